@@ -501,17 +501,6 @@ bool dispenser_is_over(const struct dispenser *dispenser)
     return dispenser->finished.low >= dispenser->options.end;
 }
 
-int64_t dispenser_spread(const struct dispenser *dispenser)
-{
-    int64_t highest = 0, lowest = slowest_clock(dispenser);
-    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
-        const struct worker *worker = &dispenser->workers[i];
-        if (worker->live && worker->held > 0 && worker->clock + worker->held - 1 - lowest > highest)
-            highest = worker->clock + worker->held - 1 - lowest;
-    }
-    return highest;
-}
-
 bool dispenser_is_late(const struct dispenser *dispenser, unsigned number, int64_t now_ns, int64_t *ret_ns)
 {
     const struct worker *worker = &dispenser->workers[number];

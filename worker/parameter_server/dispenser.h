@@ -101,8 +101,6 @@ void dispenser_reset_clocks(struct dispenser *dispenser);
 const struct ticket_set *dispenser_finished(const struct dispenser *dispenser);
 bool dispenser_is_over(const struct dispenser *dispenser);
 
-/* The highest clock at which a live worker computes now minus the lowest: never above `staleness`. */
-int64_t dispenser_spread(const struct dispenser *dispenser);
 /* Synchronous: whether a worker still computes a share that another has finished, and for how long it has. */
 bool dispenser_is_late(const struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ns);
 /* Who has had a ticket for longest that nobody has finished, and for how long; false when nobody has any. Synchronous: the step waits

@@ -95,6 +95,13 @@ static void say_what_is_due(struct ticket_link *link)
 
 /* ---------------------------------------------------------------- what comes in */
 
+/* Shares are computed from them: what cannot be a plan is no welcome. */
+static bool are_terms(const struct ps_message *message)
+{
+    return message->per_step > 0 && message->per_step <= INT32_MAX && message->base_step >= 0 &&
+           message->base_epoch >= 0 && message->base_consumed >= 0;
+}
+
 static void take_terms(struct ticket_link *link, const struct ps_message *message)
 {
     link->terms = (struct ticket_grant){.lineage = message->lineage,
@@ -118,7 +125,8 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
 static void take_ticket(struct ticket_link *link, const struct ps_message *message)
 {
     link->wanted -= link->wanted > 0;
-    if (message->lineage != link->terms.lineage || link->granted_count == AHEAD)
+    if (!link->welcome || message->lineage != link->terms.lineage || message->ticket < 0 ||
+        link->granted_count == AHEAD)
         return;
     link->granted[link->granted_count++] = message->ticket;
     struct ticket_grant grant = link->terms;
@@ -133,7 +141,9 @@ static void hear(struct ticket_link *link, const struct ps_message *message)
     switch (message->type) {
     case PS_WELCOME:
     case PS_RESTART:
-        link->welcome = message->per_step > 0;
+        link->welcome = are_terms(message);
+        if (!link->welcome)
+            break;
         link->unled_since_ms = 0;
         take_terms(link, message);
         break;

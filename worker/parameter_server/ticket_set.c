@@ -128,16 +128,6 @@ int64_t ticket_set_count_missing(const struct ticket_set *set, const struct tick
     return missing;
 }
 
-void ticket_set_add_missing(struct ticket_set *set, const struct ticket_set *more, const struct ticket_set *except)
-{
-    for (int64_t ticket = except->low; ticket < more->low; ticket++)
-        if (!ticket_set_has(except, ticket))
-            ticket_set_add(set, ticket);
-    for (unsigned i = 0; i < more->above_count; i++)
-        if (!ticket_set_has(except, more->above[i]))
-            ticket_set_add(set, more->above[i]);
-}
-
 struct json *ticket_set_to_json(const struct ticket_set *set)
 {
     struct json *json = json_new_object();

@@ -37,9 +37,6 @@ int64_t ticket_set_end(const struct ticket_set *set);
 /* How many of `set` are not in `other`. */
 int64_t ticket_set_count_missing(const struct ticket_set *set, const struct ticket_set *other);
 
-/* Adds what of `more` is not in `except`. */
-void ticket_set_add_missing(struct ticket_set *set, const struct ticket_set *more, const struct ticket_set *except);
-
 /* {"low":120,"above":[122,125]} */
 struct json *ticket_set_to_json(const struct ticket_set *set);
 /* ERROR_CORRUPT unless it is what ticket_set_to_json makes. */

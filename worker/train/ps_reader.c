@@ -5,11 +5,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/device/device.h"
 
 /* A worker has one ticket more than the one that it computes (dispenser.h), or two before it begins. */
 #define FORESEEN_MAX 2
+/* For a volume that may hang: a reading that is needed no more. */
+#define FREE_PATIENCE_MS 10000
 
 struct buffer_of_examples {
     struct ps_examples holds;
@@ -29,6 +33,7 @@ struct lane {
 
 struct ps_reader {
     struct ps_reader_options options;
+    struct sampler sampler;
     int64_t *indices;
     pthread_t thread;
     bool runs;
@@ -36,7 +41,8 @@ struct ps_reader {
     pthread_mutex_t lock; /* of what follows, but for the bytes of examples */
     pthread_cond_t changed;
     struct lane lanes[STRATEGY_DEVICES_MAX];
-    bool busy, closing;
+    bool busy, closing, cancelled;
+    bool given_up; /* the thread is still busy after all patience */
 };
 
 static bool are_same(const struct ps_examples *a, const struct ps_examples *b)
@@ -95,7 +101,7 @@ static struct lane *choose(struct ps_reader *reader, struct ps_examples *ret_exa
 static int read_into(struct ps_reader *reader, const struct buffer_of_examples *buffer,
                      const struct ps_examples *examples, struct error *error)
 {
-    const struct sampler *sampler = reader->options.sampler;
+    const struct sampler *sampler = &reader->sampler;
     const struct dataset_epoch epoch = {sampler->seed, examples->data_epoch};
     for (int64_t i = 0; i < examples->count; i++)
         reader->indices[i] = sampler_index(sampler, examples->data_epoch, examples->first + i);
@@ -169,8 +175,10 @@ static void *run(void *context)
 /* With the lock held. Those that are not there are read into the other buffer, which is the caller's then. */
 static int await(struct ps_reader *reader, struct lane *lane, struct error *error)
 {
-    while (lacks(lane, &lane->wanted) && !lane->has_failed)
+    while (lacks(lane, &lane->wanted) && !lane->has_failed && !reader->cancelled)
         pthread_cond_wait(&reader->changed, &reader->lock);
+    if (reader->cancelled)
+        return error_set(error, ERROR_CANCELLED, "nobody needs the examples any more");
     if (lane->has_failed) {
         if (error != NULL)
             *error = lane->failure;
@@ -212,16 +220,34 @@ void ps_reader_foresee(struct ps_reader *reader, unsigned device, struct ps_exam
     pthread_mutex_unlock(&reader->lock);
 }
 
-void ps_reader_rest(struct ps_reader *reader)
+void ps_reader_cancel(struct ps_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->cancelled = true;
+    pthread_cond_broadcast(&reader->changed);
+    pthread_mutex_unlock(&reader->lock);
+}
+
+/* With the lock held. */
+static void await_rest(struct ps_reader *reader, int64_t ms)
+{
+    int64_t deadline_ns = clock_monotonic_ns() + ms * 1000000;
+    while (reader->busy && condition_wait_until(&reader->changed, &reader->lock, deadline_ns))
+        ;
+    reader->given_up = reader->busy;
+}
+
+bool ps_reader_rest(struct ps_reader *reader, int64_t ms)
 {
     pthread_mutex_lock(&reader->lock);
     for (unsigned i = 0; i < reader->options.device_count; i++) {
         reader->lanes[i].following.count = 0;
         reader->lanes[i].foreseen_count = 0;
     }
-    while (reader->busy)
-        pthread_cond_wait(&reader->changed, &reader->lock);
+    await_rest(reader, ms);
+    bool rests = !reader->given_up;
     pthread_mutex_unlock(&reader->lock);
+    return rests;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -258,9 +284,10 @@ int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **re
 {
     struct ps_reader *reader = memory_allocate(1, sizeof *reader);
     reader->options = *options;
+    reader->sampler = *options->sampler;
     reader->indices = memory_allocate((size_t)options->at_a_time, sizeof *reader->indices);
     pthread_mutex_init(&reader->lock, NULL);
-    pthread_cond_init(&reader->changed, NULL);
+    condition_init(&reader->changed);
     if (start(reader, error) < 0) {
         ps_reader_free(reader);
         return -1;
@@ -269,21 +296,29 @@ int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **re
     return 0;
 }
 
-static void stop(struct ps_reader *reader)
+/* Whether the thread has ended. What was given up once is not waited for again, but may have come to its end meanwhile. */
+static bool stop(struct ps_reader *reader)
 {
+    pthread_t thread = reader->thread;
     pthread_mutex_lock(&reader->lock);
     reader->closing = true;
     pthread_cond_broadcast(&reader->changed);
+    await_rest(reader, reader->given_up ? 0 : FREE_PATIENCE_MS);
+    bool ends = !reader->given_up;
     pthread_mutex_unlock(&reader->lock);
-    pthread_join(reader->thread, NULL);
+    if (ends)
+        pthread_join(thread, NULL);
+    else
+        pthread_detach(thread);
+    return ends;
 }
 
-void ps_reader_free(struct ps_reader *reader)
+bool ps_reader_free(struct ps_reader *reader)
 {
     if (reader == NULL)
-        return;
-    if (reader->runs)
-        stop(reader);
+        return true;
+    if (reader->runs && !stop(reader))
+        return false;
     for (unsigned i = 0; i < reader->options.device_count; i++)
         for (unsigned j = 0; j < 2; j++) {
             device_free(reader->lanes[i].device, reader->lanes[i].buffers[j].inputs);
@@ -293,4 +328,5 @@ void ps_reader_free(struct ps_reader *reader)
     pthread_mutex_destroy(&reader->lock);
     free(reader->indices);
     free(reader);
+    return true;
 }

@@ -24,7 +24,7 @@ struct ps_batch {
     const void *inputs, *targets; /* shared memory */
 };
 
-struct ps_reader_options { /* borrowed, but for the struct */
+struct ps_reader_options { /* borrowed, but for the struct and the sampler */
     const struct dataset *dataset;
     const struct sampler *sampler;
     const struct strategy_device *devices;
@@ -35,8 +35,9 @@ struct ps_reader_options { /* borrowed, but for the struct */
 struct ps_reader;
 
 int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **ret_reader, struct error *error);
-/* Waits for what is being read. */
-void ps_reader_free(struct ps_reader *reader);
+/* Waits for what is being read, unless ps_reader_rest has in vain. On false a volume that hangs keeps the thread, and with it the reader,
+ * its buffers and the data set, which must stay. */
+bool ps_reader_free(struct ps_reader *reader);
 
 /* Waits until they are there, for this device; they stay until its next ones are taken, and nothing may still read those before.
  * `following`: what the same caller wants after them. */
@@ -44,7 +45,9 @@ int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples
                    struct ps_batch *ret_batch, struct error *error);
 /* They will be wanted behind what was foreseen before. From any thread. */
 void ps_reader_foresee(struct ps_reader *reader, unsigned device, struct ps_examples examples);
-/* Forgets what is foreseen, and waits for what is being read. */
-void ps_reader_rest(struct ps_reader *reader);
+/* From now on nobody waits for examples: ps_reader_take fails with ERROR_CANCELLED. From any thread. */
+void ps_reader_cancel(struct ps_reader *reader);
+/* Forgets what is foreseen, and waits for what is being read, so long at most: whether nothing is being read any more. */
+bool ps_reader_rest(struct ps_reader *reader, int64_t ms);
 
 #endif

@@ -136,9 +136,14 @@ void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant)
     }
 }
 
-void ps_share_rest(struct ps_share *share)
+void ps_share_cancel(struct ps_share *share)
 {
-    ps_reader_rest(share->reader);
+    ps_reader_cancel(share->reader);
+}
+
+bool ps_share_rest(struct ps_share *share, int64_t ms)
+{
+    return ps_reader_rest(share->reader, ms);
 }
 
 /* One embedding reads the batch at most, for only the first layer can. */
@@ -480,15 +485,16 @@ static void close_part(struct part *part)
     device_free(device, part->gradients);
 }
 
-void ps_share_free(struct ps_share *share)
+bool ps_share_free(struct ps_share *share)
 {
     if (share == NULL)
-        return;
-    ps_reader_free(share->reader);
+        return true;
+    bool ended = ps_reader_free(share->reader);
     for (unsigned i = 0; i < share->part_count; i++)
         close_part(&share->parts[i]);
     device_reduction_free(share->reduction);
     device_free(share->trainer->device, share->norm_blocks);
     free(share->marked);
     free(share);
+    return ended;
 }

@@ -21,13 +21,16 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
 /* Before the first share, with the arrays of all: devices that do not see the host's memory have copies of them. */
 struct ps_arrays;
 int ps_share_stage(struct ps_share *share, const struct ps_arrays *arrays, struct error *error);
-/* Before the arrays go; waits for what is being read. */
-void ps_share_free(struct ps_share *share);
+/* Before the arrays go; waits for what is being read. On false a volume that hangs keeps the training data in use (ps_reader.h): they
+ * must stay. */
+bool ps_share_free(struct ps_share *share);
 
 /* A ticket that will be this worker's next, or the one behind that. From any thread. */
 void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant);
-/* Reads nothing ahead any more; waits for what is being read. */
-void ps_share_rest(struct ps_share *share);
+/* Nobody needs the share that is computed, nor another: if it waits for its examples it fails with ERROR_CANCELLED. From any thread. */
+void ps_share_cancel(struct ps_share *share);
+/* Reads nothing ahead any more; waits for what is being read, so long at most: whether nothing is. */
+bool ps_share_rest(struct ps_share *share, int64_t ms);
 
 /* By server: the rows of its tables that the share's tokens name. Only for a placement that has tables. */
 int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,

@@ -14,6 +14,8 @@
 #include "worker/train/stop.h"
 
 #define TICK_MS 200
+/* What is read ahead when the run ends is for nobody: a volume that hangs does not hold the worker. */
+#define REST_MS 10000
 
 struct ps_worker {
     struct trainer *trainer;
@@ -143,7 +145,10 @@ static int do_tickets(struct ps_worker *worker, struct error *error)
 int ps_worker_work(struct ps_worker *worker, struct error *error)
 {
     int result = do_tickets(worker, error);
-    ps_share_rest(worker->share);
+    if (!ps_share_rest(worker->share, REST_MS) && worker->trainer->report != NULL)
+        report_warn(worker->trainer->report,
+                    "the volume of the training data has not given for %d s what was read ahead: it is left unread",
+                    REST_MS / 1000);
     return result;
 }
 
@@ -175,6 +180,13 @@ static void say_phase(struct ps_worker *worker)
     worker->waits = text[0] != '\0';
 }
 
+/* Servers end with the run: one would wait for them for ever. So one would for a volume that hangs, while others have done the share. */
+static void cancel_share(struct ps_worker *worker)
+{
+    servers_link_cancel(worker->servers);
+    ps_share_cancel(worker->share);
+}
+
 static void tick(void *context)
 {
     struct ps_worker *worker = context;
@@ -183,7 +195,7 @@ static void tick(void *context)
     if (worker->tells && worker->trainer->report != NULL)
         say_phase(worker);
     if (ticket_link_is_over(worker->tickets) || ticket_link_is_lost(worker->tickets))
-        servers_link_cancel(worker->servers); /* servers end with the run: one would wait for them for ever */
+        cancel_share(worker);
 }
 
 static void wake(void *context)
@@ -282,7 +294,8 @@ void ps_worker_free(struct ps_worker *worker)
     address_book_free(worker->book);
     if (worker->rpc)
         rpc_free(worker->rpc);
-    ps_share_free(worker->share);
+    if (!ps_share_free(worker->share))
+        worker->trainer->training = NULL; /* its thread has it, until the process ends */
     servers_link_free(worker->servers);
     ticket_link_free(worker->tickets);
     placement_release(&worker->placement);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -190,9 +192,6 @@ static void start_server(struct play *play, unsigned number)
         usleep(100000);
         error_clear(&error);
     }
-    /* Chosen once; workers read it while a server is away. */
-    if (play->seats[number].port == 0)
-        play->seats[number].port = ps_server_port(play->servers[number]);
 }
 
 /* ---------------------------------------------------------------- workers */
@@ -785,6 +784,18 @@ static void list_all_rows(const struct play *play, struct row_set *rows)
         must(row_set_add(rows, row), "a row more");
 }
 
+/* Nobody else has this address. */
+static uint16_t free_port(const char *host)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    int taken = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert(inet_pton(AF_INET, host, &address.sin_addr) == 1 && bind(taken, (struct sockaddr *)&address, size) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0);
+    close(taken);
+    return ntohs(address.sin_port);
+}
+
 static void set_up(struct play *play, unsigned seed)
 {
     cr_assert(device_open(&(struct device_options){.threads = 1}, &play->device, NULL) == 0);
@@ -798,7 +809,9 @@ static void set_up(struct play *play, unsigned seed)
         snprintf(play->hosts[i], sizeof play->hosts[i], "127.%u.%u.%u", 100 + (unsigned)getpid() % 100,
                  (unsigned)getpid() / 100 % 250, i + 1);
     for (unsigned i = 0; i < play->server_count; i++)
-        play->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = play->hosts[i]};
+        play->seats[i] =
+            (struct crew_seat){.role = "ps", .index = i, .host = play->hosts[i], .port = free_port(play->hosts[i])};
+    /* Servers read the others' ports from their start on. */
     for (unsigned i = 0; i < play->server_count; i++)
         start_server(play, i);
     play->chief = (struct crew_seat){.role = "worker", .host = play->hosts[play->server_count]};

@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #define BATCH 12
 
 #define NONE UINT_MAX
+#define PATIENCE_MS 60000 /* reached by what hangs only */
 
 static atomic_uint examples_read;      /* that are begun */
 static atomic_uint standing_at = NONE; /* when so many have been read, the next does not end */
@@ -238,7 +240,7 @@ static void expect_reads_of_shares(const int64_t *tickets, unsigned count, unsig
     for (unsigned i = 0; i < count; i++)
         cr_expect_eq(do_share(&ahead, tickets[i], true, &error), 0, "%s", error.message);
     expect_read(shares_read * BATCH / 2);
-    ps_share_rest(ahead.share);
+    cr_expect(ps_share_rest(ahead.share, PATIENCE_MS));
     expect_read(shares_read * BATCH / 2);
     close_ahead(&ahead);
 }
@@ -266,13 +268,73 @@ Test(ps_share, what_cannot_be_read_ahead_is_read_again_when_it_is_needed)
     cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
     foresee(&ahead, 1);
     expect_read(BATCH / 2 + 1);
-    ps_share_rest(ahead.share);
+    cr_expect(ps_share_rest(ahead.share, PATIENCE_MS));
     cr_expect_eq(do_share(&ahead, 1, false, &error), 0, "%s", error.message);
     failing_at = examples_read;
     cr_expect_lt(do_share(&ahead, 2, false, &error), 0);
     cr_expect_str_eq(strstr(error.message, "is no example"), "is no example");
     failing_at = NONE;
     cr_expect_eq(do_share(&ahead, 2, false, &error), 0, "%s", error.message);
+    close_ahead(&ahead);
+}
+
+/* ---------------------------------------------------------------- a volume that hangs */
+
+Test(ps_share, what_is_read_ahead_holds_nobody_up_at_the_end, .timeout = 120)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    open_ahead(&ahead, 0);
+    examples_read = 0;
+    standing_at = BATCH / 2;
+    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
+    foresee(&ahead, 1);
+    expect_read(BATCH / 2 + 1);
+    cr_expect_not(ps_share_rest(ahead.share, 1));
+    cr_expect_not(ps_share_free(ahead.share), "the thread is in the data set");
+    free(ahead.gradients); /* the learner's data set stays */
+}
+
+Test(ps_share, a_volume_that_goes_on_after_all_is_waited_for)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    open_ahead(&ahead, 0);
+    examples_read = 0;
+    standing_at = BATCH / 2;
+    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
+    foresee(&ahead, 1);
+    expect_read(BATCH / 2 + 1);
+    cr_expect_not(ps_share_rest(ahead.share, 1));
+    standing_at = NONE;
+    cr_expect(ps_share_rest(ahead.share, PATIENCE_MS));
+    cr_expect(ps_share_free(ahead.share));
+    ahead.share = NULL;
+    close_ahead(&ahead);
+}
+
+static void *cancel_when_it_stands(void *context)
+{
+    struct ahead *ahead = context;
+    expect_read(1);
+    ps_share_cancel(ahead->share);
+    return NULL;
+}
+
+/* Others have done it. */
+Test(ps_share, a_share_that_nobody_needs_does_not_wait_for_its_examples, .timeout = 120)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    pthread_t run;
+    open_ahead(&ahead, 0);
+    examples_read = 0;
+    standing_at = 0;
+    cr_assert_eq(pthread_create(&run, NULL, cancel_when_it_stands, &ahead), 0);
+    cr_expect_lt(do_share(&ahead, 0, false, &error), 0);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
+    pthread_join(run, NULL);
+    standing_at = NONE;
     close_ahead(&ahead);
 }
 
