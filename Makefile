@@ -67,8 +67,9 @@ else ifeq ($(CUDA),emulated)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
 cuda_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
-cuda_runtime := $(addprefix tests/gpu/emulated/,block.c fault.c graph.c runtime.c stream.c)
-cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libnccl.so.0
+cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c graph.c runtime.c stream.c)
+cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libnccl.so.0
+cuda_environment = LD_LIBRARY_PATH=$(abspath $(BUILD)) EMULATED_GPUS_SHARED=1
 LDFLAGS += -rdynamic
 NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
        -Wno-unknown-pragmas -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-extern-tls-init \
@@ -95,7 +96,10 @@ libs_criterion = $(call once,libs_criterion,$(shell $(PKG_CONFIG) --libs criteri
 # Not asked of pkg-config: gRPC (its .pc file drags in what only a static link needs, and takes a second); oneDNN has none.
 libs_worker := -lgrpc -lgpr -lz -ldnnl -lssl -lcrypto $(libs_cuda)
 
-CPPFLAGS_OURS = -MMD -MP $(LANGUAGE) $(module_cflags) $(cuda_include)
+# What an object is made of is written down under both names that BUILD may give it, below here and from the root: whoever gave
+# one name and then the other would keep what is out of date. nvcc takes one name only.
+DEPENDENCIES = -MMD -MP $(foreach name,$(patsubst $(CURDIR)/%,%,$@) $(abspath $@),-MT $(name))
+CPPFLAGS_OURS = $(DEPENDENCIES) $(LANGUAGE) $(module_cflags) $(cuda_include)
 COMPILE = $(CC) $(CPPFLAGS_OURS) $(WARNINGS) $(OPTIMISE) $(HARDENING) $(CFLAGS)
 BANNED := -include common/banned.h
 
@@ -176,11 +180,15 @@ $(BUILD)/obj/%.o: %.c $(CONFIGURATION)
 $(BUILD)/obj/%.o: %.cu $(CONFIGURATION)
 	$(call say,NVCC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) -MMD -MP -c $< -o $@
+	$(Q)$(NVCC) $(if $(filter 1,$(CUDA)),-MMD -MP,$(DEPENDENCIES)) -c $< -o $@
 
 $(BUILD)/libcublas.so.0: tests/gpu/emulated/cublas.c $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@ -lm
+
+$(BUILD)/libcublasLt.so.0: $(addprefix tests/gpu/emulated/,cublaslt.c cublas.c) $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $(filter %.c,$^) -o $@ -lm
 
 $(BUILD)/libnccl.so.0: $(wildcard tests/gpu/emulated/nccl*.c tests/gpu/emulated/*.h) worker/device/cuda/nccl.h $(CONFIGURATION)
 	$(call say,LINK,$@)
@@ -271,8 +279,8 @@ $(clock_shift) $(slow_disk):
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LANGUAGE) $(WARNINGS) -O2 -g -fPIC -shared $(CFLAGS) $< -o $@
 
-$(eval $(call test_program_rules,gpu-test,$(filter-out tests/gpu/bench.c,$(wildcard tests/gpu/*.c)),))
-$(eval $(call test_program_rules,gpu-bench,$(addprefix tests/gpu/,bench.c check.c learner.c),))
+$(eval $(call test_program_rules,gpu-test,$(filter-out tests/gpu/bench%.c,$(wildcard tests/gpu/*.c)),))
+$(eval $(call test_program_rules,gpu-bench,$(wildcard tests/gpu/bench*.c),))
 
 integration_sources := $(wildcard tests/integration/*.c)
 integration_programs := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration-%,$(integration_sources))
@@ -360,19 +368,28 @@ bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## the operator at scale beside its peer, on a real control plane with KWOK
 	@BUILD=$(abspath $(BUILD)) tests/bench/operator/run
 
-.PHONY: gpu-test gpu-bench
-gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every operation and whole models against the CPU
-	@tests/run $<
+.PHONY: gpu-test gpu-sanitize gpu-bench
+gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## with CUDA=1, where there are GPUs: every operation and whole models against the CPU, crews
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 $(cuda_environment) tests/run $< tests/gpu/check-real
+
+gpu-sanitize: $(BUILD)/tests/gpu-test ## likewise: gpu-test under NVIDIA's compute-sanitizer, where that is installed
+	@BUILD=$(abspath $(BUILD)) CUDA_HOME=$(CUDA_HOME) TEST_SECONDS=7200 $(cuda_environment) tests/run tests/gpu/sanitize
 
 .PHONY: cuda-toolkit check-cuda
 cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/gpu/check-emulated tests/gpu/check-build
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
 
-gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
-	@python3 tests/gpu/bench_torch.py $<
+gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## likewise: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
+	@BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/peers/bench.py
+
+# GPU_PROFILE: another of tests/gpu/bench_trainee.c
+.PHONY: gpu-profile
+GPU_PROFILE ?= gpt2-124m
+gpu-profile: $(BUILD)/tests/gpu-bench ## likewise: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
+	@$< $(GPU_PROFILE) 0 0.9 profile
 
 .PHONY: check-cluster check-chart check-e2e check-e2e-smoke check-images check-workflows
 check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
@@ -524,7 +541,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/strategies/text tests/stragglers/run tests/gpu/check-build $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
+		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/sanitize $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
 		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

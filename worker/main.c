@@ -13,6 +13,7 @@
 #include "common/version.h"
 #include "worker/data/read_delay.h"
 #include "worker/data/step_record.h"
+#include "worker/device/communicator.h"
 #include "worker/inference/generate.h"
 #include "worker/inference/predict.h"
 #include "worker/launch/arguments.h"
@@ -106,6 +107,7 @@ int main(int argument_count, char **argument_values)
         return EXIT_CODE_DONE;
     }
     log_configure(LOG_INFO, arguments.format);
+    communicator_fix_order();
     if (run(&arguments, &code, &error) < 0)
         tell_end(arguments_use_model(&arguments), code, &error);
     else

@@ -64,6 +64,13 @@
 #define ENV_GPU_AHEAD "COXSWAIN_GPU_AHEAD"
 /* 0: a step is not launched as CUDA graphs, but operation by operation; likewise. */
 #define ENV_GPU_GRAPHS "COXSWAIN_GPU_GRAPHS"
+/* 1: cuBLASLt finishes products (bias, GELU), in place of kernels behind them; to measure what that is worth, on real GPUs, where it
+ * has not run yet. The same for a whole crew: bits follow it. */
+#define ENV_GPU_LT "COXSWAIN_GPU_LT"
+
+/* How many rows of a wide last layer's logits a pass computes at a time, in place of what its shape says; 0: all of them. To
+ * measure what that is worth. The same for a whole crew: bits follow it. */
+#define ENV_LOGIT_ROWS "COXSWAIN_LOGIT_ROWS"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */

@@ -17,11 +17,6 @@ int words_find(const char *const *words, const char *word)
     return -1;
 }
 
-const char *framework_name(enum framework value)
-{
-    return framework_words[value];
-}
-
 const char *strategy_type_name(enum strategy_type value)
 {
     return strategy_type_words[value];

@@ -83,8 +83,8 @@ static const struct field strategy_fields[] = {
      LONE,
      .fallback = "false",
      .description =
-         "Pipeline: keep only what enters and leaves a stage, and compute the rest again on the way back. It takes a "
-         "third more time and much less memory for activations."},
+         "Keep only what enters and leaves a residual block (Pipeline: a stage), and compute the rest again on the way "
+         "back. It takes up to a third more time and much less memory for activations."},
     {.name = "mode",
      .kind = FIELD_ENUM,
      MEMBER(strategy_spec, mode),
@@ -708,7 +708,9 @@ static const struct field training_fields[] = {
      LONE,
      .words = precision_words,
      .fallback = "float32",
-     .description = "Arithmetic of the layers: float32, or bfloat16 with float32 master weights."},
+     .description = "Arithmetic of the layers: float32; tf32, the same but for the factors of dense layers' "
+                    "products, which GPUs cut to TF32; or bfloat16 or float16 (whose losses are scaled), both with "
+                    "float32 master weights."},
     {.name = "gradientClipNorm",
      .kind = FIELD_DECIMAL,
      MEMBER(training_spec, gradient_clip_norm),

@@ -62,7 +62,11 @@
     X(SCHEDULE_COSINE, "cosine")                                                                                       \
     X(SCHEDULE_LINEAR, "linear")
 #define SCALE_LEARNING_RATES(X) X(SCALE_NOT_SAID, "") X(SCALE_LINEAR, "Linear") X(SCALE_NONE, "None")
-#define PRECISIONS(X) X(PRECISION_FLOAT32, "float32") X(PRECISION_BFLOAT16, "bfloat16")
+#define PRECISIONS(X)                                                                                                  \
+    X(PRECISION_FLOAT32, "float32")                                                                                    \
+    X(PRECISION_TF32, "tf32")                                                                                          \
+    X(PRECISION_BFLOAT16, "bfloat16")                                                                                  \
+    X(PRECISION_FLOAT16, "float16")
 #define DETERMINISMS(X) X(DETERMINISM_CREW, "Crew") X(DETERMINISM_RUN, "Run")
 #define LAYER_TYPES(X)                                                                                                 \
     X(LAYER_DENSE, "dense")                                                                                            \
@@ -135,7 +139,7 @@ struct strategy_spec {
     enum collective_type collective;
     int64_t stages;        /* Pipeline; FIELD_UNSET: workers x devices */
     int64_t micro_batches; /* Pipeline, of each replica; FIELD_UNSET: 4 x stages */
-    bool recompute;        /* Pipeline */
+    bool recompute;
     /* ParameterServer: */
     enum parameter_server_mode mode; /* NOT_SAID: Async */
     int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
@@ -309,7 +313,6 @@ void job_document_release(struct job_document *document);
 struct json *job_document_to_json(const struct job_document *document);
 
 /* The word of an enum's value, e.g. strategy_type_name(STRATEGY_MIRRORED) is "Mirrored". */
-const char *framework_name(enum framework value);
 const char *strategy_type_name(enum strategy_type value);
 const char *device_type_name(enum device_type value);
 const char *optimizer_type_name(enum optimizer_type value);

@@ -36,8 +36,7 @@ static bool pipeline_options(const struct json *self, const struct json *old)
 {
     (void)old;
     return rule_is(self, "strategy.type", "Pipeline") ||
-           (!rule_has(self, "strategy.stages") && !rule_has(self, "strategy.microBatches") &&
-            !json_boolean_at(self, "strategy.recompute", false));
+           (!rule_has(self, "strategy.stages") && !rule_has(self, "strategy.microBatches"));
 }
 
 static bool pipeline_stages(const struct json *self, const struct json *old)
@@ -658,9 +657,8 @@ const struct rule rules[] = {
      .about = &shared_type,
      .field = "strategy",
      .holds = pipeline_options,
-     .cel = "self.strategy.type == 'Pipeline' || (!has(self.strategy.stages) && !has(self.strategy.microBatches) && "
-            "!self.strategy.recompute)",
-     .message = "stages, microBatches and recompute are Pipeline's; leave them out or take Pipeline"},
+     .cel = "self.strategy.type == 'Pipeline' || (!has(self.strategy.stages) && !has(self.strategy.microBatches))",
+     .message = "stages and microBatches are Pipeline's; leave them out or take Pipeline"},
     {.name = "PipelineStages",
      .about = &shared_type,
      .field = "strategy.stages",
@@ -1151,8 +1149,9 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "strategy.shardedOptimizer",
      .holds = worker_rule_sharded_alone,
-     .cel = OURS "!" SHARDED " || " TRAINERS " > 1",
-     .message = "a lone worker has nobody to share slots with; leave it out or take more workers"},
+     .cel = OURS "!" SHARDED " || " TRAINERS " > 1 || (self.devices.type == 'GPU' && self.devices.count > 1)",
+     .message = "a lone worker shares slots among several GPUs of its own only; leave it out, take more workers, or "
+                "devices {type: GPU, count: 2} and up"},
     {.name = "ServerAccumulation",
      .about = &shared_type,
      .field = "training.gradientAccumulation",
@@ -1169,6 +1168,14 @@ const struct rule rules[] = {
                  "self.training.scaleLearningRate != 'Linear'",
      .message = "each worker's share is an update of its own in modes Async and BoundedStaleness, and more workers "
                 "make more of them at the whole rate; write None"},
+    {.name = "Float16",
+     .about = &shared_type,
+     .field = "training.precision",
+     .holds = worker_rule_float16,
+     .cel = OURS "!has(self.training) || self.training.precision != 'float16' || "
+                 "(!(self.strategy.type in ['ParameterServer', 'PeerToPeer']) && !has(self.strategy.localSteps))",
+     .message = "float16 skips a step where its gradient is not finite, by the verdict of all who share it, which "
+                "ParameterServer, PeerToPeer and localSteps have not; take bfloat16"},
     {.name = "Nccl",
      .about = &shared_type,
      .field = "strategy.collective",
@@ -1214,10 +1221,9 @@ const struct rule rules[] = {
      .field = "devices.count",
      .holds = worker_rule_gpu_count,
      .cel = OURS "self.devices.type != 'GPU' || self.devices.count == 1 || "
-                 "(self.strategy.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored', 'ParameterServer'] && "
-                 "!" SHARDED ")",
-     .message = "only Mirrored, CentralStorage, ParameterServer and MultiWorkerMirrored without shardedOptimizer take "
-                "several GPUs a worker so far; set devices.count to 1"},
+                 "self.strategy.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored', 'ParameterServer']",
+     .message = "only Mirrored, CentralStorage, MultiWorkerMirrored and ParameterServer take several GPUs a worker so "
+                "far; set devices.count to 1"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,
      .field = "training.logicalShards",

@@ -43,6 +43,16 @@ bool worker_rule_server_rate(const struct json *self, const struct json *old)
            !rule_is(self, "training.scaleLearningRate", "Linear");
 }
 
+/* Steps are skipped by the verdict of all who share them. */
+bool worker_rule_float16(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const apart[] = {"ParameterServer", "PeerToPeer", NULL};
+    bool scales = rule_is(self, "training.precision", "float16");
+    return is_foreign(self) || !scales ||
+           !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "strategy.localSteps"));
+}
+
 bool worker_rule_nccl(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -97,9 +107,7 @@ bool worker_rule_gpu_count(const struct json *self, const struct json *old)
     (void)old;
     static const char *const mirroring[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer",
                                             NULL};
-    return !asks_for_gpus(self) || devices(self) == 1 ||
-           (rule_is_one_of(self, "strategy.type", mirroring) &&
-            !json_boolean_at(self, "strategy.shardedOptimizer", false));
+    return !asks_for_gpus(self) || devices(self) == 1 || rule_is_one_of(self, "strategy.type", mirroring);
 }
 
 /* ---------------------------------------------------------------- how many */
@@ -148,7 +156,8 @@ bool worker_rule_local_steps_crew(const struct json *self, const struct json *ol
 bool worker_rule_sharded_alone(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is_foreign(self) || !json_boolean_at(self, "strategy.shardedOptimizer", false) || trainers(self) > 1;
+    return is_foreign(self) || !json_boolean_at(self, "strategy.shardedOptimizer", false) || trainers(self) > 1 ||
+           (asks_for_gpus(self) && devices(self) > 1);
 }
 
 bool worker_rule_fewest_shards(const struct json *self, const struct json *old)

@@ -14,6 +14,7 @@
 /* Of what the spec and the job document share. */
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old);
 bool worker_rule_server_rate(const struct json *self, const struct json *old);
+bool worker_rule_float16(const struct json *self, const struct json *old);
 bool worker_rule_nccl(const struct json *self, const struct json *old);
 bool worker_rule_ring(const struct json *self, const struct json *old);
 bool worker_rule_global_statistics(const struct json *self, const struct json *old);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * All-reduce between processes of this machine, over shared memory and TCP, from
- * 4 KB to 100 MB, beside a raw stream over loopback. Bus bandwidth is as NCCL
+ * 4 KB to 100 MB, beside a raw stream over loopback, and beside what send and recv
+ * take for as many bytes with nothing else between. Bus bandwidth is as NCCL
  * defines it: 2 (n - 1) / n times bytes / time.
  *
  *     bench_allreduce                          2 and 4 processes
@@ -13,6 +14,7 @@
  *                                              all-reduces one straight after the other, as in training.
  */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@
 #define CREW_PORT 2223
 #define STREAM_BYTES ((size_t)1 << 30)
 
+#define BARE_BYTES_MAX ((size_t)1 << 20) /* above that the calls are no matter */
 static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
 
 /* Those worth a comparison on vectors that are not long. */
@@ -196,6 +199,53 @@ static void stream_both_ways(int socket)
     free(buffer);
 }
 
+/* Nothing but the calls that move bytes: what a spinning pair of processes cannot go below. */
+static void exchange(int socket, const char *from, char *to, size_t bytes)
+{
+    for (size_t sent = 0, got = 0; sent < bytes || got < bytes;) {
+        ssize_t n = sent < bytes ? send(socket, from + sent, bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+        sent += n > 0 ? (size_t)n : 0;
+        n = got < bytes ? recv(socket, to + got, bytes - got, MSG_DONTWAIT) : 0;
+        got += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void measure_exchanges(int socket, bool tells)
+{
+    enum { ROUNDS = 1000, WARM = 100 };
+    static int64_t times[ROUNDS];
+    char *from = calloc(1, BARE_BYTES_MAX), *to = calloc(1, BARE_BYTES_MAX);
+    int on = 1;
+    if (from == NULL || to == NULL || setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
+        exit(1);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes) && sizes[i] <= BARE_BYTES_MAX; i++) {
+        for (int round = -WARM; round < ROUNDS; round++) {
+            exchange(socket, from, to, 1); /* the barrier */
+            int64_t start = clock_monotonic_ns();
+            exchange(socket, from, to, sizes[i]);
+            if (round >= 0)
+                times[round] = clock_monotonic_ns() - start;
+        }
+        qsort(times, ROUNDS, sizeof(*times), compare);
+        const int64_t *middle = &times[ROUNDS / 2];
+        if (tells)
+            print_times("bare exchange", 2, sizes[i], (double)*middle, (double)times[0]);
+    }
+    free(from);
+    free(to);
+}
+
+static void take_side(int socket, bool tells)
+{
+    int64_t start = clock_monotonic_ns();
+    stream_both_ways(socket);
+    stream_rate = (double)STREAM_BYTES / (double)(clock_monotonic_ns() - start);
+    if (tells)
+        printf("raw TCP stream, both ways at once: %.2f GB/s each way\n", stream_rate);
+    fflush(stdout);
+    measure_exchanges(socket, tells);
+}
+
 static void run_raw_stream(void)
 {
     int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -208,15 +258,11 @@ static void run_raw_stream(void)
     if (fork() == 0) {
         int dialled = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(dialled, (struct sockaddr *)&address, sizeof(address)) == 0)
-            stream_both_ways(dialled);
+            take_side(dialled, false);
         exit(0);
     }
     int accepted = accept(listener, NULL, NULL);
-    int64_t start = clock_monotonic_ns();
-    stream_both_ways(accepted);
-    stream_rate = (double)STREAM_BYTES / (double)(clock_monotonic_ns() - start);
-    printf("raw TCP stream, both ways at once: %.2f GB/s each way\n", stream_rate);
-    fflush(stdout);
+    take_side(accepted, true);
     wait(NULL);
     close(accepted);
     close(listener);

@@ -13,6 +13,17 @@ class Applied:
         self.name, self.first, self.last, self.at = words[2], int(words[3]), int(words[4]), int(words[5]) / 1e9
 
 
+LINES = {"applied": 6, "ticket": 6, "server": 7, "checkpoint": 5, "peer": 6, "lost": 5}  # words of a line; of a share more than 6
+
+
+def words_of(line):
+    """A line is one write. What is two of them in one, or half of one, proves nothing of what it seems to say."""
+    words = line.split(" ")
+    if words[0] == "share" and len(words) > 6 or len(words) == LINES.get(words[0]):
+        return words
+    raise ValueError(f"the record has a line that is none of it: {line[:200]!r}")
+
+
 class History:
     """Reads on where it stopped."""
 
@@ -32,7 +43,7 @@ class History:
         text = self.rest + self.file.read()
         *lines, self.rest = text.split("\n")
         for line in lines:
-            words = line.split(" ")
+            words = words_of(line)
             if words[0] == "applied":
                 self.take(Applied(words))
             elif words[0] == "ticket":

@@ -315,6 +315,13 @@ class Reading(unittest.TestCase):
         lines = [f"peer 1.0.0 {event}" for event in events]
         return check_held(self.read(lines).peers)
 
+    def test_two_lines_in_one_are_refused(self):
+        server = "server 1.0.1 ps-0-0 update 1 7 worker-0-0"
+        for line in (server + server, server + applied("1.0.1", "worker-0-0", 1, 1), "checkpoint 1.0.1 worker-0-0 6 step-6" + server,
+                     applied("1.0.1", "worker-0-0", 1, 1)[:-3] + server, "lost 1.0.1 worker-0-0 1", "lots 1.0.1 worker-0-0 1 1 1 1", ""):
+            with self.assertRaises(ValueError, msg=line):
+                self.read(undisturbed() + [line])
+
     def test_a_peer_that_goes_on_behind_what_nobody_has_is_noticed(self):
         start = ["worker-0-0 restored 0 0", "worker-0-0 begins 0 0", "worker-1-1 begins 1 0", "worker-1-1 finished 1 24",
                  "worker-0-0 has 1 24", "worker-1-1 finished 1 48"]

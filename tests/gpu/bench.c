@@ -1,134 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu-bench: milliseconds a step of the presets on a GPU, as OneDevice takes them: forward, backward, norm, update, the
- * batch's copy from pinned memory, and the host that hears of each step. Reading examples is not measured. Three times:
- * in CUDA graphs, launch by launch, and with a host that waits for the GPU in each step.
+ * gpu-bench: trains a work (bench_trainee.c) on a GPU as OneDevice does, in turns with others: forward, backward, norm, update, the
+ * batch's copy from pinned memory, and the host that hears of each step. Reading examples is not measured. tests/gpu/peers/bench.py
+ * says when.
  *
- *     gpu-bench [seconds a measurement, default 1 [model batch]]     prints: model batch ms units/s, ms launched, ms waiting
+ *     gpu-bench WORK [MICRO [SHARE [graphs|launches|waits|profile]]]
+ *
+ * MICRO: examples of a pass; 0: as many as fit SHARE (0.9) of the GPU's free memory. It says `first` when its first step is done,
+ * `ready {…}`, and then for each line `SECONDS s` that it reads how many units (tokens or images) it trained on, in how many seconds,
+ * how many steps that was, and how many MiB of the GPU's memory are taken, by whomever.
+ * `profile` takes no turns: it tells where a step's time goes (bench_profile.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "tests/gpu/learner.h"
-#include "worker/data/dataset_format.h"
-#include "worker/data/sampler.h"
-#include "worker/device/device.h"
-#include "worker/strategy/strategy.h"
+#include "tests/gpu/bench_profile.h"
+#include "tests/gpu/bench_trainee.h"
 
-#define SGD(rate)                                                                                                      \
-    {                                                                                                                  \
-        .type = OPTIMIZER_SGD, .learning_rate = rate                                                                   \
-    }
-#define ADAMW                                                                                                          \
-    {                                                                                                                  \
-        .type = OPTIMIZER_ADAMW, .learning_rate = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8                  \
-    }
-#define MLP                                                                                                            \
-    {                                                                                                                  \
-        .preset = PRESET_MLP, .depth = FIELD_UNSET, .width = FIELD_UNSET                                               \
-    }
-#define LENET                                                                                                          \
-    {                                                                                                                  \
-        .preset = PRESET_LENET, .depth = FIELD_UNSET                                                                   \
-    }
-#define GPT                                                                                                            \
-    {                                                                                                                  \
-        .preset = PRESET_GPT_BYTES, .depth = 4, .width = 128, .heads = 4, .context = 256                               \
-    }
+#define WARM_UP 6 /* plain launches, then each buffer's capture, and a replay of each */
 
-/* The batches of the CPU's benchmark, and larger ones. */
-#define WORK(name_, model_, optimizer_, batch_)                                                                        \
-    {                                                                                                                  \
-        .name = name_, .model = model_, .optimizer = optimizer_, .batch = batch_                                       \
-    }
-static const struct work works[] = {
-    WORK("mlp", MLP, SGD(0.1), 128),  WORK("lenet", LENET, SGD(0.05), 128),  WORK("gpt-bytes", GPT, ADAMW, 16),
-    WORK("mlp", MLP, SGD(0.1), 4096), WORK("lenet", LENET, SGD(0.05), 2048), WORK("gpt-bytes", GPT, ADAMW, 128),
-};
-
-/* The buffers keep what they hold: zeros. */
-static int read_nothing(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
+static void must(int result, const struct error *error)
 {
-    (void)dataset, (void)index, (void)input, (void)target, (void)error;
-    return 0;
+    if (result == 0)
+        return;
+    fprintf(stderr, "gpu-bench: %s\n", error->message);
+    exit(1);
 }
 
-static int find_state(void *context, struct error *error)
-{
-    (void)context, (void)error;
-    return 0;
-}
-
-static void take_steps(struct strategy *strategy, const struct work *work, int count)
+static double taken_mebibytes(struct device *device)
 {
     struct error error = ERROR_INIT;
-    struct strategy_result result;
+    int64_t total, free;
+    must(device_memory_room(device, &total, &free, &error), &error);
+    return (double)(total - free) / (1 << 20);
+}
+
+static void take_steps(struct bench_trainee *trainee, int count)
+{
+    struct error error = ERROR_INIT;
     for (int i = 0; i < count; i++)
-        must(strategy_step(strategy, work->optimizer.learning_rate, 0, &result, &error), &error);
+        must(bench_trainee_step(trainee, &error), &error);
+    must(bench_trainee_settle(trainee, &error), &error);
 }
 
-static double seconds_a_step(struct learner *learner, bool waits, bool singly, double seconds)
+static void take_turn(struct bench_trainee *trainee, double seconds)
 {
-    const struct work *work = learner->work;
-    const struct dataset_kind kind = {.read = read_nothing};
-    struct dataset dataset = {
-        .kind = &kind, .format = *graph_example_format(learner->graph), .count = 1000 * work->batch};
-    const struct sampler sampler = {.seed = 7, .count = dataset.count};
-    static const int64_t without_end = INT64_MAX;
-    const struct strategy_options options = {.type = STRATEGY_ONE_DEVICE,
-                                             .device = learner->side->device,
-                                             .graph = learner->graph,
-                                             .dataset = &dataset,
-                                             .sampler = &sampler,
-                                             .optimizer = &work->optimizer,
-                                             .state = &learner->state,
-                                             .global_batch = work->batch,
-                                             .logical_shards = 1,
-                                             .total_steps = &without_end,
-                                             .waits_for_device = waits,
-                                             .launches_singly = singly,
-                                             .restore = find_state};
     struct error error = ERROR_INIT;
-    struct strategy *strategy = NULL;
-    must(strategy_open(&options, &strategy, &error), &error);
-    must(strategy_reform(strategy, &error), &error);
-    take_steps(strategy, work, 10);
-    int64_t steps = 0, start = clock_monotonic_ns(), now = start;
-    for (; now - start < (int64_t)(seconds * 1e9); steps++, now = clock_monotonic_ns())
-        take_steps(strategy, work, 1);
-    strategy_close(strategy);
-    return (double)(now - start) * 1e-9 / (double)steps;
-}
-
-static void measure(const struct work *work, struct side *gpu, double seconds)
-{
-    struct learner learner;
-    learner_open(&learner, work, gpu);
-    double graphs = seconds_a_step(&learner, false, false, seconds);
-    double launches = seconds_a_step(&learner, false, true, seconds);
-    double waits = seconds_a_step(&learner, true, true, seconds);
-    int64_t units = work->batch * graph_example_format(learner.graph)->target_elements;
-    printf("%s %lld %.4f %.0f %.4f %.4f\n", work->name, (long long)work->batch, graphs * 1e3, (double)units / graphs,
-           launches * 1e3, waits * 1e3);
+    int64_t steps = 0, start = clock_monotonic_ns();
+    for (; steps == 0 || (double)(clock_monotonic_ns() - start) < seconds * 1e9; steps++)
+        must(bench_trainee_step(trainee, &error), &error);
+    must(bench_trainee_settle(trainee, &error), &error);
+    double taken = (double)(clock_monotonic_ns() - start) * 1e-9;
+    printf("%lld %.6f %lld %.0f\n", (long long)(steps * bench_trainee_units(trainee)), taken, (long long)steps,
+           taken_mebibytes(trainee->device));
     fflush(stdout);
-    learner_close(&learner);
 }
 
-static bool is_wanted(const struct work *work, int argc, char **argv)
+static enum device_peak peak_of(const struct bench_work *work)
 {
-    return argc < 4 || (strcmp(work->name, argv[2]) == 0 && work->batch == strtoll(argv[3], NULL, 10));
+    return work->precision == PRECISION_FLOAT32 ? DEVICE_PEAK_FLOAT32 : DEVICE_PEAK_HALF;
+}
+
+static void tell(const struct bench_trainee *trainee)
+{
+    const struct bench_work *work = &trainee->work;
+    printf(
+        "ready {\"gpu\": \"%s\", \"batch\": %lld, \"micro\": %lld, \"unit\": \"%s\", \"units\": %lld, \"flops\": %.6g, "
+        "\"peak\": %.6g}\n",
+        device_description(trainee->device), (long long)work->batch, (long long)trainee->micro,
+        trainee->dataset.format.input_type == ELEMENT_INT32 ? "tokens" : "images",
+        (long long)bench_trainee_units(trainee), graph_flops_per_example(trainee->graph) * (double)work->batch,
+        device_peak_flops(trainee->device, peak_of(work)));
+    fflush(stdout);
+}
+
+static void train(const struct bench_work *work, struct device *device, int64_t micro, double share,
+                  enum bench_pace pace)
+{
+    struct bench_trainee trainee;
+    struct error error = ERROR_INIT;
+    char line[64];
+    must(bench_trainee_open(&trainee, work, device, micro, share, pace, &error), &error);
+    take_steps(&trainee, 1);
+    puts("first");
+    fflush(stdout);
+    take_steps(&trainee, WARM_UP);
+    tell(&trainee);
+    while (fgets(line, sizeof line, stdin) != NULL)
+        if (strncmp(line, "SECONDS ", 8) == 0)
+            take_turn(&trainee, strtod(line + 8, NULL));
+    bench_trainee_close(&trainee);
+}
+
+/* ---- where a step's time goes */
+
+#define STEPS 5
+
+static double milliseconds_a_step(const struct bench_work *work, struct device *device, int64_t *micro, double share)
+{
+    struct bench_trainee trainee;
+    struct error error = ERROR_INIT;
+    must(bench_trainee_open(&trainee, work, device, *micro, share, BENCH_GRAPHS, &error), &error);
+    take_steps(&trainee, WARM_UP);
+    int64_t start = clock_monotonic_ns();
+    take_steps(&trainee, STEPS);
+    double taken = (double)(clock_monotonic_ns() - start) * 1e-6 / STEPS;
+    *micro = trainee.micro;
+    bench_trainee_close(&trainee);
+    return taken;
+}
+
+static void profile(const struct bench_work *work, struct device *device, int64_t micro, double share)
+{
+    struct error error = ERROR_INIT;
+    struct bench_trainee trainee;
+    double plain = milliseconds_a_step(work, device, &micro, share);
+    struct bench_profile *launches = bench_profile_new(device);
+    must(bench_trainee_open(&trainee, work, device, micro, share, BENCH_WAITS, &error), &error);
+    take_steps(&trainee, 2);
+    bench_profile_clear(launches);
+    take_steps(&trainee, STEPS);
+    printf("%s, %s: passes of %lld examples, %.3f ms a step in CUDA graphs\n", device_description(device), work->name,
+           (long long)micro, plain);
+    double all = bench_profile_print(launches, STEPS, device_peak_flops(device, peak_of(work)));
+    printf("all launches, waited for one by one: %.3f ms a step\n", all);
+    bench_trainee_close(&trainee);
+    bench_profile_free(launches);
+}
+
+static bool read_pace(const char *word, enum bench_pace *ret_pace)
+{
+    static const char *const words[] = {
+        [BENCH_GRAPHS] = "graphs", [BENCH_LAUNCHES] = "launches", [BENCH_WAITS] = "waits"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *ret_pace = (enum bench_pace)i;
+            return true;
+        }
+    return false;
 }
 
 int main(int argc, char **argv)
 {
-    double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
-    struct side gpu;
-    side_open(&gpu, DEVICE_TYPE_GPU);
-    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
-        if (is_wanted(&works[i], argc, argv))
-            measure(&works[i], &gpu, seconds);
-    side_close(&gpu);
+    const struct bench_work *work = argc > 1 ? bench_work_find(argv[1]) : NULL;
+    enum bench_pace pace = BENCH_GRAPHS;
+    const bool profiles = argc > 4 && strcmp(argv[4], "profile") == 0;
+    if (work == NULL || (argc > 4 && !profiles && !read_pace(argv[4], &pace))) {
+        fprintf(stderr, "gpu-bench: WORK [MICRO [SHARE [graphs|launches|waits|profile]]], WORK one of "
+                        "tests/gpu/bench_trainee.c\n");
+        return 2;
+    }
+    struct device *device = NULL;
+    struct error error = ERROR_INIT;
+    const int64_t micro = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
+    const double share = argc > 3 ? strtod(argv[3], NULL) : 0.9;
+    must(device_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, &device, &error), &error);
+    if (profiles)
+        profile(work, device, micro, share);
+    else
+        train(work, device, micro, share, pace);
+    device_close(device);
     return 0;
 }

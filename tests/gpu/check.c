@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "common/philox.h"
 #include "worker/device/bfloat16.h"
+#include "worker/device/float16.h"
 
 static int failures;
 
@@ -120,13 +121,43 @@ float *side_numbers(struct side *side, int64_t count, uint32_t seed)
     return memory;
 }
 
+static float rounded(enum stored rounds, float x)
+{
+    return rounds == STORED_BFLOAT16 ? bfloat16_round(x) : rounds == STORED_FLOAT16 ? float16_round(x) : x;
+}
+
+/* Of numbers that are rounded, in place: side by side as they lie in two bytes; and back. */
+static void pack(enum stored stored, float *host, int64_t count)
+{
+    uint16_t *to = (void *)host;
+    for (int64_t i = 0; stored != STORED_FLOAT32 && i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, host + i, sizeof bits);
+        uint16_t half = stored == STORED_FLOAT16 ? float16_pack(host[i]) : (uint16_t)(bits >> 16);
+        memcpy(to + i, &half, sizeof half);
+    }
+}
+
+static void unpack(enum stored stored, float *host, int64_t count)
+{
+    const uint16_t *from = (void *)host;
+    for (int64_t i = count; stored != STORED_FLOAT32 && i-- > 0;) {
+        uint16_t half;
+        memcpy(&half, from + i, sizeof half);
+        uint32_t bits = (uint32_t)half << 16;
+        float value = float16_unpack(half);
+        if (stored == STORED_BFLOAT16)
+            memcpy(&value, &bits, sizeof value);
+        host[i] = value;
+    }
+}
+
 float *side_values(struct side *side, int64_t count, uint32_t seed)
 {
     float *host = numbers(count, seed);
-    for (int64_t i = 0; side->rounds && i < count; i++)
-        host[i] = bfloat16_round(host[i]);
-    for (int64_t i = 0; side->stored == STORED_BFLOAT16 && i < count; i++) /* the upper halves, side by side */
-        memcpy((char *)host + 2 * i, (const char *)(host + i) + 2, 2);
+    for (int64_t i = 0; i < count; i++)
+        host[i] = rounded(side->rounds, host[i]);
+    pack(side->stored, host, count);
     float *memory = allocate(side, MEMORY_DEVICE, count * stored_bytes(side->stored));
     side_put(side, memory, host, count * stored_bytes(side->stored));
     free(host);
@@ -182,8 +213,8 @@ struct loss_sums *side_output_loss(struct side *side)
 
 /* ---------------------------------------------------------------- comparing */
 
-/* A last place of a bfloat16: sums may be rounded twice. */
-#define LAST_PLACE (1.0 / 256)
+/* A last place: sums may be rounded twice. */
+static const double last_place[] = {[STORED_FLOAT32] = 0, [STORED_BFLOAT16] = 1.0 / 256, [STORED_FLOAT16] = 1.0 / 2048};
 
 double relative_error(const float *found, const float *expected, int64_t count)
 {
@@ -202,12 +233,9 @@ static float *get_floats(struct side *side, const struct output *output)
     bool values = output->kind == OUTPUT_VALUES;
     enum stored stored = values ? side->stored : STORED_FLOAT32;
     side_get(side, host, output->memory, output->count * stored_bytes(stored));
-    for (int64_t i = output->count; stored == STORED_BFLOAT16 && i-- > 0;) {
-        uint32_t bits = (uint32_t)((const uint16_t *)(void *)host)[i] << 16;
-        memcpy(host + i, &bits, sizeof bits);
-    }
-    for (int64_t i = 0; values && side->rounds && i < output->count; i++)
-        host[i] = bfloat16_round(host[i]);
+    unpack(stored, host, output->count);
+    for (int64_t i = 0; values && i < output->count; i++)
+        host[i] = rounded(side->rounds, host[i]);
     return host;
 }
 
@@ -258,15 +286,17 @@ static void run(struct side *side, side_case *function, const int64_t *sizes)
 void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
                    double tolerance)
 {
+    static const char *const words[] = {
+        [STORED_FLOAT32] = "", [STORED_BFLOAT16] = " bfloat16", [STORED_FLOAT16] = " float16"};
     char text[128];
-    snprintf(text, sizeof text, "%s%s %lld %lld %lld %lld", name, gpu->rounds ? " bfloat16" : "", (long long)sizes[0],
+    snprintf(text, sizeof text, "%s%s %lld %lld %lld %lld", name, words[gpu->rounds], (long long)sizes[0],
              (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
     run(cpu, function, sizes);
     run(gpu, function, sizes);
     struct side again = *gpu;
     again.buffer_count = again.output_count = 0;
     run(&again, function, sizes);
-    double error = worst_error(gpu, cpu, LAST_PLACE), drift = worst_error(&again, gpu, 0);
+    double error = worst_error(gpu, cpu, last_place[gpu->rounds]), drift = worst_error(&again, gpu, 0);
     verdict(error <= tolerance && drift == 0, text, "off by %g (allowed %g); a second run by %g", error, tolerance,
             drift);
     side_clear(&again);

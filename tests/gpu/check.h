@@ -3,7 +3,7 @@
  * Cases that run on the CPU and on a GPU and compare. Each case fills its
  * buffers from seeds, so that both sides see the same numbers, and names what is
  * to be compared; a third run, on the GPU again, must give the bits of the second.
- * Where values are bfloat16 the CPU computes in float32 with numbers that are
+ * Where values are bfloat16 or float16 the CPU computes in float32 with numbers that are
  * rounded so, and its results are rounded before they are compared.
  *
  * Prints ok/not ok lines (see tests/run). Criterion is not needed.
@@ -37,8 +37,8 @@ struct side {
     enum device_type type;
     struct device *device;
     struct device_stream *stream;
-    bool rounds;        /* values are bfloat16, */
-    enum stored stored; /* and lie so in memory */
+    enum stored rounds; /* what values are rounded to, */
+    enum stored stored; /* and how they lie in memory */
     void *buffers[SIDE_BUFFERS_MAX];
     unsigned buffer_count;
     struct output outputs[SIDE_BUFFERS_MAX];
@@ -71,20 +71,24 @@ void side_get(struct side *side, void *to, const void *from, int64_t bytes);
 double relative_error(const float *found, const float *expected, int64_t count);
 
 typedef void side_case(struct side *side, const int64_t *sizes);
-/* Runs it on all sides; outputs may differ by `tolerance` (relative, of norms; 0: not in a bit), values that are bfloat16 by a
+/* Runs it on all sides; outputs may differ by `tolerance` (relative, of norms; 0: not in a bit), values that are rounded by a
  * last place. */
 void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
                    double tolerance);
 
-/* Those whose names begin so. With values in float32, then in bfloat16. */
+/* Those whose names begin so. With values in float32, then in bfloat16 and float16. */
 void check_operations(struct side *cpu, struct side *gpu, const char *beginning);
 void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);
+/* Which numbers their factors are, and who finishes them. */
+void check_products(struct side *plain, struct side *fused);
 void check_streams(struct side *gpu);
 void check_recordings(struct side *gpu);
 /* How much is done, where that can be counted: on an emulated GPU. */
 void check_work(struct side *gpu);
+/* Prints how many GPUs a worker finds, and which NCCL. 0. */
+int tell_machine(void);
 /* `small`: only models that are small enough for finite differences. */
-void check_models(struct side *cpu, struct side *gpu, bool small);
+void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool small);
 
 #endif

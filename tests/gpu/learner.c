@@ -21,8 +21,12 @@ void learner_open(struct learner *learner, const struct work *work, struct side 
 {
     struct error error = ERROR_INIT;
     *learner = (struct learner){.work = work, .side = side};
-    struct graph_options options = {
-        .device = side->device, .model = &work->model, .precision = work->precision, .max_examples = work->batch};
+    struct graph_options options = {.device = side->device,
+                                    .model = &work->model,
+                                    .precision = work->precision,
+                                    .max_examples = work->batch,
+                                    .logit_rows = work->logit_rows,
+                                    .recompute = work->recompute};
     must(graph_new(&options, &learner->graph, &error), &error);
     const struct parameter_layout *layout = graph_layout(learner->graph);
     must(training_state_init(&learner->state, side->device, layout, &work->optimizer, 7, &error), &error);
@@ -51,6 +55,12 @@ void learner_close(struct learner *learner)
     graph_free(learner->graph);
 }
 
+/* Of float16: gradients carry it. */
+static float loss_scale_of(const struct learner *learner)
+{
+    return learner->work->precision == PRECISION_FLOAT16 ? 1024 : 1;
+}
+
 struct graph_pass learner_pass(struct learner *learner)
 {
     const struct example_format *format = graph_example_format(learner->graph);
@@ -59,6 +69,7 @@ struct graph_pass learner_pass(struct learner *learner)
                                .targets = learner->targets,
                                .examples = learner->work->batch,
                                .scale = 1.0f / (float)(learner->work->batch * format->target_elements),
+                               .loss_scale = loss_scale_of(learner),
                                .gradients = learner->gradients,
                                .sums = learner->sums};
 }
@@ -108,7 +119,7 @@ double learner_train(struct learner *learner, int steps)
             .gradients = learner->gradients,
             .step = ++state->progress.step,
             .learning_rate = learner->work->optimizer.learning_rate,
-            .gradient_scale = 1,
+            .gradient_scale = 1 / (double)loss_scale_of(learner),
         };
         optimizer_update(learner->side->stream, &learner->work->optimizer, &range);
     }

@@ -16,7 +16,10 @@ struct work {
     struct model_spec model;
     struct optimizer_spec optimizer;
     int64_t batch;
+    int64_t logit_rows; /* graph_options */
+    bool recompute;     /* likewise */
     enum precision precision;
+    bool finished;    /* cuBLASLt does what follows its products */
     bool small;       /* enough for a GPU that is emulated */
     float difference; /* step of the finite differences; 0: none, the model is too large or too coarse for them */
 };

@@ -4,12 +4,16 @@
  *
  *     gpu-test [operations]     operations alone: short enough for compute-sanitizer's racecheck
  *     gpu-test operation NAME   those whose names begin so
+ *     gpu-test streams          order, failures and recordings alone
  *     gpu-test small            all but the larger models: for a GPU that is emulated
+ *     gpu-test machine          tells what there is to test on: GPUs, and NCCL for them
  *     gpu-test rehearsal        operations with a CPU in the GPU's place: the cases themselves, where there is none
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
 #include "tests/gpu/check.h"
 #include "worker/device/device.h"
 
@@ -26,11 +30,21 @@ static int rehearse(void)
     return verdicts_exit_status();
 }
 
+/* The GPU again, where cuBLASLt finishes products (ENV_GPU_LT); before others have threads that read the environment. */
+static void open_fused(struct side *fused)
+{
+    setenv(ENV_GPU_LT, "1", 1);
+    side_open(fused, DEVICE_TYPE_GPU);
+    unsetenv(ENV_GPU_LT);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
     if (strcmp(what, "rehearsal") == 0)
         return rehearse();
+    if (strcmp(what, "machine") == 0)
+        return tell_machine();
     struct error error = ERROR_INIT;
     struct device *probe = NULL;
     if (device_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, &probe, &error) < 0) {
@@ -38,23 +52,31 @@ int main(int argc, char **argv)
         return 0;
     }
     device_close(probe);
-    struct side cpu, gpu;
+    struct side cpu, gpu, fused;
+    open_fused(&fused);
     side_open(&cpu, DEVICE_TYPE_CPU);
     side_open(&gpu, DEVICE_TYPE_GPU);
     printf("%s; %s\n", device_description(gpu.device), device_description(cpu.device));
-    const bool is_one = strcmp(what, "operation") == 0 && argc > 2;
-    check_operations(&cpu, &gpu, is_one ? argv[2] : "");
-    if (!is_one) {
+    const bool is_one = strcmp(what, "operation") == 0 && argc > 2, streams = strcmp(what, "streams") == 0;
+    if (!streams) {
+        check_operations(&cpu, &gpu, is_one ? argv[2] : "");
+        check_operations(&cpu, &fused, is_one ? argv[2] : "dense");
+    }
+    if (!is_one && !streams) {
         check_not_a_number(&cpu, &gpu);
         check_steps(&cpu, &gpu);
+        check_products(&gpu, &fused);
     }
     if (!is_one && strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_recordings(&gpu);
+    }
+    if (!is_one && !streams && strcmp(what, "operations") != 0) {
         check_work(&gpu);
-        check_models(&cpu, &gpu, strcmp(what, "small") == 0);
+        check_models(&cpu, &gpu, &fused, strcmp(what, "small") == 0);
     }
     side_close(&gpu);
     side_close(&cpu);
+    side_close(&fused);
     return verdicts_exit_status();
 }

@@ -51,27 +51,68 @@ _Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
     {                                                                                                                  \
         .preset = PRESET_GPT_BYTES, .depth = 1, .width = 12, .heads = 2, .context = 9                                  \
     }
+#define SMALL_GPT2                                                                                                     \
+    {                                                                                                                  \
+        .preset = PRESET_GPT2_124M, .depth = 1, .width = 12, .heads = 2, .context = 9, .vocabulary = 61                \
+    }
+#define SMALL_RESNET                                                                                                   \
+    {                                                                                                                  \
+        .preset = PRESET_RESNET20, .width = 4, .depth = 1, .input_shape = {8, 8, 2}, .input_rank = 3, .classes = 5     \
+    }
+#define WIDE_GPT2                                                                                                      \
+    {                                                                                                                  \
+        .preset = PRESET_GPT2_124M, .depth = 1, .width = 64, .heads = 2, .context = 128                                \
+    }
+#define ALIGNED_GPT                                                                                                    \
+    {                                                                                                                  \
+        .preset = PRESET_GPT_BYTES, .depth = 2, .width = 32, .heads = 2, .context = 16                                 \
+    }
 #define GPT_BYTES                                                                                                      \
     {                                                                                                                  \
         .preset = PRESET_GPT_BYTES, .depth = 4, .width = 128, .heads = 4, .context = 256                               \
     }
 #define BFLOAT16 .precision = PRECISION_BFLOAT16
+#define FLOAT16 .precision = PRECISION_FLOAT16
 static const struct work works[] = {
     {"odd layers", ODD_LAYERS, SGD, .batch = 5, .difference = 2e-3f},
     {"small gpt", SMALL_GPT, ADAMW, .batch = 3, .difference = 5e-3f},
     {"odd layers in bfloat16", ODD_LAYERS, SGD, .batch = 5, .small = true, BFLOAT16},
     {"small gpt in bfloat16", SMALL_GPT, ADAMW, .batch = 3, .small = true, BFLOAT16},
+    {"odd layers in float16", ODD_LAYERS, SGD, .batch = 5, .small = true, FLOAT16},
+    {"small gpt in float16", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16},
+    {"odd layers in tf32", ODD_LAYERS, SGD, .batch = 5, .small = true, .precision = PRECISION_TF32},
+    {"small gpt in tf32", SMALL_GPT, ADAMW, .batch = 3, .small = true, .precision = PRECISION_TF32},
+    {"odd layers, logits by parts", ODD_LAYERS, SGD, .batch = 5, .logit_rows = 2, .difference = 2e-3f},
+    {"small gpt2, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .difference = 5e-3f},
+    {"small gpt2 in bfloat16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .small = true,
+     BFLOAT16},
+    {"small gpt2, computed again", SMALL_GPT2, ADAMW, .batch = 3, .recompute = true, .difference = 5e-3f},
+    {"small gpt2 in bfloat16, computed again", SMALL_GPT2, ADAMW, .batch = 3, .recompute = true, .small = true,
+     BFLOAT16},
+    {"small resnet, computed again", SMALL_RESNET, SGD, .batch = 4, .recompute = true, .small = true},
+    {"small gpt2 in float16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .small = true, FLOAT16},
+    {"aligned gpt in bfloat16", ALIGNED_GPT, ADAMW, .batch = 3, .small = true, .finished = true, BFLOAT16},
+    {"aligned gpt in bfloat16, computed again", ALIGNED_GPT, ADAMW, .batch = 3, .small = true, .recompute = true,
+     BFLOAT16},
     {"mlp", {.preset = PRESET_MLP, .depth = FIELD_UNSET, .width = FIELD_UNSET}, SGD, .batch = 128},
     {"lenet", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, .batch = 128},
     {"gpt-bytes", GPT_BYTES, ADAMW, .batch = 4},
+    {"gpt-bytes in tf32", GPT_BYTES, ADAMW, .batch = 4, .precision = PRECISION_TF32},
     {"lenet in bfloat16", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, .batch = 128, BFLOAT16},
     {"gpt-bytes in bfloat16", GPT_BYTES, ADAMW, .batch = 4, BFLOAT16},
+    {"gpt-bytes, computed again", GPT_BYTES, ADAMW, .batch = 4, .recompute = true},
+    {"gpt-bytes in bfloat16, computed again", GPT_BYTES, ADAMW, .batch = 4, .recompute = true, BFLOAT16},
+    {"lenet in float16", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, .batch = 128, FLOAT16},
+    {"gpt-bytes in float16", GPT_BYTES, ADAMW, .batch = 4, FLOAT16},
+    {"wide vocabulary, logits by parts", WIDE_GPT2, ADAMW, .batch = 24, .logit_rows = 2048},
+    {"wide vocabulary in bfloat16, logits by parts", WIDE_GPT2, ADAMW, .batch = 24, .logit_rows = 2048, BFLOAT16},
 };
 
-/* In bfloat16 a sum that is added in another order now and then falls on the other side of a rounding. */
-static double allowed(const struct work *work, double in_float32, double in_bfloat16)
+/* In two bytes a sum that is added in another order now and then falls on the other side of a rounding. In TF32, which the CPU
+ * does not have, the GPU alone cuts factors. */
+static double allowed(const struct work *work, double in_float32, double in_two_bytes)
 {
-    return work->precision == PRECISION_BFLOAT16 ? in_bfloat16 : in_float32;
+    return work->precision == PRECISION_FLOAT32 ? in_float32 : in_two_bytes;
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -191,7 +232,7 @@ static void check_memory(const struct work *work, struct side *gpu)
         const struct graph_options options = {.device = gpu->device,
                                               .model = &work->model,
                                               .max_examples = 256,
-                                              .precision = p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32,
+                                              .precision = p ? work->precision : PRECISION_FLOAT32,
                                               .plan_only = true};
         must(graph_new(&options, &graph, &error), &error);
         graph_memory_plan(graph, 0, &plans[p]);
@@ -199,6 +240,57 @@ static void check_memory(const struct work *work, struct side *gpu)
     }
     double part = (double)plans[1].bytes[MEMORY_ACTIVATIONS] / (double)plans[0].bytes[MEMORY_ACTIVATIONS];
     say(work, part < 0.7, "activations take little more than half of float32's memory", part, 0.5);
+}
+
+/* Against all logits at once, on the same GPU: gradients, loss, and memory. */
+static void check_parts(const struct work *work, struct learner *gpu)
+{
+    struct work whole = *work;
+    whole.logit_rows = LOGIT_ROWS_ALL;
+    struct learner other;
+    struct memory_plan by_parts, at_once;
+    learner_open(&other, &whole, gpu->side);
+    carry_state(gpu, &other);
+    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
+    learner_backward(gpu, &pass);
+    learner_backward(&other, &other_pass);
+    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
+    double error = relative_error(found, expected, gpu->state.layout.elements);
+    say(work, error < allowed(work, 1e-5, 2e-2), "gradients are those of all logits at once", error, 0);
+    double loss = learner_mean_loss(gpu), other_loss = learner_mean_loss(&other);
+    say(work, fabs(loss - other_loss) < allowed(work, 1e-6, 1e-3) * other_loss, "so is the loss", loss, other_loss);
+    graph_memory_plan(gpu->graph, 0, &by_parts);
+    graph_memory_plan(other.graph, 0, &at_once);
+    say(work, by_parts.bytes[MEMORY_ACTIVATIONS] <= at_once.bytes[MEMORY_ACTIVATIONS], "with no more memory",
+        (double)by_parts.bytes[MEMORY_ACTIVATIONS], (double)at_once.bytes[MEMORY_ACTIVATIONS]);
+    free(found);
+    free(expected);
+    learner_close(&other);
+}
+
+/* Against what is kept, on the same GPU: not a bit differs. */
+static void check_recompute(const struct work *work, struct learner *gpu)
+{
+    struct work kept = *work;
+    kept.recompute = false;
+    struct learner other;
+    struct memory_plan again, at_once;
+    int64_t elements = gpu->state.layout.elements;
+    learner_open(&other, &kept, gpu->side);
+    carry_state(gpu, &other);
+    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
+    learner_backward(gpu, &pass);
+    learner_backward(&other, &other_pass);
+    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
+    say(work, memcmp(found, expected, (size_t)elements * sizeof *found) == 0, "not a bit differs from what is kept",
+        relative_error(found, expected, elements), 0);
+    graph_memory_plan(gpu->graph, 0, &again);
+    graph_memory_plan(other.graph, 0, &at_once);
+    say(work, again.bytes[MEMORY_ACTIVATIONS] <= at_once.bytes[MEMORY_ACTIVATIONS], "with no more memory",
+        (double)again.bytes[MEMORY_ACTIVATIONS], (double)at_once.bytes[MEMORY_ACTIVATIONS]);
+    free(found);
+    free(expected);
+    learner_close(&other);
 }
 
 static void check_training(const struct work *work, struct learner *cpu, struct learner *gpu)
@@ -222,6 +314,24 @@ static void check_training(const struct work *work, struct learner *cpu, struct 
         on_gpu, on_cpu);
 }
 
+/* The GELUs of its dense layers, and their way back, by cuBLASLt and by kernels: near, and not the same bits. */
+static void check_finishing(const struct work *work, struct side *fused, struct learner *gpu)
+{
+    struct learner other;
+    learner_open(&other, work, fused);
+    carry_state(gpu, &other);
+    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
+    learner_backward(gpu, &pass);
+    learner_backward(&other, &other_pass);
+    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
+    double error = relative_error(found, expected, gpu->state.layout.elements);
+    say(work, error > 0 && error < allowed(work, 1e-5, 2e-2), "cuBLASLt takes its GELUs, near those of kernels", error,
+        0);
+    free(expected);
+    free(found);
+    learner_close(&other);
+}
+
 static uint32_t digest_after(const struct work *work, struct side *gpu, int steps)
 {
     struct error error = ERROR_INIT;
@@ -240,7 +350,7 @@ static void check_bits(const struct work *work, struct side *gpu)
     say(work, first == second, "twenty steps twice have the same bits", first, second);
 }
 
-void check_models(struct side *cpu, struct side *gpu, bool small)
+void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool small)
 {
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         const struct work *work = &works[i];
@@ -252,10 +362,16 @@ void check_models(struct side *cpu, struct side *gpu, bool small)
         compare_gradients(work, &on_cpu, &on_gpu);
         check_accumulation(work, &on_gpu);
         check_no_examples(work, &on_gpu);
-        if (work->precision == PRECISION_BFLOAT16)
+        if (work->precision == PRECISION_BFLOAT16 || work->precision == PRECISION_FLOAT16)
             check_memory(work, gpu);
+        if (work->recompute)
+            check_recompute(work, &on_gpu);
+        if (work->logit_rows > 0)
+            check_parts(work, &on_gpu);
         if (work->difference > 0)
             check_differences(work, &on_gpu);
+        if (work->finished)
+            check_finishing(work, fused, &on_gpu);
         check_training(work, &on_cpu, &on_gpu);
         learner_close(&on_gpu);
         learner_close(&on_cpu);

@@ -31,7 +31,7 @@ static void dense(struct side *s)
 {
     device_dense_forward(s->stream, &(struct dense_forward){40, 30, 20, numbers_with_nan(s, 40 * 20, 5 * 20 + 3),
                                                             side_numbers(s, 30 * 20, 2), side_numbers(s, 30, 3),
-                                                            side_output(s, 40 * 30), ACTIVATION_RELU});
+                                                            side_output(s, 40 * 30), .activation = ACTIVATION_RELU});
 }
 
 static void convolution(struct side *s)

@@ -11,12 +11,13 @@ import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/device/cuda")
 # Library -> the list of functions that worker/device/cuda/ finds in it
-LISTS = {"libcublas": "CUBLAS_FUNCTIONS", "libnccl": "NCCL_FUNCTIONS"}
+LISTS = {"libcublas": "CUBLAS_FUNCTIONS", "libcublasLt": "CUBLASLT_FUNCTIONS", "libnccl": "NCCL_FUNCTIONS"}
+HEADERS = {"libcublas": "cublas.h", "libcublasLt": "cublas.h", "libnccl": "nccl.h"}
 
 
 def functions_of(library):
     """By the macro that names them, one X(…) each."""
-    text = open(os.path.join(HERE, library.removeprefix("lib") + ".h"), encoding="utf-8").read().replace("\\\n", " ")
+    text = open(os.path.join(HERE, HEADERS[library]), encoding="utf-8").read().replace("\\\n", " ")
     listed = re.search(rf"#define {LISTS[library]}\(X\)(.*)", text)[1]
     return re.findall(r"X\((\w+)\)", listed)
 

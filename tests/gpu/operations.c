@@ -7,32 +7,77 @@
 
 #include "tests/gpu/check.h"
 
-static void dense_forward(struct side *s, const int64_t *n)
+static void product_forward(struct side *s, const int64_t *n, bool tf32)
 {
     device_dense_forward_stored(
         s->stream, s->stored,
         &(struct dense_forward){n[0], n[1], n[2], side_values(s, n[0] * n[2], 1), side_values(s, n[1] * n[2], 2),
                                 n[3] ? side_numbers(s, n[1], 3) : NULL, side_output_values(s, n[0] * n[1]),
-                                n[3] ? ACTIVATION_RELU : ACTIVATION_NONE});
+                                n[3] ? ACTIVATION_RELU : ACTIVATION_NONE, .tf32 = tf32});
 }
 
-static void dense_backward_data(struct side *s, const int64_t *n)
+static void product_backward_data(struct side *s, const int64_t *n, bool tf32)
 {
     device_dense_backward_data_stored(s->stream, s->stored,
                                       &(struct dense_backward_data){n[0], n[1], n[2], side_values(s, n[0] * n[1], 1),
                                                                     side_values(s, n[1] * n[2], 2),
                                                                     n[3] ? side_values(s, n[0] * n[2], 3) : NULL,
-                                                                    side_output_values(s, n[0] * n[2])});
+                                                                    side_output_values(s, n[0] * n[2]), .tf32 = tf32});
 }
 
-static void dense_backward_weight(struct side *s, const int64_t *n)
+static void product_backward_weight(struct side *s, const int64_t *n, bool tf32)
 {
     device_dense_backward_weight_stored(
         s->stream, s->stored,
         &(struct dense_backward_weight){n[0], n[1], n[2], side_values(s, n[0] * n[1], 1),
                                         side_values(s, n[0] * n[2], 2), side_output(s, n[1] * n[2]),
-                                        side_output(s, n[1]), n[3]});
+                                        side_output(s, n[1]), n[3], .tf32 = tf32});
 }
+
+/* With a bias that the library may add, and a GELU behind it where the last size says so. */
+static void product_forward_finished(struct side *s, const int64_t *n, bool tf32)
+{
+    device_dense_forward_stored(s->stream, s->stored,
+                                &(struct dense_forward){.m = n[0],
+                                                        .n = n[1],
+                                                        .k = n[2],
+                                                        .x = side_values(s, n[0] * n[2], 1),
+                                                        .weight = side_values(s, n[1] * n[2], 2),
+                                                        .bias = side_numbers(s, n[1], 3),
+                                                        .value_bias = side_values(s, n[1], 3),
+                                                        .y = side_output_values(s, n[0] * n[1]),
+                                                        .gelu = n[3] ? side_output_values(s, n[0] * n[1]) : NULL,
+                                                        .tf32 = tf32});
+}
+
+/* The way back behind a GELU. */
+static void product_backward_data_finished(struct side *s, const int64_t *n, bool tf32)
+{
+    device_dense_backward_data_stored(s->stream, s->stored,
+                                      &(struct dense_backward_data){.m = n[0],
+                                                                    .n = n[1],
+                                                                    .k = n[2],
+                                                                    .dy = side_values(s, n[0] * n[1], 1),
+                                                                    .weight = side_values(s, n[1] * n[2], 2),
+                                                                    .gelu_input = side_values(s, n[0] * n[2], 3),
+                                                                    .dx = side_output_values(s, n[0] * n[2]),
+                                                                    .tf32 = tf32});
+}
+
+#define PRODUCT(direction)                                                                                             \
+    static void dense_##direction(struct side *s, const int64_t *n)                                                    \
+    {                                                                                                                  \
+        product_##direction(s, n, false);                                                                              \
+    }                                                                                                                  \
+    static void dense_##direction##_tf32(struct side *s, const int64_t *n)                                             \
+    {                                                                                                                  \
+        product_##direction(s, n, true);                                                                               \
+    }
+PRODUCT(forward)
+PRODUCT(backward_data)
+PRODUCT(backward_weight)
+PRODUCT(forward_finished)
+PRODUCT(backward_data_finished)
 
 /* Sizes: images, side, channels in, channels out, kernel, stride, padding. */
 static struct conv2d_shape conv2d_shape(const int64_t *n)
@@ -182,6 +227,7 @@ ELEMENTWISE(tanh_backward, side_values(s, n[0], 1), side_values(s, n[0], 2), sid
 ELEMENTWISE(add_forward, side_values(s, n[0], 1), side_values(s, n[0], 2), side_output_values(s, n[0]),
             n[1] ? ACTIVATION_RELU : ACTIVATION_NONE)
 ELEMENTWISE(round_bfloat16, side_numbers(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE(round_float16, side_numbers(s, n[0], 1), side_output_values(s, n[0]))
 ELEMENTWISE_FLOATS(fill, 0.37f, side_output(s, n[0]))
 ELEMENTWISE_FLOATS(scale, 0.37f, side_output(s, n[0]))
 ELEMENTWISE(axpy, 0.37f, side_values(s, n[0], 1), side_output_values(s, n[0]))
@@ -450,16 +496,33 @@ static void softmax_cross_entropy(struct side *s, const int64_t *n)
         s->stream, s->stored,
         &(struct softmax_cross_entropy){n[0], n[1], n[3] ? dlogits : side_values(s, n[0] * n[1], 1),
                                         side_tokens(s, n[0], n[1], 2), 0.01f, dlogits, side_workspace(s, 2 * n[0]),
-                                        side_output_loss(s)});
+                                        side_output_loss(s), 0, NULL});
+}
+
+/* Some rows at a time, in place; the last size says how many. */
+static void softmax_cross_entropy_by_parts(struct side *s, const int64_t *n)
+{
+    float *dlogits = side_output_values(s, n[0] * n[1]);
+    int32_t *targets = side_tokens(s, n[0], n[1], 2);
+    double *workspace = side_workspace(s, 2 * n[0]);
+    struct loss_sums *sums = side_output_loss(s);
+    for (int64_t first = 0; first < n[0]; first += n[2]) {
+        float *rows = side_from(s, dlogits, first * n[1]);
+        int64_t count = n[0] - first < n[2] ? n[0] - first : n[2];
+        device_softmax_cross_entropy_stored(
+            s->stream, s->stored,
+            &(struct softmax_cross_entropy){count, n[1], rows, targets + first, 0.01f, rows, workspace + 2 * first,
+                                            first + count == n[0] ? sums : NULL, first, NULL});
+    }
 }
 
 static void mean_squared_error(struct side *s, const int64_t *n)
 {
-    device_mean_squared_error_stored(s->stream, s->stored,
-                                     &(struct mean_squared_error){n[0], n[1], side_values(s, n[0] * n[1], 1),
-                                                                  side_numbers(s, n[0] * n[1], 2), 0.01f,
-                                                                  side_output_values(s, n[0] * n[1]),
-                                                                  side_workspace(s, 2 * n[0]), side_output_loss(s)});
+    device_mean_squared_error_stored(
+        s->stream, s->stored,
+        &(struct mean_squared_error){n[0], n[1], side_values(s, n[0] * n[1], 1), side_numbers(s, n[0] * n[1], 2), 0.01f,
+                                     side_output_values(s, n[0] * n[1]), side_workspace(s, 2 * n[0]),
+                                     side_output_loss(s), NULL});
 }
 
 #define SIZES_MAX 7
@@ -480,6 +543,22 @@ static const struct {
     {"dense_forward", dense_forward, 2e-6, DENSE},
     {"dense_backward_data", dense_backward_data, 2e-6, DENSE},
     {"dense_backward_weight", dense_backward_weight, 5e-6, DENSE},
+/* Both factors lose up to a part in 2^10. */
+#define CUT (2.0 / 1024)
+    {"dense_forward tf32", dense_forward_tf32, CUT, DENSE},
+    {"dense_backward_data tf32", dense_backward_data_tf32, CUT, DENSE},
+    {"dense_backward_weight tf32", dense_backward_weight_tf32, CUT, DENSE},
+#define FINISHED                                                                                                       \
+    {                                                                                                                  \
+        {3, 1, 8, 0}, {7, 24, 304, 1}, {13, 65, 17, 1}, {128, 8, 32, 0}, {1000, 72, 8, 1}, {2048, 384, 128, 1},        \
+        {                                                                                                              \
+            0, 8, 16, 1                                                                                                \
+        }                                                                                                              \
+    }
+    {"dense_forward finished", dense_forward_finished, 2e-6, FINISHED},
+    {"dense_backward_data finished", dense_backward_data_finished, 2e-6, FINISHED},
+    {"dense_forward finished tf32", dense_forward_finished_tf32, CUT, FINISHED},
+    {"dense_backward_data finished tf32", dense_backward_data_finished_tf32, CUT, FINISHED},
 #define CONV                                                                                                           \
     {                                                                                                                  \
         {1, 5, 1, 1, 1, 1, 0}, {3, 9, 3, 5, 3, 1, 1}, {2, 11, 4, 70, 5, 2, 2}, {5, 13, 33, 7, 3, 3, 0},                \
@@ -520,6 +599,7 @@ static const struct {
     {"add_forward", add_forward, 0, COUNTS},
     {"add_forward rectified", add_forward, 0, {{255, 1}, {70001, 1}, {-1}}},
     {"round_bfloat16", round_bfloat16, 0, COUNTS},
+    {"round_float16", round_float16, 0, COUNTS},
     {"fill", fill, 0, COUNTS},
     {"scale", scale, 0, COUNTS},
     {"axpy", axpy, 0, COUNTS},
@@ -593,6 +673,10 @@ static const struct {
         }                                                                                                              \
     }
     {"softmax_cross_entropy", softmax_cross_entropy, 2e-6, LOSS},
+    {"softmax_cross_entropy_by_parts",
+     softmax_cross_entropy_by_parts,
+     2e-6,
+     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2}, {4096, 256, 1000}, {1000, 1003, 512}, {-1}}},
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 
@@ -600,19 +684,21 @@ static void check_all(struct side *cpu, struct side *gpu, const char *beginning)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (int c = 0; c < CASES_MAX && operations[i].sizes[c][0] >= 0 &&
-                        strncmp(operations[i].name, beginning, strlen(beginning)) == 0;
+                        strncmp(operations[i].name, beginning, strlen(beginning)) == 0 &&
+                        !(gpu->rounds && strstr(operations[i].name, " tf32"));
              c++)
             compare_sides(cpu, gpu, operations[i].name, operations[i].function, operations[i].sizes[c],
                           operations[i].tolerance);
 }
 
-/* Operations without values are checked twice. */
+/* Operations without values are checked each time. */
 void check_operations(struct side *cpu, struct side *gpu, const char *beginning)
 {
-    check_all(cpu, gpu, beginning);
-    cpu->rounds = gpu->rounds = true;
-    gpu->stored = device_stores_bfloat16(gpu->device) ? STORED_BFLOAT16 : STORED_FLOAT32;
-    check_all(cpu, gpu, beginning);
-    cpu->rounds = gpu->rounds = false;
-    gpu->stored = STORED_FLOAT32;
+    static const enum stored kinds[] = {STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        cpu->rounds = gpu->rounds = kinds[i];
+        gpu->stored = device_stores(gpu->device, kinds[i]) ? kinds[i] : STORED_FLOAT32;
+        check_all(cpu, gpu, beginning);
+    }
+    cpu->rounds = gpu->rounds = gpu->stored = STORED_FLOAT32;
 }

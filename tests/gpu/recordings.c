@@ -19,7 +19,8 @@ static bool are_equal(struct side *s, const float *a, const float *b)
 /* A product, an addition and a copy. */
 static void launch(struct side *s, const float *x, const float *w, float *y, float *sum, float *copied)
 {
-    device_dense_forward(s->stream, &(struct dense_forward){SIDE, SIDE, SIDE, x, w, NULL, y, ACTIVATION_NONE});
+    device_dense_forward(s->stream,
+                         &(struct dense_forward){SIDE, SIDE, SIDE, x, w, NULL, y, .activation = ACTIVATION_NONE});
     device_axpy(s->stream, &(struct axpy){COUNT, 1.0f, y, sum});
     device_copy(s->stream, &(struct copy){COUNT * 4, sum, copied});
 }
@@ -75,6 +76,13 @@ static void check_failure(struct side *gpu)
     side_clear(gpu);
 }
 
+/* So much that a stream which does not wait for it is caught. */
+static void add_often(struct side *gpu, const float *one, float *sum)
+{
+    for (int i = 0; i < 200; i++)
+        device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, sum});
+}
+
 /* Another stream copies what each replay has made so far, and no more, behind an event that was recorded in the midst. */
 static void check_event(struct side *gpu)
 {
@@ -88,7 +96,7 @@ static void check_event(struct side *gpu)
     must(device_event_new(gpu->device, &event, &error), &error);
     must(device_stream_new(gpu->device, &other, &error), &error);
     must(device_record_begin(gpu->stream, &error), &error);
-    device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, sum});
+    add_often(gpu, one, sum);
     device_event_record(event, gpu->stream);
     device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, behind});
     must(device_record_end(gpu->stream, &recording, &error), &error);
@@ -98,7 +106,7 @@ static void check_event(struct side *gpu)
         device_stream_wait(other, event);
         device_copy(other, &(struct copy){COUNT * 4, sum, copied});
         must(device_stream_synchronise(other, &error), &error);
-        device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, plain});
+        add_often(gpu, one, plain);
         equal &= are_equal(gpu, copied, plain);
     }
     verdict(equal, "but by each replay, for other streams to wait for", "they did not");

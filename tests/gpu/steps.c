@@ -24,7 +24,7 @@ struct judged {
 };
 
 /* `first_loss` of its passes; block sums 1/7, 2/7, … */
-static struct judged judge(struct side *s, int64_t blocks, double limit, double first_loss)
+static struct judged judge_scaled(struct side *s, int64_t blocks, double limit, double first_loss, float loss_scale)
 {
     static double block_sums[BLOCKS_MAX];
     const struct loss_sums losses[PASSES] = {{first_loss, 1, 4}, {2.5, 2, 4}, {0.25, 3, 3}};
@@ -38,6 +38,8 @@ static struct judged judge(struct side *s, int64_t blocks, double limit, double 
     judged.sums = (struct loss_sums *)side_output_doubles(s, PASSES * 3);
     device_begin_step(s->stream, &(struct begin_step){.factors = adamw_factors(RATE, BETA1, BETA2, DECAY, STEP),
                                                       .pass = 9,
+                                                      .loss_scale = loss_scale,
+                                                      .good_steps = 1999,
                                                       .values = judged.values});
     device_judge_step(s->stream, &(struct judge_step){.blocks = blocks,
                                                       .block_sums = near_blocks,
@@ -48,6 +50,11 @@ static struct judged judge(struct side *s, int64_t blocks, double limit, double 
                                                       .ret_norm = judged.norm,
                                                       .ret_sums = judged.sums});
     return judged;
+}
+
+static struct judged judge(struct side *s, int64_t blocks, double limit, double first_loss)
+{
+    return judge_scaled(s, blocks, limit, first_loss, 0);
 }
 
 /* Four vectors that updates of both kinds, running statistics and a dropout change. */
@@ -77,10 +84,10 @@ static struct vectors update(struct side *s, const struct step_values *values, f
     return vectors;
 }
 
-/* Sizes: blocks, limit. */
+/* Sizes: blocks, limit, the loss's scale. */
 static void judged_step(struct side *s, const int64_t *n)
 {
-    const struct judged judged = judge(s, n[0], (double)n[1], 1.5);
+    const struct judged judged = judge_scaled(s, n[0], (double)n[1], 1.5, (float)n[2]);
     (void)update(s, judged.values, 0);
 }
 
@@ -119,12 +126,69 @@ static void check_refusal(struct side *gpu, double loss, const char *name)
     side_clear(gpu);
 }
 
+/* What a loss leaves of its gradient, in values as they lie. */
+static void scaled_losses(struct side *s, const int64_t *n)
+{
+    const struct judged judged = judge_scaled(s, 4, 0, 1.5, 512); /* 1024 from here on */
+    int64_t count = n[0] * n[1];
+    device_softmax_cross_entropy_stored(s->stream, s->stored,
+                                        &(struct softmax_cross_entropy){.rows = n[0],
+                                                                        .classes = n[1],
+                                                                        .logits = side_values(s, count, 1),
+                                                                        .targets = side_tokens(s, n[0], n[1], 2),
+                                                                        .scale = 0.01f,
+                                                                        .dlogits = side_output_values(s, count),
+                                                                        .workspace = side_workspace(s, 2 * n[0]),
+                                                                        .sums = side_output_loss(s),
+                                                                        .values = judged.values});
+    device_mean_squared_error_stored(s->stream, s->stored,
+                                     &(struct mean_squared_error){.rows = n[0],
+                                                                  .width = n[1],
+                                                                  .y = side_values(s, count, 1),
+                                                                  .targets = side_numbers(s, count, 2),
+                                                                  .scale = 0.01f,
+                                                                  .dy = side_output_values(s, count),
+                                                                  .workspace = side_workspace(s, 2 * n[0]),
+                                                                  .sums = side_output_loss(s),
+                                                                  .values = judged.values});
+}
+
+static void check_loss_scale(struct side *gpu)
+{
+    const double losses[] = {1.5, INFINITY};
+    const float next[] = {1024, 256};
+    for (int i = 0; i < 2; i++) {
+        struct step_values values;
+        const struct judged judged = judge_scaled(gpu, 4, 0, losses[i], 512);
+        side_get(gpu, &values, judged.values, sizeof values);
+        verdict(values.loss_scale == next[i] && values.good_steps == 0 && values.gradient_scale == 1.0f / 512,
+                i ? "a refused step halves the loss's scale" : "a row of good steps doubles it", "%g after %d",
+                (double)values.loss_scale, values.good_steps);
+        verdict(fabs(*judged.norm - sqrt(10.0 / 7) / 512) < 1e-15, "and is not in the norm", "%.17g", *judged.norm);
+        side_clear(gpu);
+    }
+}
+
+static void check_scaled_losses(struct side *cpu, struct side *gpu)
+{
+    static const int64_t sizes[][4] = {{3, 7}, {129, 65}};
+    static const enum stored kinds[] = {STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16};
+    for (int i = 0; i < 6; i++) {
+        cpu->rounds = gpu->rounds = kinds[i / 2];
+        gpu->stored = device_stores(gpu->device, kinds[i / 2]) ? kinds[i / 2] : STORED_FLOAT32;
+        compare_sides(cpu, gpu, "scaled losses", scaled_losses, sizes[i % 2], 2e-6);
+    }
+    cpu->rounds = gpu->rounds = gpu->stored = STORED_FLOAT32;
+}
+
 void check_steps(struct side *cpu, struct side *gpu)
 {
-    static const int64_t sizes[][4] = {{0, 0}, {1, 0}, {700, 3}, {4999, 0}};
+    static const int64_t sizes[][4] = {{0, 0}, {1, 0}, {700, 3}, {4999, 0}, {700, 3, 1024}, {700, 0, 65536}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         compare_sides(cpu, gpu, "judged step", judged_step, sizes[i], 0);
     check_values(gpu);
+    check_loss_scale(gpu);
+    check_scaled_losses(cpu, gpu);
     check_refusal(gpu, NAN, "an update behind a loss that is no number changes nothing");
     check_refusal(gpu, INFINITY, "likewise an infinite one");
 }

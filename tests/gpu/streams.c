@@ -26,6 +26,42 @@ static void check_host_function(struct side *gpu)
     device_event_free(event);
 }
 
+static void await_flag(void *context)
+{
+    while (atomic_load((atomic_int *)context) == 0)
+        ;
+}
+
+/* CUDA keeps "not ready" as this thread's last error, which whoever launches next asks for. */
+static void check_early_question(struct side *gpu)
+{
+    struct error error = ERROR_INIT;
+    struct device_stream *other = NULL;
+    struct device_event *event = NULL;
+    atomic_int flag = 0;
+    float sent[4] = {1, 2, 3, 4}, back[4] = {0};
+    must(device_stream_new(gpu->device, &other, &error), &error);
+    must(device_event_new(gpu->device, &event, &error), &error);
+    float *from = side_numbers(gpu, 4, 1), *to = side_numbers(gpu, 4, 2);
+    side_put(gpu, from, sent, sizeof sent);
+    device_stream_call(other, await_flag, &flag);
+    device_event_record(event, other);
+    verdict(!device_event_is_done(event), "an event behind what has not ended is not done", "it is");
+    device_scale(gpu->stream, &(struct scale){.count = 4, .factor = 2, .x = from});
+    device_copy(gpu->stream, &(struct copy){sizeof sent, from, to});
+    atomic_store(&flag, 1);
+    verdict(device_stream_synchronise(gpu->stream, &error) == 0, "to be asked too early spoils no launch", "%s",
+            error.message);
+    error_clear(&error);
+    must(device_event_wait(event, &error), &error);
+    side_get(gpu, back, to, sizeof back);
+    verdict(back[0] == 2 && back[3] == 8, "what was launched after that question has run", "%g, %g", (double)back[0],
+            (double)back[3]);
+    device_event_free(event);
+    device_stream_free(other);
+    side_clear(gpu);
+}
+
 /* A long product on one stream, what depends on it on another, which waits. */
 static void check_order(struct side *gpu)
 {
@@ -39,7 +75,8 @@ static void check_order(struct side *gpu)
     float *copied = side_numbers(gpu, COUNT, 4);
     static float first[COUNT], second[COUNT];
     for (int i = 0; i < 20; i++)
-        device_dense_forward(gpu->stream, &(struct dense_forward){SIDE, SIDE, SIDE, x, w, NULL, y, ACTIVATION_NONE});
+        device_dense_forward(gpu->stream,
+                             &(struct dense_forward){SIDE, SIDE, SIDE, x, w, NULL, y, .activation = ACTIVATION_NONE});
     device_event_record(event, gpu->stream);
     device_stream_wait(other, event);
     device_copy(other, &(struct copy){sizeof first, y, copied});
@@ -86,7 +123,7 @@ static void check_bad_target(struct side *gpu)
     side_put(gpu, bad, targets, sizeof targets);
     device_softmax_cross_entropy(
         stream, &(struct softmax_cross_entropy){2, 4, side_numbers(gpu, 8, 1), bad, 1.0f, side_numbers(gpu, 8, 2),
-                                                side_workspace(gpu, 4), side_output_loss(gpu)});
+                                                side_workspace(gpu, 4), side_output_loss(gpu), 0, NULL});
     verdict(device_stream_synchronise(stream, &error) < 0 && strstr(error.message, "target -3 is outside 0..3"),
             "a bad target fails its stream", "%s", error.message);
     device_stream_free(stream);
@@ -105,6 +142,7 @@ static void check_too_much(struct side *gpu)
 void check_streams(struct side *gpu)
 {
     check_host_function(gpu);
+    check_early_question(gpu);
     check_order(gpu);
     check_bad_token(gpu);
     check_bad_target(gpu);

@@ -22,6 +22,11 @@ of_servers=()                # NAME=VALUE…: what is in the environment of serv
 ended=                       # see ended_with
 pids=()                      # its processes: workers by their index, servers from 100 on
 
+# set_up NAME PLACE: what else the environment of that process has, by its place in `pids`; the caller may say it anew
+set_up() {
+    :
+}
+
 # launch NAME LOG: becomes the worker
 launch() {
     COXSWAIN_READ_DELAY=${2%.log}.delay exec "$worker" --job "$1.yaml" --storage runs="$work" "${worker_options[@]}" >>"$2" 2>&1
@@ -41,7 +46,7 @@ undelay() {
 # lone NAME: a process without a crew, from start to end
 lone() {
     rm -f "$1.log"
-    (launch "$1" "$1.log")
+    (set_up "$1" 0 && launch "$1" "$1.log")
 }
 
 # refused CODE WORDS NAME: a process without a crew ends with CODE, and its last line has WORDS
@@ -70,6 +75,7 @@ start_member() {
     evaluator) place=300 log=$1.evaluator.log ;;
     esac
     {
+        set_up "$1" "$place"
         ((${#settings[@]} == 0)) || export "${settings[@]}"
         TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log"
     } &

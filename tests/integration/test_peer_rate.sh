@@ -5,7 +5,7 @@
 # says two as it did when it was made. After its steps it is where OneDevice is after about as many. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-worker=${BUILD:?}/coxswain-worker
+bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 pids=()
@@ -14,6 +14,7 @@ cd "$work" || exit 1
 . "$root/tests/integration/digits.sh"
 . "$root/tests/integration/network.sh"
 . "$root/tests/integration/verdict.sh"
+. "$root/tests/integration/peers_by_hand.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 make_digits
 for seat in 0 1 2 3; do echo "$network.$((seat + 1)) worker-$seat"; done >hosts
@@ -26,20 +27,17 @@ document() {
         "evaluate":{"everySteps":1}'"$4"'}'
 }
 
-# join EXCHANGE SEAT COUNT: made when there are to be so many
-join() {
-    local crew=',"workers":2,"crew":{"roles":[{"name":"worker","count":'$3',"minCount":1,"maxCount":4}],
-        "hostPattern":"{role}-{index}","port":2222}'
-    COXSWAIN_JOB=$(document "$1" '"type":"PeerToPeer","exchange":"'"$1"'"' 100000000 "$crew") COXSWAIN_JOB_UID=$1 \
-        COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$(($2 + 1)) COXSWAIN_ROLE=worker COXSWAIN_INDEX=$2 \
-        COXSWAIN_POD_IP=$network.$(($2 + 1)) COXSWAIN_HOSTS_FILE=$work/hosts COXSWAIN_THREADS=1 \
-        COXSWAIN_READ_DELAY=$work/delay COXSWAIN_TERMINATION_LOG=$work/ended.$2 "$worker" >"$1.$2.log" 2>&1 &
-    pids[$2]=$!
+# enter EXCHANGE SEAT COUNT: a worker made when there are to be so many
+enter() {
+    peers_name=$1 peers_storage=$work peers_document=$(document "$1" '"type":"PeerToPeer","exchange":"'"$1"'"' 100000000 \
+        ',"workers":2,"crew":{"roles":[{"name":"worker","count":'"$3"',"minCount":1,"maxCount":4}],
+        "hostPattern":"{role}-{index}","port":2222}')
+    join "$2" $(($2 + 1))
 }
 
 # look EXCHANGE: the chief's last step and what it has scored then
 look() {
-    read -r step loss < <(sed -n 's/^validation after step \([0-9]*\): loss \([0-9.]*\),.*/\1 \2/p' "$1.0.log" 2>/dev/null | tail -n 1)
+    read -r step loss < <(sed -n 's/^validation after step \([0-9]*\): loss \([0-9.]*\),.*/\1 \2/p' "$1.0.1.log" 2>/dev/null | tail -n 1)
     [[ -n $loss ]]
 }
 
@@ -48,27 +46,28 @@ has_come_to() {
     look "$1" && ((step >= $2))
 }
 
-# crew_is EXCHANGE SIZE
+# crew_is SIZE
 crew_is() {
-    [[ $(sed -n 's/.*the crew has \([0-9]*\) worker.*/\1/p' "$1.0.log" 2>/dev/null | tail -n 1) == "$2" ]]
+    [[ $(worlds 0 1 2>/dev/null) == *"$1 " ]]
 }
 
 # trains_on EXCHANGE SIZE: such a crew, for at least as many steps as there were before it
 trains_on() {
-    until_true 60 crew_is "$@" && look "$1" && until_true 120 has_come_to "$1" $((2 * step))
+    until_true 60 crew_is "$2" && look "$1" && until_true 120 has_come_to "$1" $((2 * step))
 }
 
 # loss_after STEPS: OneDevice's
 loss_after() {
-    COXSWAIN_JOB=$(document "alone-$1" '"type":"OneDevice"' "$1" '') "$worker" 2>&1 |
+    COXSWAIN_JOB=$(document "alone-$1" '"type":"OneDevice"' "$1" '') env -u COXSWAIN_READ_DELAY "$bin/coxswain-worker" 2>&1 |
         sed -n 's/.*held-out examples: .*loss \([0-9.]*\).*/\1/p'
 }
 
+export COXSWAIN_READ_DELAY=$work/delay
 for exchange in SendToAll Gossip; do
     echo 10 >delay
     pids=()
-    join "$exchange" 0 2 && join "$exchange" 1 2
-    until_true 60 crew_is "$exchange" 2 && until_true 60 has_come_to "$exchange" 20 && join "$exchange" 2 4 && join "$exchange" 3 4 &&
+    enter "$exchange" 0 2 && enter "$exchange" 1 2
+    until_true 60 crew_is 2 && until_true 60 has_come_to "$exchange" 20 && enter "$exchange" 2 4 && enter "$exchange" 3 4 &&
         trains_on "$exchange" 4 && kill -TERM "${pids[@]:1}" && trains_on "$exchange" 1
     verdict $? "$exchange: the crew trains, whatever its size" "$(tail -n 3 "$exchange".*.log)"
     kill -KILL "${pids[@]}" 2>/dev/null

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # training.precision: bfloat16 learns as float32 does, to the same bits under all strategies that promise them, and goes on from
-# the other precision's checkpoint. Prints ok/not ok lines (see tests/run).
+# the other precision's checkpoint; tf32 is float32 where no GPU computes. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -45,6 +45,10 @@ verdict $? "both learn the digits" "$(grep -h accuracy float32.log one.log | tai
 ! same_weights one float32
 verdict $? "with other weights" "else the rest shows nothing"
 
+precision=tf32 job tf32
+lone tf32 && same_weights tf32 float32
+verdict $? "TF32 is float32 on a CPU" "$(tail -n 1 tf32.log)"
+
 job twice
 worker_options=(--threads 3)
 lone twice && same_weights twice one
@@ -67,3 +71,6 @@ verdict $? "goes on from a checkpoint of float32" "$(tail -n 2 ended.log)"
 precision=float32 steps=54 job back one
 lone back && grep -q 'step 54/54' back.log
 verdict $? "and float32 from one of bfloat16" "$(tail -n 2 back.log)"
+precision=tf32 steps=72 job cut one
+lone cut && grep -q 'step 72/72' cut.log
+verdict $? "and TF32 from one of float32" "$(tail -n 2 cut.log)"

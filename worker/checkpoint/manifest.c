@@ -13,14 +13,15 @@
 #define FORMAT_VERSION 1
 
 /* Every whole number of a manifest: its name and its member. */
-static const struct {
+struct whole_number {
     const char *name;
     size_t offset;
-} numbers[] = {
+};
 #define NUMBER(name, member)                                                                                           \
     {                                                                                                                  \
         name, offsetof(struct manifest, member)                                                                        \
     }
+static const struct whole_number numbers[] = {
     NUMBER("step", step),
     NUMBER("attempt", attempt),
     NUMBER("epoch", epoch),
@@ -30,8 +31,15 @@ static const struct {
     NUMBER("seed", seed),
     NUMBER("dataEpoch", data_epoch),
     NUMBER("examplesConsumed", examples_consumed),
-#undef NUMBER
 };
+/* Those that are left out where they are 0. */
+static const struct whole_number optional_numbers[] = {
+    NUMBER("lossScale", loss_scale),
+    NUMBER("goodSteps", good_steps),
+    NUMBER("skippedSteps", skipped_steps),
+};
+#undef NUMBER
+#define OPTIONAL_COUNT (sizeof optional_numbers / sizeof optional_numbers[0])
 #define NUMBER_COUNT (sizeof numbers / sizeof numbers[0])
 
 void manifest_release(struct manifest *manifest)
@@ -56,16 +64,24 @@ static void add_file(struct json *files, const struct manifest_file *file)
     json_set_string(entry, "crc32c", crc);
 }
 
+static void print_number(struct json *document, const struct manifest *manifest, const struct whole_number *number,
+                         bool optional)
+{
+    int64_t value;
+    memcpy(&value, (const char *)manifest + number->offset, sizeof value);
+    if (value != 0 || !optional)
+        json_set_integer(document, number->name, value);
+}
+
 static struct json *manifest_to_json(const struct manifest *manifest)
 {
     struct json *document = json_new_object();
     json_set_string(document, "format", FORMAT_NAME);
     json_set_integer(document, "version", FORMAT_VERSION);
-    for (size_t i = 0; i < NUMBER_COUNT; i++) {
-        int64_t number;
-        memcpy(&number, (const char *)manifest + numbers[i].offset, sizeof number);
-        json_set_integer(document, numbers[i].name, number);
-    }
+    for (size_t i = 0; i < NUMBER_COUNT; i++)
+        print_number(document, manifest, &numbers[i], false);
+    for (size_t i = 0; i < OPTIONAL_COUNT; i++)
+        print_number(document, manifest, &optional_numbers[i], true);
     json_set_string(document, "jobUID", manifest->job_uid ? manifest->job_uid : "");
     if (manifest->model)
         json_set(document, "model", json_copy(manifest->model));
@@ -87,14 +103,25 @@ int manifest_print(const struct manifest *manifest, struct buffer *out, struct e
 
 /* ---- parsing */
 
+static int parse_number(const struct json *document, struct manifest *manifest, const struct whole_number *number,
+                        int64_t fallback, struct error *error)
+{
+    const struct json *member = json_member(document, number->name);
+    int64_t value = member ? json_integer(member, -1) : fallback;
+    if (value < 0)
+        return error_set(error, ERROR_INVALID, "%s is missing or negative", number->name);
+    memcpy((char *)manifest + number->offset, &value, sizeof value);
+    return 0;
+}
+
 static int parse_numbers(const struct json *document, struct manifest *manifest, struct error *error)
 {
-    for (size_t i = 0; i < NUMBER_COUNT; i++) {
-        int64_t number = json_integer(json_member(document, numbers[i].name), -1);
-        if (number < 0)
-            return error_set(error, ERROR_INVALID, "%s is missing or negative", numbers[i].name);
-        memcpy((char *)manifest + numbers[i].offset, &number, sizeof number);
-    }
+    for (size_t i = 0; i < NUMBER_COUNT; i++)
+        if (parse_number(document, manifest, &numbers[i], -1, error) < 0)
+            return -1;
+    for (size_t i = 0; i < OPTIONAL_COUNT; i++)
+        if (parse_number(document, manifest, &optional_numbers[i], 0, error) < 0)
+            return -1;
     return 0;
 }
 

@@ -34,6 +34,8 @@ struct manifest {
     int64_t seed;
     int64_t data_epoch;        /* sampler position: epoch … */
     int64_t examples_consumed; /* … and examples taken from it */
+    int64_t loss_scale; /* of float16 (optimizer/loss_scaling.h); 0 of others, and before there was such a thing */
+    int64_t good_steps, skipped_steps;
     char *job_uid;
     struct json *model;     /* description for people and for the check on a resume */
     struct json *optimizer; /* likewise */

@@ -27,11 +27,6 @@ static const struct {
 };
 #define DTYPE_COUNT (sizeof dtypes / sizeof dtypes[0])
 
-size_t safetensors_dtype_bytes(enum safetensors_dtype dtype)
-{
-    return dtypes[dtype].bytes;
-}
-
 /* ---- writing */
 
 static void describe_tensor(struct json *header, const struct safetensors_tensor *tensor, int64_t begin)

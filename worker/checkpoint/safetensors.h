@@ -26,7 +26,6 @@ enum safetensors_dtype {
     SAFETENSORS_DTYPES(X)
 #undef X
 };
-size_t safetensors_dtype_bytes(enum safetensors_dtype dtype);
 
 struct safetensors_tensor {
     const char *name;

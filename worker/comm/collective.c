@@ -65,6 +65,29 @@ int collective_check(struct collective *group, struct error *error)
     return atomic_load(&group->aborted) ? collective_failure(group, error) : 0;
 }
 
+int collective_check_peers(struct collective *group, struct error *error)
+{
+    struct pollfd looks[CREW_SIZE_MAX];
+    char peer[COLLECTIVE_PEER_TEXT_MAX];
+    unsigned size = group->setting.size;
+    for (unsigned rank = 0; rank < size; rank++)
+        looks[rank] = (struct pollfd){.fd = rank == group->setting.rank ? -1 : group->lanes[rank].link.socket,
+                                      .events = POLLRDHUP};
+    int gone = poll(looks, size, 0);
+    if (collective_check(group, error) < 0) /* a connection that was broken off here says nothing of the peer */
+        return -1;
+    for (unsigned rank = 0; gone > 0 && rank < size; rank++) {
+        if (looks[rank].revents == 0)
+            continue;
+        collective_peer_describe(group->peers, rank, peer);
+        pthread_mutex_lock(&group->lock);
+        error_set(error, ERROR_UNAVAILABLE, "%s has closed its connection (%s)", peer, group->label);
+        pthread_mutex_unlock(&group->lock);
+        return -1;
+    }
+    return 0;
+}
+
 /* ---------------------------------------------------------------- starting and waiting */
 
 /* With the lock held; the caller fills the rest in before the first progress. When as many are under way as there is room for,

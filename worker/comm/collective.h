@@ -132,6 +132,9 @@ void collective_break_off(struct collective *group, enum error_kind kind, const 
 /* Whether every operation fails, and why: without waiting, for who waits for something else that peers have a part in. From any
  * thread. */
 int collective_check(struct collective *group, struct error *error);
+/* The same, and whether all peers are still there. A peer may leave that has nothing more to send here, and operations go by what they
+ * want of it; who waits for it by other means must look. From any thread, too. */
+int collective_check_peers(struct collective *group, struct error *error);
 
 /* A handle of an operation; 0 is never one. Each must be waited for exactly once (after an abort too). */
 typedef uint64_t collective_ticket;

@@ -76,6 +76,19 @@ size_t link_write(struct link *link, const struct iovec *parts, int count)
     return written;
 }
 
+static size_t socket_read(struct link *link, void *bytes, size_t length)
+{
+    if (link->dry) {
+        link->dry = false;
+        return 0;
+    }
+    ssize_t moved = recv(link->socket, bytes, length, MSG_DONTWAIT);
+    if (moved == 0)
+        link->closed = true;
+    link->dry = moved > 0 && (size_t)moved < length;
+    return socket_result(link, moved);
+}
+
 size_t link_read(struct link *link, void *bytes, size_t length)
 {
     if (link->ring != NULL) {
@@ -89,10 +102,7 @@ size_t link_read(struct link *link, void *bytes, size_t length)
         return 0;
     if (link->tls != NULL)
         return tls_session_read(link->tls, bytes, length, &link->closed);
-    ssize_t moved = recv(link->socket, bytes, length, MSG_DONTWAIT);
-    if (moved == 0)
-        link->closed = true;
-    return socket_result(link, moved);
+    return socket_read(link, bytes, length);
 }
 
 bool link_prepare_poll(struct link *link, bool reads, bool writes, struct pollfd *ret_poll)

@@ -23,6 +23,7 @@ struct communicator_backend {
 
 struct device_backend {
     bool memory_is_shared;
+    bool finishes_products;
     const struct communicator_backend
         *communicators; /* NULL: devices of this kind know of each other by the host alone */
     void (*close)(struct device *device);
@@ -39,6 +40,8 @@ struct device_backend {
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);
 
+    /* NULL: not known. */
+    double (*peak_flops)(const struct device *device, enum device_peak peak);
     /* NULL: it has attention of any width. */
     int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);
 
@@ -48,8 +51,9 @@ struct device_backend {
     void (*stream_wait)(struct device_stream *stream, struct device_event *event);
     void (*stream_call)(struct device_stream *stream, device_host_function *function, void *context);
     void (*launch)(struct device_stream *stream, enum device_operation operation, const void *arguments);
-    /* The same, of an operation whose values lie as bfloat16; NULL: they never do. */
-    void (*launch_bfloat16)(struct device_stream *stream, enum device_operation operation, const void *arguments);
+    /* The same, of an operation whose values lie in two bytes; NULL: they never do. */
+    void (*launch_stored)(struct device_stream *stream, enum stored stored, enum device_operation operation,
+                          const void *arguments);
 
     /* NULL, all four: it cannot record. */
     int (*record_begin)(struct device_stream *stream, struct error *error);

@@ -2,12 +2,19 @@
 #include "worker/device/communicator.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "worker/device/backend.h"
 
 void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX])
 {
     snprintf(text, COMMUNICATOR_VERSION_MAX, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
+void communicator_fix_order(void)
+{
+    (void)setenv("NCCL_ALGO", "Ring", 0);
+    (void)setenv("NCCL_PROTO", "Simple", 0);
 }
 
 int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error)

@@ -41,8 +41,11 @@ struct communicator_standing {
 #define COMMUNICATOR_VERSION_MAX 32
 void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX]);
 
-/* Finds the library. ERROR_UNSUPPORTED: there is none, or too old a one; what to install. Before threads are started that read the
- * environment. */
+/* Has the library's own sums follow one algorithm, whose order is the same each time, unless the environment names another. That is
+ * where the library looks for it, and threads read the environment: for main, before there are any. */
+void communicator_fix_order(void);
+
+/* Finds the library. ERROR_UNSUPPORTED: there is none, or too old a one; what to install. */
 int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error);
 
 /* A name for a group to be. */

@@ -121,6 +121,11 @@ void device_unpin(struct device *device, void *memory)
     device->backend->unpin(device, memory);
 }
 
+double device_peak_flops(const struct device *device, enum device_peak peak)
+{
+    return device->backend->peak_flops == NULL ? 0 : device->backend->peak_flops(device, peak);
+}
+
 int device_check_attention(const struct device *device, int64_t width, enum stored stored, struct error *error)
 {
     if (device->backend->check_attention == NULL)
@@ -169,18 +174,23 @@ void device_launch(struct device_stream *stream, enum device_operation operation
     stream->backend->launch(stream, operation, arguments);
 }
 
-bool device_stores_bfloat16(const struct device *device)
+bool device_finishes_products(const struct device *device)
 {
-    return device->backend->launch_bfloat16 != NULL;
+    return device->backend->finishes_products;
+}
+
+bool device_stores(const struct device *device, enum stored stored)
+{
+    return stored == STORED_FLOAT32 || device->backend->launch_stored != NULL;
 }
 
 void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
                           const void *arguments)
 {
-    if (stored == STORED_BFLOAT16)
-        stream->backend->launch_bfloat16(stream, operation, arguments);
-    else
+    if (stored == STORED_FLOAT32)
         stream->backend->launch(stream, operation, arguments);
+    else
+        stream->backend->launch_stored(stream, stored, operation, arguments);
 }
 
 bool device_can_record(const struct device *device)

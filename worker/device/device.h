@@ -50,6 +50,11 @@ const char *device_arithmetic(const struct device *device);
 /* From now on, while none of its streams has work. ERROR_DEVICE where it lacks that. */
 int device_set_arithmetic(struct device *device, const char *arithmetic, struct error *error);
 
+/* The most that it can compute a second in dense products, FLOP/s; 0 where that is not known, as of CPUs (gpu_peak.h). Whoever
+ * asks says in what: float32, TensorFloat-32, or numbers of 16 bits on tensor cores. */
+enum device_peak { DEVICE_PEAK_FLOAT32, DEVICE_PEAK_TF32, DEVICE_PEAK_HALF };
+double device_peak_flops(const struct device *device, enum device_peak peak);
+
 /* ERROR_UNSUPPORTED where attention of heads so wide, and values stored so, is more than the device can do. */
 int device_check_attention(const struct device *device, int64_t width, enum stored stored, struct error *error);
 
@@ -110,8 +115,11 @@ void device_recording_free(struct device_recording *recording);
 /* The general launch: `arguments` is the struct that belongs to `operation`. */
 void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
-/* Whether values may lie as bfloat16; and a launch of an operation whose values do as `stored` says. */
-bool device_stores_bfloat16(const struct device *device);
+/* Whether it gains by a product that makes what follows it, too (dense_forward.gelu, dense_backward_data.gelu_input). */
+bool device_finishes_products(const struct device *device);
+
+/* Whether values may lie so; and a launch of an operation whose values do as `stored` says. */
+bool device_stores(const struct device *device, enum stored stored);
 void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
                           const void *arguments);
 

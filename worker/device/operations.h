@@ -14,6 +14,9 @@
  * launch says (enum stored); parameters else, their gradients, statistics and
  * targets are float32 always, and so is all arithmetic.
  *
+ * `tf32` allows a GPU to cut the factors of a product of float32 to TF32 (ten bits behind the point) on its way to tensor
+ * cores; sums stay float32. A CPU, and bfloat16, take no notice.
+ *
  * `accumulate` means: the finished result is added to what is there, so that
  * adding shard by shard gives the bits of adding finished shard gradients.
  */
@@ -23,30 +26,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* STORED_BFLOAT16 is for devices that have it (device_stores_bfloat16): a value is two bytes, the upper half of a float32, and
- * rounded to the nearest where it is written. Pointers to values are then to such numbers, whatever their type here says. */
-enum stored { STORED_FLOAT32, STORED_BFLOAT16 };
+/* STORED_BFLOAT16 and STORED_FLOAT16 are for devices that have them (device_stores): a value is two bytes, the upper half of a
+ * float32 or a float16, and rounded to the nearest where it is written. Pointers to values are then to such numbers, whatever their type here says. */
+enum stored { STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16 };
 static inline int64_t stored_bytes(enum stored stored)
 {
-    return stored == STORED_BFLOAT16 ? 2 : 4;
+    return stored == STORED_FLOAT32 ? 4 : 2;
 }
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
 struct step_values;
 
-/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. */
+/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. With `gelu`, values [M,N], that becomes the GELU of y, which a
+ * GPU may take before y is rounded. `value_bias` is the bias as values lie: a GPU may add it instead (NULL: it may not). */
 struct dense_forward {
     int64_t m, n, k;
     const float *x, *weight, *bias;
     float *y;
     enum activation activation;
+    bool tf32;
+    const float *value_bias;
+    float *gelu;
 };
 
-/* dx[M,K] = dy[M,N] w[N,K]; where `relu_output` (x itself, [M,K]) is given, dx is zero where it is not positive. */
+/* dx[M,K] = dy[M,N] w[N,K]; where `relu_output` (x itself, [M,K]) is given, dx is zero where it is not positive; where x is the
+ * GELU of `gelu_input` [M,K], dx becomes the gradient of that. */
 struct dense_backward_data {
     int64_t m, n, k;
     const float *dy, *weight, *relu_output;
     float *dx;
+    bool tf32;
+    const float *gelu_input;
 };
 
 /* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (NULL: none). */
@@ -54,7 +64,7 @@ struct dense_backward_weight {
     int64_t m, n, k;
     const float *dy, *x;
     float *dweight, *dbias;
-    bool accumulate;
+    bool accumulate, tf32;
 };
 
 /* A square-kernel convolution: x[B,H,W,C] -> y[B,OH,OW,O]; weights are O C KH KW. */
@@ -278,7 +288,8 @@ struct loss_sums {
 };
 
 /* Over rows of logits[rows,classes]; dlogits (NULL: evaluation) = (softmax - one hot) * scale, and may be logits.
- * `workspace` has 2 doubles a row. Targets outside 0..classes-1 fail the stream. */
+ * `workspace` has 2 doubles a row. Targets outside 0..classes-1 fail the stream. Of a batch that goes part by part the last
+ * part has the sums: those of all, in the order of one. */
 struct softmax_cross_entropy {
     int64_t rows, classes;
     const float *logits;
@@ -286,7 +297,9 @@ struct softmax_cross_entropy {
     float scale;
     float *dlogits;
     double *workspace;
-    struct loss_sums *sums; /* overwritten */
+    struct loss_sums *sums;           /* overwritten; NULL: a later part's */
+    int64_t earlier;                  /* rows of earlier parts, whose workspace lies before this one's */
+    const struct step_values *values; /* NULL, or whose loss_scale `scale` is multiplied by */
 };
 
 /* The loss of a row is the mean over its `width` outputs of (y - target)^2; dy carries `scale`. */
@@ -297,6 +310,7 @@ struct mean_squared_error {
     float *dy;
     double *workspace;
     struct loss_sums *sums;
+    const struct step_values *values; /* as for softmax_cross_entropy */
 };
 
 /* What an update takes from the learning rate and, for AdamW, from the number of the step. */
@@ -311,20 +325,26 @@ struct update_factors {
 struct step_values {
     struct update_factors factors;
     uint32_t pass; /* the step whose passes come next: dropouts are a function of it */
+    float
+        loss_scale; /* of the passes that come next, 1 where losses are not scaled: judge_step goes on with it (loss_scale.h) */
+    int32_t good_steps; /* since it last changed; -1: it stays */
     /* By judge_step: */
-    float gradient_scale;
-    int32_t refused; /* loss or norm is not a number, or the stream has failed: the update changes nothing */
+    float gradient_scale; /* of clipping, by the loss scale */
+    int32_t refused;      /* loss or norm is not a number, or the stream has failed: the update changes nothing */
 };
 
 /* Everything that is not judge_step's. */
 struct begin_step {
     struct update_factors factors;
     uint32_t pass;
+    float loss_scale; /* 0: losses are not scaled */
+    int32_t good_steps;
     struct step_values *values;
 };
 
-/* The end of a step's passes: the gradient's norm from sums over its blocks, added in their order, the factor that keeps it within
- * `limit` (0: none), and whether the update may be made. Norm and losses go to shared memory as well, for the host. */
+/* The end of a step's passes: the gradient's norm (its scale taken away) from sums over its blocks, added in their order, the
+ * factor that keeps it within `limit` (0: none), whether the update may be made, and the next passes' scale of the loss. Norm and
+ * losses go to shared memory as well, for the host. */
 struct judge_step {
     int64_t blocks;
     const double *block_sums; /* square_sums */
@@ -383,6 +403,12 @@ struct scale {
 };
 /* y = the bfloat16 next to x, of two equally near the even one. x is float32, y a value, which may be x where that is, too. */
 struct round_bfloat16 {
+    int64_t count;
+    const float *x;
+    float *y;
+};
+/* Likewise the float16 next to x (float16.h). */
+struct round_float16 {
     int64_t count;
     const float *x;
     float *y;
@@ -459,6 +485,7 @@ struct copy_columns {
     X(fill)                                                                                                            \
     X(scale)                                                                                                           \
     X(round_bfloat16)                                                                                                  \
+    X(round_float16)                                                                                                   \
     X(axpy)                                                                                                            \
     X(merge_vectors)                                                                                                   \
     X(copy)

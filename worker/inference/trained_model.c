@@ -46,6 +46,7 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
         .max_examples = examples_at_once(&plan, passes),
         .layout_only = passes == TRAINED_TOKEN_BY_TOKEN,
         .evaluation_only = true,
+        .keeps_outputs = true,
     };
     if (device_stream_new(trainer->device, &trainer->stream, error) < 0 ||
         graph_new(&options, &trainer->devices[0].graph, error) < 0)

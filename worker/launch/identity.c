@@ -46,12 +46,14 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .read_delay = variable(ENV_READ_DELAY),
     };
     int64_t threads = 0, overlap = 1, gpu_ahead = 1, gpu_graphs = 1, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT;
+    int64_t logit_rows = -1;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
         read_number(ENV_EPOCH, UINT32_MAX, &identity.epoch, error) < 0 ||
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
         read_number(ENV_THREADS, 1024, &threads, error) < 0 || read_number(ENV_OVERLAP, 1, &overlap, error) < 0 ||
         read_number(ENV_GPU_AHEAD, 1, &gpu_ahead, error) < 0 ||
         read_number(ENV_GPU_GRAPHS, 1, &gpu_graphs, error) < 0 ||
+        read_number(ENV_LOGIT_ROWS, INT32_MAX, &logit_rows, error) < 0 ||
         read_number(ENV_CHIEF_TIMEOUT, CHIEF_TIMEOUT_MAX, &chief_timeout, error) < 0 ||
         read_number(ENV_GRACE, GRACE_SECONDS_MAX, &grace, error) < 0)
         return -1;
@@ -62,6 +64,8 @@ int identity_read(struct identity *ret_identity, struct error *error)
     identity.sums_wait_for_pass = overlap == 0;
     identity.waits_for_device = gpu_ahead == 0;
     identity.launches_singly = gpu_graphs == 0;
+    if (logit_rows >= 0)
+        identity.logit_rows = logit_rows > 0 ? logit_rows : INT64_MAX;
     if (identity.job_uid == NULL)
         identity.job_uid = "";
     if (identity.role == NULL)

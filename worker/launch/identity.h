@@ -31,6 +31,7 @@ struct identity {
     bool launches_singly;             /* COXSWAIN_GPU_GRAPHS is 0 */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     bool waits_for_device;            /* COXSWAIN_GPU_AHEAD is 0 */
+    int64_t logit_rows;               /* COXSWAIN_LOGIT_ROWS as graph_options have it; 0: not told */
     int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or what Kubernetes gives */
     int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not told */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */

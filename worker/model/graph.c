@@ -58,6 +58,15 @@ static int build(struct graph *graph, const struct graph_options *options, struc
     return graph->is_stage || options->plan_only ? 0 : graph_plan_buckets(graph, error);
 }
 
+/* What crosses between the parts of a model is float32. */
+static enum stored stored_for(const struct graph_options *options)
+{
+    enum stored stored = options->precision == PRECISION_BFLOAT16  ? STORED_BFLOAT16
+                         : options->precision == PRECISION_FLOAT16 ? STORED_FLOAT16
+                                                                   : STORED_FLOAT32;
+    return !options->partition && device_stores(options->device, stored) ? stored : STORED_FLOAT32;
+}
+
 int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error)
 {
     struct graph *graph = memory_allocate(1, sizeof *graph);
@@ -67,10 +76,12 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     graph->evaluation_only = options->evaluation_only;
     graph->layout_only = options->layout_only;
     graph->plan_only = options->plan_only;
+    graph->keeps_outputs = options->keeps_outputs;
+    graph->logit_rows = options->logit_rows;
+    graph->recompute = options->recompute;
     graph->slots = 1;
-    /* What crosses between the parts of a model is float32. */
-    if (options->precision == PRECISION_BFLOAT16 && !options->partition && device_stores_bfloat16(options->device))
-        graph->stored = STORED_BFLOAT16;
+    graph->stored = stored_for(options);
+    graph->fuses_gelus = graph->stored != STORED_FLOAT32 && device_finishes_products(options->device);
     if (build(graph, options, error) < 0) {
         graph_free(graph);
         return -1;
@@ -141,6 +152,11 @@ double graph_flops_per_example(const struct graph *graph)
         flops += 2 * node->layer.kind->multiply_adds(&node->layer) * (first ? 2 : 3);
     }
     return flops;
+}
+
+int64_t graph_logit_rows(const struct graph *graph)
+{
+    return graph->logit_rows;
 }
 
 unsigned graph_bucket_count(const struct graph *graph)

@@ -7,10 +7,10 @@
  * The graph does not own parameters or gradients: a pass is given flat arrays in
  * the order of graph_layout(). One graph serves one stream at a time.
  *
- * PRECISION_BFLOAT16: what layers give each other, on the way there and back,
- * what they read of the batch, and the weights of products are rounded to
- * bfloat16. All arithmetic is float32, as are parameters, their gradients and
- * the statistics of normalisations.
+ * PRECISION_BFLOAT16, PRECISION_FLOAT16: what layers give each other, on the way
+ * there and back, what they read of the batch, and the weights of products are
+ * rounded to it. All arithmetic is float32, as are parameters, their gradients
+ * and the statistics of normalisations.
  *
  *     graph_forward_backward(graph, stream, &pass, error);   returns at once
  *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
@@ -28,6 +28,7 @@
 #include "worker/model/parameter_layout.h"
 
 struct graph;
+#define LOGIT_ROWS_ALL INT64_MAX
 struct graph_partition;
 struct shard_exchange;
 
@@ -52,16 +53,18 @@ struct graph_options {
     const struct model_spec *model; /* read during graph_new only */
     enum precision precision;
     int64_t max_examples; /* of one pass: the largest logical shard or evaluation batch, at least 1 */
+    bool recompute;       /* keep what crosses the borders of the part, or of residual blocks; compute the rest again */
     bool evaluation_only; /* plans no backward pass */
     bool layout_only;     /* plans no pass at all: for layout, format and partitions */
     bool plan_only;       /* plans passes that it has no memory for: for graph_memory_plan */
+    bool keeps_outputs;   /* graph_outputs will be asked for */
+    int64_t logit_rows;   /* of a softmax cross-entropy's logits at a time (graph_head.c); 0: as shapes have it */
 
     /* A graph that runs one part of a model (graph_stage.h): */
     const struct graph_partition *partition; /* NULL: the whole model; read during graph_new only */
     unsigned part;
     const bool *held; /* by stage: whose parameters are in the layout; NULL: all */
     unsigned slots;   /* micro-batches under way at a time */
-    bool recompute;   /* keep what crosses the part's borders; compute the rest again for the way back */
 };
 
 /* ERROR_INVALID names the layer and what does not fit; ERROR_NO_SPACE the plan's size. */
@@ -72,6 +75,7 @@ const struct parameter_layout *graph_layout(const struct graph *graph); /* lives
 const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
 enum precision graph_precision(const struct graph *graph);
+int64_t graph_logit_rows(const struct graph *graph); /* graph_options.logit_rows */
 
 /* Every tensor of the layout, or where a layer is split over devices its slices: which layer (of graph_layer_count()) has it,
  * and which elements of the flat array. Returns how many; `ret_pieces` may be NULL. */
@@ -106,13 +110,14 @@ struct graph_pass {
     bool batch_is_near;      /* both are device memory instead, and need not be copied there */
     int64_t examples;        /* 0 .. max_examples; 0 gives zero gradients and zero sums */
     float scale;             /* 1 / targets of the global batch; gradients carry it, sums do not */
+    float loss_scale;        /* gradients carry it as well; 0: 1 */
     float *gradients;        /* device memory, flat */
     bool accumulate;         /* add the finished gradients of this pass to what `gradients` holds */
     struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
     /* What dropouts are a function of; evaluations have none. */
     uint64_t seed;
     int64_t step;                     /* being computed, from 1 */
-    const struct step_values *values; /* NULL, or device memory that says it in place of `step` */
+    const struct step_values *values; /* NULL, or device memory that says it in place of `step` and `loss_scale` */
     int64_t first_example;            /* number of the pass's first example in the global batch */
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
@@ -128,7 +133,8 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
                    struct error *error);
 
 /* What the last layer gave in the last evaluation, example by example, before the loss: device memory, to be read once the
- * stream has passed and until the next pass. NULL where values do not lie as float32. */
+ * stream has passed and until the next pass. NULL where values do not lie as float32, or are not all there at a time
+ * (graph_options.keeps_outputs). */
 const float *graph_outputs(const struct graph *graph);
 
 /* Values of a fresh model: a pure function of (layout, seed). Host memory. */
@@ -169,7 +175,5 @@ void graph_memory_plan(const struct graph *graph, unsigned optimizer_slots, stru
 int64_t memory_plan_bytes(const struct memory_plan *plan);
 /* "parameters 16 MiB, gradients 12.5 GiB, …": what there is of each purpose. */
 void memory_plan_print(const struct memory_plan *plan, struct buffer *text);
-/* One line a layer: name, type, output shape, parameters. */
-void graph_print(const struct graph *graph, struct buffer *text);
 
 #endif

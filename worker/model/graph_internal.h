@@ -30,11 +30,16 @@ struct graph_node {
     bool lends;
     bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
     bool gradient_in_place; /* likewise for its gradient */
+    int gelu;               /* of a layer whose launch runs the GELU behind it: that; NO_LAYER */
+    bool runs_before;       /* it is such a GELU */
     bool needs_gradient;    /* something at or before it has parameters */
     bool own;               /* run by this graph: all but other parts' layers */
     bool held;              /* its parameters are in the layout */
+    bool again;             /* runs again on the way back (graph_recompute.c), */
+    unsigned stretch_end;   /* when that comes to this layer */
     int output, gradient, kept;
-    int repeated; /* block: the output once more, for the way back; NO_BLOCK: it was kept */
+    int repeated;   /* block: the output once more, for the way back; NO_BLOCK: it was kept */
+    int kept_again; /* block: likewise what it keeps */
 };
 
 struct graph {
@@ -42,7 +47,7 @@ struct graph {
     enum precision precision;
     enum stored stored; /* how values lie in its blocks */
     int64_t max_examples;
-    bool evaluation_only, layout_only, plan_only;
+    bool evaluation_only, layout_only, plan_only, keeps_outputs, fuses_gelus;
     enum loss_type loss;
     struct layer_shape input;
     struct example_format format;
@@ -57,10 +62,15 @@ struct graph {
     unsigned block_count;
     int workspace, spare, loss_workspace;   /* blocks: any launch's, a second gradient's, the loss's */
     int batch_inputs, batch_targets;        /* blocks: the batch near the device; none where all memory is shared */
-    int rounded_inputs, rounded_parameters; /* blocks: as layers and products read them, in bfloat16; else none */
+    int rounded_inputs, rounded_parameters; /* blocks: as layers and products read them, rounded; none in float32 */
     int64_t arena_bytes, activation_bytes, workspace_bytes;
     char *arena;
     bool *written; /* a flag a layer, for the backward pass */
+
+    int64_t logit_rows; /* that were asked for */
+    int64_t head_rows;  /* rows of logits at a time, the last layer's; 0: all of them, as other layers' values */
+    struct layer head;  /* the last layer for a row, where head_rows */
+    int head_gradient;  /* block: its parameters', made whole while a pass of several such parts accumulates */
 
     bool is_stage, recompute;
     unsigned part, slots;
@@ -104,15 +114,43 @@ int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, s
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot);
 /* Brings the batch near the device where it is not; rounds what is read of it, and the parameters. */
 void graph_run_begin(struct graph_run *run);
+/* Whether its precision rounds what layers give each other. */
+static inline bool graph_rounds(const struct graph *graph)
+{
+    return graph->precision == PRECISION_BFLOAT16 || graph->precision == PRECISION_FLOAT16;
+}
 /* Rounds what a layer gives another, in a graph that does and where writing it has not. */
 void graph_run_round(const struct graph_run *run, float *values, int64_t count);
 void graph_run_forward(const struct graph_run *run);
-/* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */
+/* The pointers of a layer's launches, without those of its gradients' values. */
+struct layer_call graph_run_prepare(const struct graph_run *run, unsigned number);
+/* What the loss multiplies its gradient by, beside the scale that device memory holds where the pass is told its step there. */
+float graph_run_loss_scale(const struct graph_run *run);
+/* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. Nothing where the way back does it. */
 void graph_run_loss(const struct graph_run *run, float *gradient);
 /* graph->written says which gradients hold something already. */
 void graph_run_backward(const struct graph_run *run);
 
 /* Rows of the loss an example has: 1, or its positions. */
 int64_t graph_loss_rows(const struct graph *graph);
+
+/* Marks the layers that run again on the way back. ERROR_INVALID where there is nothing to win. */
+int graph_plan_recompute(struct graph *graph, struct error *error);
+/* Marks GELUs that are part of the launches around them. */
+void graph_fuse_gelus(struct graph *graph);
+/* Those of the stretch that ends so. */
+void graph_run_again(const struct graph_run *run, unsigned end);
+/* A layer's way there. */
+void graph_run_layer(const struct graph_run *run, unsigned number);
+
+/* The last layer and the loss by parts (graph_head.c). */
+void graph_plan_head(struct graph *graph);
+static inline bool graph_is_head(const struct graph *graph, unsigned number)
+{
+    return graph->head_rows > 0 && number + 1 == graph->node_count;
+}
+void graph_head_evaluate(const struct graph_run *run);
+/* `call` is of all rows; no dx: it is not wanted. */
+void graph_head_backward(const struct graph_run *run, const struct layer_call *call);
 
 #endif

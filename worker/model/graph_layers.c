@@ -91,6 +91,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
     struct layer *layer = &node->layer;
     *node = (struct graph_node){.output = NO_BLOCK,
                                 .repeated = NO_BLOCK,
+                                .kept_again = NO_BLOCK,
                                 .gradient = NO_BLOCK,
                                 .kept = NO_BLOCK,
                                 .own = true,
@@ -98,6 +99,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .borrowed_gradient = NO_BLOCK,
                                 .lent_gradient = NO_BLOCK,
                                 .lender = NO_LAYER,
+                                .gelu = NO_LAYER,
                                 .slice = {.place = number}};
     if (slice)
         node->slice = *slice;
@@ -134,6 +136,27 @@ static void fuse_rectifiers(struct graph *graph)
             node->layer.input_is_relu = true;
             before->gradient_in_place = true;
         }
+    }
+}
+
+/* Where a GPU finishes products, a GELU right behind a dense layer is part of its launch, and its way back part of the launch of the
+ * dense layer that reads it. Not where values are float32: its parts must have the bits of the whole model. Both layers
+ * run again on the way back, or neither does. */
+void graph_fuse_gelus(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count && graph->fuses_gelus; i++) {
+        struct graph_node *node = &graph->nodes[i];
+        struct graph_node *before = node->inputs[0] == MODEL_INPUT ? NULL : &graph->nodes[node->inputs[0]];
+        if (!before)
+            continue;
+        if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu && before->gelu == NO_LAYER &&
+            node->again == before->again) {
+            before->gelu = (int)i;
+            node->runs_before = true;
+        }
+        if (before->layer.kind->type == LAYER_GELU && before->consumers == 1 && before->inputs[0] != MODEL_INPUT &&
+            node->layer.kind->can_fuse_gelu)
+            before->gradient_in_place = true;
     }
 }
 

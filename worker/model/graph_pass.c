@@ -28,12 +28,15 @@ static const void *bring(const struct graph_run *run, const void *from, int64_t 
 
 static void round_into(const struct graph_run *run, const float *from, int64_t count, float *to)
 {
-    device_round_bfloat16_stored(run->stream, run->graph->stored, &(struct round_bfloat16){count, from, to});
+    if (run->graph->precision == PRECISION_FLOAT16)
+        device_round_float16_stored(run->stream, run->graph->stored, &(struct round_float16){count, from, to});
+    else
+        device_round_bfloat16_stored(run->stream, run->graph->stored, &(struct round_bfloat16){count, from, to});
 }
 
 void graph_run_round(const struct graph_run *run, float *values, int64_t count)
 {
-    if (run->graph->precision == PRECISION_BFLOAT16 && run->graph->stored == STORED_FLOAT32)
+    if (graph_rounds(run->graph) && run->graph->stored == STORED_FLOAT32)
         round_into(run, values, count, values);
 }
 
@@ -82,7 +85,7 @@ static const void *weight_at(const struct graph_run *run, int64_t offset)
     return rounded ? rounded + offset * stored_bytes(run->graph->stored) : (void *)(run->pass->parameters + offset);
 }
 
-static struct layer_call prepare(const struct graph_run *run, unsigned number)
+struct layer_call graph_run_prepare(const struct graph_run *run, unsigned number)
 {
     const struct graph *graph = run->graph;
     const struct graph_node *node = &graph->nodes[number];
@@ -96,9 +99,10 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
         .share = share_of(run),
         .n = run->pass->examples,
         .y = (float *)output_of(run, (int)number),
-        .kept = block_memory(run, node->kept),
+        .kept = block_memory(run, run->back && node->kept_again != NO_BLOCK ? node->kept_again : node->kept),
         .workspace = block_memory(run, graph->workspace),
         .accumulate = run->pass->accumulate,
+        .tf32 = graph->precision == PRECISION_TF32,
     };
     for (unsigned i = 0; i < node->layer.input_count; i++)
         call.x[i] = output_of(run, node->inputs[i]);
@@ -108,14 +112,21 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
         call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
         if (p == 0)
             call.weight = weight_at(run, offset);
+        if (p == 1)
+            call.bias = weight_at(run, offset);
     }
+    if (node->gelu != NO_LAYER)
+        call.gelu = (float *)output_of(run, node->gelu);
+    if (node->inputs[0] != MODEL_INPUT && graph->nodes[node->inputs[0]].layer.kind->type == LAYER_GELU &&
+        graph->nodes[node->inputs[0]].gradient_in_place)
+        call.gelu_input = output_of(run, graph->nodes[node->inputs[0]].inputs[0]);
     return call;
 }
 
-static void run_layer(const struct graph_run *run, unsigned number)
+void graph_run_layer(const struct graph_run *run, unsigned number)
 {
     const struct layer *layer = &run->graph->nodes[number].layer;
-    struct layer_call call = prepare(run, number);
+    struct layer_call call = graph_run_prepare(run, number);
     layer->kind->forward(&call);
     graph_run_round(run, call.y, call.n * layer_shape_elements(&layer->output));
 }
@@ -123,28 +134,41 @@ static void run_layer(const struct graph_run *run, unsigned number)
 void graph_run_forward(const struct graph_run *run)
 {
     for (unsigned i = 0; i < run->graph->node_count; i++) {
-        if (run->graph->nodes[i].in_place || !run->graph->nodes[i].own)
+        const struct graph_node *node = &run->graph->nodes[i];
+        if (node->in_place || node->runs_before || !node->own || graph_is_head(run->graph, i))
             continue;
-        run_layer(run, i);
+        graph_run_layer(run, i);
     }
+}
+
+float graph_run_loss_scale(const struct graph_run *run)
+{
+    bool told = run->pass->values == NULL && run->pass->loss_scale > 0;
+    return told ? run->pass->scale * run->pass->loss_scale : run->pass->scale;
 }
 
 void graph_run_loss(const struct graph_run *run, float *gradient)
 {
     const struct graph *graph = run->graph;
+    if (graph->head_rows > 0) {
+        if (run->evaluation)
+            graph_head_evaluate(run);
+        return;
+    }
     int64_t rows = run->pass->examples * graph_loss_rows(graph);
     const float *output = output_of(run, (int)graph->node_count - 1);
     double *workspace = block_memory(run, graph->loss_workspace);
+    float scale = graph_run_loss_scale(run);
     if (graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY)
         device_softmax_cross_entropy_stored(run->stream, graph->stored,
                                             &(struct softmax_cross_entropy){rows, graph->format.classes, output,
-                                                                            run->targets, run->pass->scale, gradient,
-                                                                            workspace, run->pass->sums});
+                                                                            run->targets, scale, gradient, workspace,
+                                                                            run->pass->sums, 0, run->pass->values});
     else
         device_mean_squared_error_stored(
             run->stream, graph->stored,
             &(struct mean_squared_error){rows, graph->format.target_elements / graph_loss_rows(graph), output,
-                                         run->targets, run->pass->scale, gradient, workspace, run->pass->sums});
+                                         run->targets, scale, gradient, workspace, run->pass->sums, run->pass->values});
     if (gradient != NULL)
         graph_run_round(run, gradient,
                         run->pass->examples * layer_shape_elements(&graph->nodes[graph->node_count - 1].layer.output));
@@ -235,10 +259,10 @@ static void repeat_inputs(const struct graph_run *run, unsigned number)
     const struct graph *graph = run->graph;
     for (unsigned i = 0; i < graph->nodes[number].layer.input_count; i++) {
         int owner = graph_output_owner(graph, graph->nodes[number].inputs[i]);
-        if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK ||
+        if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK || graph->nodes[owner].again ||
             graph_last_reader(graph, (unsigned)owner) != number)
             continue;
-        run_layer(run, (unsigned)owner);
+        graph_run_layer(run, (unsigned)owner);
     }
 }
 
@@ -247,7 +271,7 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
     const struct graph *graph = run->graph;
     const struct graph_node *node = &graph->nodes[number];
     const struct layer_kind *kind = node->layer.kind;
-    struct layer_call call = prepare(run, number);
+    struct layer_call call = graph_run_prepare(run, number);
     int before = node->inputs[0];
     bool wanted = before != MODEL_INPUT && graph->nodes[before].needs_gradient;
     call.dy = block_memory(run, node->gradient);
@@ -259,11 +283,13 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
     lend_gradient(run, number, &call);
     if (wanted)
         call.dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
-    if (kind->backward_parameters)
+    if (graph_is_head(graph, number))
+        graph_head_backward(run, &call);
+    else if (kind->backward_parameters)
         kind->backward_parameters(&call);
     take_back_gradient(run, number);
     announce_buckets(run, number);
-    if (wanted && kind->backward_input && !node->gradient_in_place)
+    if (wanted && kind->backward_input && !node->gradient_in_place && !graph_is_head(graph, number))
         backward_input(run, &call);
     for (unsigned i = 0; i < node->layer.input_count; i++)
         hand_to_input(run, &call, number, i, written);
@@ -274,6 +300,7 @@ void graph_run_backward(const struct graph_run *run)
     const struct graph *graph = run->graph;
     for (unsigned i = graph->node_count; i-- > 0;)
         if (graph->nodes[i].needs_gradient && graph->nodes[i].own) {
+            graph_run_again(run, i);
             repeat_inputs(run, i);
             backward_layer(run, i, graph->written);
         }
@@ -321,7 +348,7 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 const float *graph_outputs(const struct graph *graph)
 {
     int owner = graph_output_owner(graph, (int)graph->node_count - 1);
-    return graph->stored == STORED_FLOAT32 && owner != MODEL_INPUT
+    return graph->stored == STORED_FLOAT32 && owner != MODEL_INPUT && graph->head_rows == 0
                ? graph_block_memory(graph, graph->nodes[owner].output, 0)
                : NULL;
 }

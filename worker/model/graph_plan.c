@@ -57,11 +57,21 @@ static bool repeats(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];
     int before = node->layer.input_count > 0 ? graph_output_owner(graph, node->inputs[0]) : MODEL_INPUT;
-    if (!node->layer.kind->repeats || graph->evaluation_only || graph->is_stage || node->layer.applies_relu ||
-        !device_memory_is_shared(graph->device))
+    if (!node->layer.kind->repeats || graph->evaluation_only || graph->is_stage || node->again ||
+        node->layer.applies_relu || !device_memory_is_shared(graph->device))
         return false;
     return (before == MODEL_INPUT || !graph->nodes[before].layer.kind->repeats) &&
-           graph_output_owner(graph, (int)graph->node_count - 1) != (int)number;
+           graph_output_owner(graph, (int)graph->node_count - 1) != (int)number &&
+           !graph_is_head(graph, graph_last_reader(graph, number));
+}
+
+/* When a layer reads its inputs for the last time: on the way there, when it runs again, or on its own way back. */
+static int last_read(const struct graph *graph, unsigned reader)
+{
+    const struct graph_node *node = &graph->nodes[reader];
+    if (!graph->evaluation_only && !node->layer.kind->forgets_input)
+        return backward_step(graph, reader);
+    return node->again ? backward_step(graph, node->stretch_end) : (int)reader;
 }
 
 /* When an output is read for the last time: by its consumers (and the loss), in a training pass also by their backward and its
@@ -70,6 +80,8 @@ static int last_use(const struct graph *graph, unsigned number)
 {
     const struct layer *layer = &graph->nodes[number].layer;
     bool trains = !graph->evaluation_only;
+    if (graph->nodes[number].again)
+        return (int)graph_last_reader(graph, number);
     if (trains && (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu))
         return backward_step(graph, number);
     if (repeats(graph, number))
@@ -78,7 +90,7 @@ static int last_use(const struct graph *graph, unsigned number)
     for (unsigned i = graph->node_count; i-- > number;) {
         if (!reads_output(graph, i, number))
             continue;
-        int read = trains && !graph->nodes[i].layer.kind->forgets_input ? backward_step(graph, i) : (int)i;
+        int read = last_read(graph, i);
         last = read > last ? read : last;
     }
     return last > (int)number ? last : (int)number;
@@ -91,6 +103,33 @@ static void keep_block(struct graph *graph, int block)
         graph->block_stays[block] = true;
 }
 
+/* When the last layer and the loss run by parts: in an evaluation one after the other, else on the way back. */
+static int head_end(const struct graph *graph)
+{
+    return graph->evaluation_only ? (int)graph->node_count : backward_step(graph, graph->node_count - 1);
+}
+
+/* The part's logits, and their gradient in the same place. */
+static void plan_logits(struct graph *graph, unsigned number)
+{
+    const struct layer_shape *output = &graph->head.output;
+    graph->nodes[number].output = add_block(graph, graph->head_rows * layer_shape_elements(output),
+                                            (size_t)stored_bytes(graph->stored), (int)number, head_end(graph));
+}
+
+/* What is computed again is there from when the way back comes to its stretch. */
+static void plan_again(struct graph *graph, unsigned number)
+{
+    struct graph_node *node = &graph->nodes[number];
+    const struct layer *layer = &node->layer;
+    int first = backward_step(graph, node->stretch_end), last = backward_step(graph, number);
+    if (!node->again)
+        return;
+    node->repeated = add_values(graph, layer_shape_elements(&layer->output), first, last);
+    if (layer->kind->kept)
+        node->kept_again = add_block(graph, layer->kind->kept(layer, graph->max_examples), sizeof(float), first, last);
+}
+
 static void plan_activations(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
@@ -98,15 +137,21 @@ static void plan_activations(struct graph *graph, unsigned number)
     int64_t n = graph->max_examples;
     if (!node->own)
         return;
+    if (graph_is_head(graph, number)) {
+        plan_logits(graph, number);
+        return;
+    }
+    const int first = node->runs_before ? node->inputs[0] : (int)number;
     if (!node->in_place)
-        node->output = add_values(graph, layer_shape_elements(&layer->output), (int)number, last_use(graph, number));
+        node->output = add_values(graph, layer_shape_elements(&layer->output), first, last_use(graph, number));
     if (repeats(graph, number))
         node->repeated =
             add_values(graph, layer_shape_elements(&layer->output),
                        backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), (int)number,
-                               graph->evaluation_only ? (int)number : backward_step(graph, number));
+                               graph->evaluation_only || node->again ? (int)number : backward_step(graph, number));
+    plan_again(graph, number);
     if (!graph->recompute) {
         keep_block(graph, node->output);
         keep_block(graph, node->kept);
@@ -202,7 +247,7 @@ static void plan_gradients(struct graph *graph)
     int64_t spare = 0;
     for (unsigned i = graph->node_count; i-- > 0;) {
         struct graph_node *node = &graph->nodes[i];
-        if (!has_gradient_here(graph, i))
+        if (!has_gradient_here(graph, i) || graph_is_head(graph, i))
             continue;
         if (!shares_gradient(graph, i))
             plan_gradient(graph, i);
@@ -245,6 +290,18 @@ static void plan_borrowed_gradients(struct graph *graph)
             plan_borrowed_gradient(graph, i);
 }
 
+/* A pass of several parts makes the gradient of the last layer's own parameters whole, too, before it adds it. */
+static void plan_head_gradient(struct graph *graph)
+{
+    const struct graph_node *node = &graph->nodes[graph->node_count - 1];
+    int64_t elements = 0, rows = graph->max_examples * graph_loss_rows(graph);
+    for (unsigned p = 0; p < node->layer.parameter_count; p++)
+        elements += layer_parameter_elements(&node->layer.parameters[p]);
+    graph->head_gradient = graph->head_rows > 0 && rows > graph->head_rows && node->lender == NO_LAYER
+                               ? add_block(graph, elements, sizeof(float), head_end(graph), head_end(graph))
+                               : NO_BLOCK;
+}
+
 static int64_t workspace_floats(const struct graph *graph)
 {
     int64_t most = 0;
@@ -272,7 +329,7 @@ static void plan_rounded(struct graph *graph)
 {
     int end = backward_step(graph, 0);
     graph->rounded_inputs = graph->rounded_parameters = NO_BLOCK;
-    if (graph->precision != PRECISION_BFLOAT16)
+    if (!graph_rounds(graph))
         return;
     graph->rounded_parameters = add_block(graph, graph->layout.elements, (size_t)stored_bytes(graph->stored), 0, end);
     if (graph->format.input_type == ELEMENT_FLOAT32 && reads_batch(graph))
@@ -285,7 +342,9 @@ static void plan_batch(struct graph *graph)
     graph->batch_inputs = graph->batch_targets = NO_BLOCK;
     if (device_memory_is_shared(graph->device))
         return;
-    int end = backward_step(graph, 0), last_read = graph->rounded_inputs == NO_BLOCK ? end : 0;
+    /* A stage copies it again on the way back. */
+    bool read_once = graph->rounded_inputs != NO_BLOCK && !graph->is_stage;
+    int end = backward_step(graph, 0), last_read = read_once ? 0 : end;
     if (reads_batch(graph))
         graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, last_read);
     if (graph->nodes[graph->node_count - 1].own)
@@ -334,24 +393,30 @@ static int64_t block_bytes(const struct graph *graph, int block)
 
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 6 * graph->node_count + 7;
+    size_t most = 7 * graph->node_count + 8;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
+    graph_plan_head(graph);
+    if (graph_plan_recompute(graph, error) < 0)
+        return -1;
+    graph_fuse_gelus(graph);
     plan_rounded(graph);
     plan_batch(graph);
     for (unsigned i = 0; i < graph->node_count; i++)
         plan_activations(graph, i);
     plan_values(graph);
-    graph->spare = NO_BLOCK;
+    graph->spare = graph->head_gradient = NO_BLOCK;
     if (!graph->evaluation_only) {
         plan_gradients(graph);
         plan_borrowed_gradients(graph);
+        plan_head_gradient(graph);
     }
     keep_gradients(graph);
     int end = backward_step(graph, 0), loss = (int)graph->node_count;
     int64_t rows = graph->nodes[graph->node_count - 1].own ? graph->max_examples * graph_loss_rows(graph) : 0;
     graph->workspace = add_block(graph, workspace_floats(graph), sizeof(float), 0, end);
-    graph->loss_workspace = add_block(graph, 2 * rows, sizeof(double), loss, loss);
+    graph->loss_workspace = graph->head_rows > 0 ? add_block(graph, 2 * rows, sizeof(double), loss - 1, head_end(graph))
+                                                 : add_block(graph, 2 * rows, sizeof(double), loss, loss);
     graph->arena_bytes = place_blocks(graph, false);
     graph->slot_bytes = place_blocks(graph, true);
     graph->workspace_bytes = block_bytes(graph, graph->workspace) + block_bytes(graph, graph->rounded_parameters);

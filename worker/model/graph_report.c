@@ -53,18 +53,3 @@ int64_t memory_plan_bytes(const struct memory_plan *plan)
         bytes += plan->bytes[i];
     return bytes;
 }
-
-void graph_print(const struct graph *graph, struct buffer *text)
-{
-    for (unsigned i = 0; i < graph->node_count; i++) {
-        const struct graph_node *node = &graph->nodes[i];
-        char shape[LAYER_SHAPE_TEXT_MAX];
-        layer_shape_print(&node->layer.output, shape);
-        int64_t parameters = 0;
-        for (unsigned p = 0; p < node->layer.parameter_count; p++)
-            if (!node->layer.parameters[p].borrowed)
-                parameters += layer_parameter_elements(&node->layer.parameters[p]);
-        buffer_format(text, "%-24s %-12s %-12s %10lld\n", node->layer.name, layer_type_name(node->layer.kind->type),
-                      shape, (long long)parameters);
-    }
-}

@@ -74,7 +74,6 @@ int graph_take_stage(struct graph *graph, const struct graph_options *options, s
     graph->is_stage = true;
     graph->part = options->part;
     graph->slots = options->slots;
-    graph->recompute = options->recompute;
     for (unsigned i = 0; i < graph->node_count; i++) {
         graph->nodes[i].own = partition->part_of[i] == options->part;
         graph->nodes[i].held = options->held == NULL || options->held[partition->stage_of[i]];

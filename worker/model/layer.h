@@ -70,11 +70,14 @@ struct layer_call {
     float *dx; /* of the first input, or of `input` */
     unsigned input;
     const float *parameters[LAYER_PARAMETERS_MAX];
-    const void *weight; /* the first, as a product reads it */
+    const void *weight, *bias; /* the first and second, as a product reads them */
+    float *gelu;               /* the output of the GELU behind it, where its launch makes that too; */
+    const float *gelu_input;   /* what the GELU before it is of, where dx is to be the gradient of that; else NULL */
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */
     bool accumulate;
+    bool tf32;       /* products may be (operations.h) */
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
 
@@ -89,6 +92,7 @@ struct layer_kind {
     enum layer_type type;
     unsigned input_count; /* LAYER_INPUTS_ANY: two or more */
     bool can_apply_relu, can_mask_input;
+    bool can_fuse_gelu;    /* with one behind it, and with one before it on the way back */
     bool gradient_passes;  /* the gradient of every input is that of the output (flatten, add) */
     bool gradients_differ; /* backward_input is called for each input (concat) */
     bool forgets_output;   /* the way back does not read the output (unless a rectifier was applied to it) */

@@ -46,6 +46,9 @@ static void forward(const struct layer_call *call)
                                     .bias = call->parameters[BIAS],
                                     .y = call->y,
                                     .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                    .tf32 = call->tf32,
+                                    .value_bias = call->bias,
+                                    .gelu = call->gelu,
                                 });
 }
 
@@ -61,6 +64,7 @@ static void backward_parameters(const struct layer_call *call)
                                             .dweight = call->gradients[WEIGHT],
                                             .dbias = call->gradients[BIAS],
                                             .accumulate = call->accumulate,
+                                            .tf32 = call->tf32,
                                         });
 }
 
@@ -75,6 +79,8 @@ static void backward_input(const struct layer_call *call)
                                           .weight = call->weight,
                                           .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
                                           .dx = call->dx,
+                                          .tf32 = call->tf32,
+                                          .gelu_input = call->gelu_input,
                                       });
 }
 
@@ -88,6 +94,7 @@ const struct layer_kind layer_dense = {
     .input_count = 1,
     .can_apply_relu = true,
     .can_mask_input = true,
+    .can_fuse_gelu = true,
     .forgets_output = true,
     .resolve = resolve,
     .forward = forward,

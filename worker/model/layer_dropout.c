@@ -43,6 +43,8 @@ static void backward(const struct layer_call *call)
 const struct layer_kind layer_dropout = {
     .type = LAYER_DROPOUT,
     .input_count = 1,
+    .forgets_output = true,
+    .forgets_input = true,
     .resolve = resolve,
     .forward = forward,
     .backward_input = backward,

@@ -34,9 +34,9 @@ struct optimizer_range {
     float *parameters;  /* bases of the flat arrays; offset is added here */
     float *slots[OPTIMIZER_SLOTS_MAX];
     const float *gradients;
-    int64_t step;          /* the step being applied, from 1 */
+    int64_t step;          /* the step being applied, from 1, without those that were skipped */
     double learning_rate;  /* of this step: schedule_rate */
-    double gradient_scale; /* from gradient_clip_factor; 1 without clipping */
+    double gradient_scale; /* from gradient_clip_factor, 1 without clipping; by the scale of the loss */
     /* Device memory, or NULL: in place of the last three, with optimizer_factors of them; nothing changes where it refuses. */
     const struct step_values *values;
 };

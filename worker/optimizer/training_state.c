@@ -5,6 +5,7 @@
 
 #include "common/crc32c.h"
 #include "worker/model/graph.h"
+#include "worker/optimizer/slot_pieces.h"
 
 static size_t flat_bytes(const struct training_state *state)
 {
@@ -13,11 +14,7 @@ static size_t flat_bytes(const struct training_state *state)
 
 int64_t training_state_slot_elements(const struct training_state *state)
 {
-    const struct shard_plan *shards = &state->shards;
-    if (shards->size == 0)
-        return state->layout.elements;
-    return shard_elements(shards, state->shard_rank) +
-           shard_elements(shards, shard_mirrored(shards, state->shard_rank));
+    return state->shards.size > 0 ? shard_kept_elements(&state->shards, state->shard_rank) : state->layout.elements;
 }
 
 static size_t slot_bytes(const struct training_state *state)
@@ -51,6 +48,8 @@ int training_state_add_slot(struct training_state *state, const char *name, stru
 {
     unsigned i = state->slot_count++;
     state->slot_names[i] = name;
+    if (state->pieces != NULL)
+        return allocate_memory(state, MEMORY_SHARED, slot_bytes(state), &state->host.slots[i], error);
     if (allocate_flat(state, slot_bytes(state), &state->slots[i], &state->host.slots[i], error) < 0)
         return error_wrap(error, "slot %s", name);
     return 0;
@@ -93,12 +92,19 @@ int training_state_init(struct training_state *state, struct device *device, con
     return start(state, optimizer, error);
 }
 
-int training_state_init_shard(struct training_state *state, struct device *device,
+/* What all devices reach one of them may as well have. */
+int training_state_init_shard(struct training_state *state, const struct training_shard *shard,
                               const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
-                              int64_t seed, unsigned rank, unsigned size, struct error *error)
+                              int64_t seed, struct error *error)
 {
-    *state = (struct training_state){.device = device, .layout = *layout, .shard_rank = rank, .progress.seed = seed};
-    shard_plan_init(&state->shards, layout, size, !device_memory_is_shared(device));
+    struct device *device = shard->devices[0];
+    bool far = !device_memory_is_shared(device);
+    *state =
+        (struct training_state){.device = device, .layout = *layout, .shard_rank = shard->rank, .progress.seed = seed};
+    shard_plan_init(&state->shards, layout, shard->size, far ? shard->device_count : 1, far);
+    if (state->shards.devices > 1 && slot_pieces_new(shard->devices, &state->shards, shard->rank,
+                                                     optimizer_slot_count(optimizer), &state->pieces, error) < 0)
+        return -1;
     return start(state, optimizer, error);
 }
 
@@ -117,6 +123,7 @@ void training_state_release(struct training_state *state)
     release_flat(state, state->parameters, state->host.parameters);
     for (unsigned i = 0; i < state->slot_count; i++)
         release_flat(state, state->slots[i], state->host.slots[i]);
+    slot_pieces_free(state->pieces);
     *state = (struct training_state){0};
 }
 
@@ -146,9 +153,11 @@ int training_state_to_host(struct training_state *state, struct error *error)
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->parameters, state->host.parameters);
-    for (unsigned i = 0; i < state->slot_count; i++)
+    for (unsigned i = 0; state->pieces == NULL && i < state->slot_count; i++)
         copy_flat(state, slot_bytes(state), state->slots[i], state->host.slots[i]);
-    return device_stream_synchronise(state->host.stream, error);
+    if (device_stream_synchronise(state->host.stream, error) < 0)
+        return -1;
+    return state->pieces != NULL ? slot_pieces_to_host(state->pieces, state->host.slots, error) : 0;
 }
 
 int training_state_to_device(struct training_state *state, struct error *error)
@@ -157,9 +166,11 @@ int training_state_to_device(struct training_state *state, struct error *error)
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
-    for (unsigned i = 0; i < state->slot_count; i++)
+    for (unsigned i = 0; state->pieces == NULL && i < state->slot_count; i++)
         copy_flat(state, slot_bytes(state), state->host.slots[i], state->slots[i]);
-    return device_stream_synchronise(state->host.stream, error);
+    if (device_stream_synchronise(state->host.stream, error) < 0)
+        return -1;
+    return state->pieces != NULL ? slot_pieces_to_devices(state->pieces, state->host.slots, error) : 0;
 }
 
 unsigned training_state_spans(struct training_state *state, struct state_span ret_spans[TRAINING_STATE_SPANS_MAX])

@@ -12,6 +12,8 @@
  *
  * Where a crew shares the slots out, they are those of two shards (shard_plan.h):
  * this rank's own, and behind it that of the rank before. The parameters are whole.
+ * Several devices with memory of their own have these slots between them
+ * (slot_pieces.h), and the parameters are those of the first.
  */
 #ifndef COXSWAIN_OPTIMIZER_TRAINING_STATE_H
 #define COXSWAIN_OPTIMIZER_TRAINING_STATE_H
@@ -22,6 +24,7 @@
 #include "common/error.h"
 #include "worker/device/device.h"
 #include "worker/model/parameter_layout.h"
+#include "worker/optimizer/loss_scaling.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/shard_plan.h"
 
@@ -31,6 +34,7 @@ struct training_progress {
     int64_t data_epoch;        /* passes over the data finished */
     int64_t examples_consumed; /* within this epoch: the sampler's position */
     int64_t seed;
+    struct loss_scaling scaling;
 };
 
 /* The optimizer's slots, and one that a strategy may add. */
@@ -42,7 +46,8 @@ struct training_state {
     float *parameters;                          /* device memory */
     unsigned slot_count, optimizer_slots;       /* the optimizer's come first */
     const char *slot_names[TRAINING_SLOTS_MAX]; /* "momentum"; "adam.m", "adam.v" */
-    float *slots[TRAINING_SLOTS_MAX];           /* device memory, zero at the start */
+    float *slots[TRAINING_SLOTS_MAX];           /* device memory, zero at the start; NULL: in pieces */
+    struct slot_pieces *pieces;                 /* NULL: the device has them all */
     struct {
         float *parameters, *slots[TRAINING_SLOTS_MAX]; /* shared memory */
         struct device_stream *stream;                  /* of the copies; NULL: there are none */
@@ -56,10 +61,15 @@ struct training_state {
 /* Parameters as graph_initialise gives them for `seed`, slots zero, position 0. */
 int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
                         const struct optimizer_spec *optimizer, int64_t seed, struct error *error);
-/* With the slots of what falls to `rank` of `size`. */
-int training_state_init_shard(struct training_state *state, struct device *device,
+/* Who has which slots: rank `rank` of `size`, each with so many devices, of which this rank's are the state's and others. */
+struct training_shard {
+    unsigned rank, size;
+    struct device *const *devices; /* borrowed during the call; they outlive the state */
+    unsigned device_count;
+};
+int training_state_init_shard(struct training_state *state, const struct training_shard *shard,
                               const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
-                              int64_t seed, unsigned rank, unsigned size, struct error *error);
+                              int64_t seed, struct error *error);
 /* Of one slot. */
 int64_t training_state_slot_elements(const struct training_state *state);
 /* One more flat array of the state, zero at the start. `name` must outlive the state. */

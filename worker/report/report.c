@@ -39,6 +39,7 @@ struct report {
     char *unit;
     char *tensorboard_directory;
     struct status_server *server; /* NULL: none */
+    pthread_mutex_t board_lock;   /* guards `board`: whoever is asked to leave flushes it from another thread */
     struct tensorboard *board;    /* NULL: none */
     pthread_mutex_t mutex;        /* guards `status`: a waiting crew is described from another thread */
     struct status_document status;
@@ -46,7 +47,8 @@ struct report {
     struct sparkline losses;
     int64_t line_ns, flush_ns; /* when last done */
     bool lacks_events;         /* it is told that some are not in the TensorBoard log */
-    double perplexity;         /* after the last evaluation; NAN: none */
+    double flops_per_example, peak_flops;
+    double perplexity; /* after the last evaluation; NAN: none */
 };
 
 /* ---- lines */
@@ -108,15 +110,21 @@ static void open_tensorboard(struct report *report)
         report_warn(report, "no TensorBoard log: %s", cause.message);
 }
 
-static void close_board(struct report *report, int64_t ms)
+static void warn_of_lacks(struct report *report, int64_t left_out, bool is_there)
 {
-    int64_t left_out = tensorboard_left_out(report->board);
     if (left_out > 0)
         report_warn(report, "the TensorBoard log is without %lld events, for its disk did not take them in time",
                     (long long)left_out);
-    if (!tensorboard_free(report->board, ms))
+    if (!is_there)
         report_warn(report, "the last events of the TensorBoard log are not on the disk");
+}
+
+static void close_board(struct report *report, int64_t ms)
+{
+    int64_t left_out = tensorboard_left_out(report->board);
+    bool is_there = tensorboard_free(report->board, ms);
     report->board = NULL;
+    warn_of_lacks(report, left_out, is_there);
 }
 
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error)
@@ -127,6 +135,7 @@ int report_open(const struct report_options *options, struct report **ret_report
     report->unit = memory_copy_string(options->unit ? options->unit : "examples");
     report->tensorboard_directory = memory_copy_string(options->tensorboard_directory);
     report->perplexity = NAN;
+    pthread_mutex_init(&report->board_lock, NULL);
     pthread_mutex_init(&report->mutex, NULL);
     fill_identity(&report->status, options);
     pace_start(&report->pace, clock_monotonic_ns());
@@ -148,6 +157,7 @@ void report_free(struct report *report)
         close_board(report, FREE_PATIENCE_MS);
     free(report->unit);
     pthread_mutex_destroy(&report->mutex);
+    pthread_mutex_destroy(&report->board_lock);
     free(report->tensorboard_directory);
     free(report);
 }
@@ -212,19 +222,22 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
 
 /* ---- TensorBoard */
 
-static void end_board(struct report *report, const struct error *cause)
+/* The lines below go out without the lock: stdout may be slow, and nobody who leaves waits for it twice. */
+static void end_board(struct report *report, struct tensorboard *board, const struct error *cause)
 {
     report_warn(report, "the TensorBoard log ends here: %s", cause->message);
-    tensorboard_free(report->board, 0);
-    report->board = NULL;
+    tensorboard_free(board, 0);
 }
 
-static int write_board(struct report *report, struct error *error)
+static void tell_of_lacks(struct report *report, bool lacks_events)
 {
-    bool told = report->lacks_events;
-    report->lacks_events = tensorboard_left_out(report->board) > 0;
-    if (report->lacks_events && !told)
+    if (lacks_events && !report->lacks_events)
         report_warn(report, "the disk does not take the TensorBoard log (training goes on): events are left out");
+    report->lacks_events = lacks_events;
+}
+
+static int flush_when_due(struct report *report, struct error *error)
+{
     if (clock_monotonic_ns() - report->flush_ns < FLUSH_INTERVAL_NS)
         return 0;
     report->flush_ns = clock_monotonic_ns();
@@ -235,16 +248,31 @@ static void append_scalars(struct report *report, int64_t step, const struct ten
                            unsigned count)
 {
     struct error cause = ERROR_INIT;
-    if (report->board == NULL)
-        return;
-    if (tensorboard_append(report->board, step, scalars, count, &cause) < 0 || write_board(report, &cause) < 0)
-        end_board(report, &cause);
+    struct tensorboard *ended = NULL;
+    pthread_mutex_lock(&report->board_lock);
+    if (report->board != NULL &&
+        (tensorboard_append(report->board, step, scalars, count, &cause) < 0 || flush_when_due(report, &cause) < 0)) {
+        ended = report->board;
+        report->board = NULL;
+    }
+    bool lacks_events = report->board != NULL && tensorboard_left_out(report->board) > 0;
+    pthread_mutex_unlock(&report->board_lock);
+    if (ended != NULL)
+        end_board(report, ended, &cause);
+    tell_of_lacks(report, lacks_events);
 }
 
 void report_flush(struct report *report)
 {
-    if (report->board != NULL)
-        (void)tensorboard_settle(report->board, FLUSH_PATIENCE_MS);
+    int64_t left_out = 0;
+    bool is_there = true;
+    pthread_mutex_lock(&report->board_lock);
+    if (report->board != NULL) {
+        left_out = tensorboard_left_out(report->board);
+        is_there = tensorboard_settle(report->board, FLUSH_PATIENCE_MS);
+    }
+    pthread_mutex_unlock(&report->board_lock);
+    warn_of_lacks(report, left_out, is_there);
 }
 
 /* ---- steps */
@@ -273,6 +301,33 @@ static void update_status(struct report *report, const struct step_report *step)
     set_metric(status, METRIC_LOSS, step->loss);
 }
 
+void report_peak(struct report *report, double flops_per_example, double peak_flops)
+{
+    report->flops_per_example = flops_per_example;
+    report->peak_flops = peak_flops;
+}
+
+static double utilisation(const struct report *report, const struct step_report *step)
+{
+    double peak = report->peak_flops * step->devices;
+    return peak > 0 ? step->examples_per_second * report->flops_per_example / peak : 0;
+}
+
+static void append_step(struct report *report, const struct step_report *step)
+{
+    struct tensorboard_scalar scalars[5] = {
+        {"train/loss", step->loss},
+        {"train/learning_rate", step->learning_rate},
+        {"train/examples_per_second", step->examples_per_second},
+    };
+    unsigned count = 3;
+    if (isfinite(step->gradient_norm))
+        scalars[count++] = (struct tensorboard_scalar){"train/gradient_norm", step->gradient_norm};
+    if (step->utilisation > 0)
+        scalars[count++] = (struct tensorboard_scalar){"train/mfu", step->utilisation};
+    append_scalars(report, step->step, scalars, count);
+}
+
 void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns)
 {
     int64_t steps = step.steps > 0 ? step.steps : 1;
@@ -280,19 +335,14 @@ void report_step(struct report *report, struct step_report step, int64_t example
     sparkline_add(&report->losses, step.loss);
     step.milliseconds = (double)step_ns / 1e6 / (double)steps;
     step.examples_per_second = report->pace.examples_per_second;
+    step.utilisation = utilisation(report, &step);
     step.seconds_remaining = pace_seconds_remaining(&report->pace, step.total_steps - step.step);
     step.unit = report->unit;
     pthread_mutex_lock(&report->mutex);
     update_status(report, &step);
     publish(report);
     pthread_mutex_unlock(&report->mutex);
-    const struct tensorboard_scalar scalars[] = {
-        {"train/loss", step.loss},
-        {"train/learning_rate", step.learning_rate},
-        {"train/examples_per_second", step.examples_per_second},
-        {"train/gradient_norm", step.gradient_norm},
-    };
-    append_scalars(report, step.step, scalars, isfinite(step.gradient_norm) ? 4 : 3);
+    append_step(report, &step);
     if (!line_is_due(report, &step, clock_monotonic_ns()))
         return;
     char line[STEP_LINE_MAX];

@@ -33,8 +33,8 @@ struct report_options {
 
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error);
 void report_free(struct report *report);
-/* What is kept for later goes to its file now, unless its disk hangs: for a process that ends without report_free, while nobody else
- * reports. */
+/* What is kept for later goes to its file now; warns where its disk does not take it. For a process that ends without report_free, from
+ * whatever thread: steps that are reported meanwhile wait. */
 void report_flush(struct report *report);
 
 /* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes.
@@ -44,6 +44,10 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
 /* A line of the plan or the summary. In JSON format: {"message": …}. */
 void report_say(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_warn(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What an example costs, and what one device of the crew could compute a second at most (device_peak_flops; 0: not known): steps
+ * that say how many devices took part are then reported with their model FLOPs utilisation. */
+void report_peak(struct report *report, double flops_per_example, double peak_flops);
 
 /* One applied step of the crew: `examples` in the global batch, `step_ns` of wall time. Fills rate and time left. */
 void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns);

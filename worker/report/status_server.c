@@ -119,11 +119,6 @@ void status_server_free(struct status_server *server)
     free(server);
 }
 
-uint16_t status_server_port(const struct status_server *server)
-{
-    return http_server_port(server->http);
-}
-
 void status_server_publish(struct status_server *server, const struct status_document *document)
 {
     pthread_mutex_lock(&server->mutex);

@@ -17,7 +17,6 @@ struct status_server;
 /* `address` NULL: all interfaces. `port` 0: any free one. */
 int status_server_start(const char *address, uint16_t port, struct status_server **ret_server, struct error *error);
 void status_server_free(struct status_server *server);
-uint16_t status_server_port(const struct status_server *server);
 
 /* Publishes a new state of affairs; copied. From the first call on /healthz answers 200. */
 void status_server_publish(struct status_server *server, const struct status_document *document);

@@ -3,11 +3,13 @@
  * One line a step, for a person or for a machine.
  *
  *   step  120/1080  loss 0.0832  |g| 0.91  lr 9.8e-04  12.3 ms  20812 examples/s  8s left
+ *   step  120/1080  loss 3.2871  |g| 0.91  lr 6.0e-04  523.1 ms  979 examples/s  MFU 41.2 %  8m 22s left
  *   {"step":120,"totalSteps":1080,"loss":0.0832,…}
  */
 #ifndef COXSWAIN_REPORT_STEP_LINE_H
 #define COXSWAIN_REPORT_STEP_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +23,13 @@ struct step_report {
     double learning_rate;
     double milliseconds;
     double examples_per_second; /* of the whole crew */
+    double utilisation;         /* model FLOPs utilisation, a share of the devices' peak; 0: not known */
     int64_t seconds_remaining;  /* -1: unknown */
     const char *unit;           /* "examples", "tokens" */
     int64_t steps;              /* since the last report; 0: 1 */
+    unsigned devices;           /* of the whole crew, for its utilisation; 0: not known */
+    int64_t loss_scale;         /* of the next step; 0: losses are not scaled */
+    bool skipped;               /* its gradient was not finite, and changed nothing */
 };
 
 #define STEP_LINE_MAX 512

@@ -22,6 +22,8 @@
 #define FAILURES_MAX 2
 #define WHY_MAX 1024
 #define MILLION 1000000
+/* Who sleeps so much longer than it meant to has stood still. */
+#define LATE_NS 20000000
 /* Numbers travel as float64. */
 #define NUMBER_BITS 52
 
@@ -35,6 +37,7 @@ struct crew_communicator {
     bool is_there;
     bool told; /* that there is one, or that there is none */
     unsigned failures;
+    int64_t frozen_ns; /* crew_communicator_take_frozen_ns */
 };
 
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options)
@@ -65,13 +68,13 @@ bool crew_communicator_is_there(const struct crew_communicator *crew)
 /* ---------------------------------------------------------------- waiting */
 
 struct patience {
-    const struct crew_communicator *crew;
+    struct crew_communicator *crew;
     const char *what;
     int64_t started_ns, deadline_ms, stalls;
     unsigned turns;
 };
 
-static struct patience patience_start(const struct crew_communicator *crew, const char *what, int64_t deadline_ms)
+static struct patience patience_start(struct crew_communicator *crew, const char *what, int64_t deadline_ms)
 {
     return (struct patience){
         .crew = crew, .what = what, .started_ns = clock_monotonic_ns(), .deadline_ms = deadline_ms};
@@ -90,20 +93,21 @@ static void tell_stall(struct patience *patience, int64_t waited_ms)
     options->on_stall(options->context, text);
 }
 
-/* Short waits are spun through. */
-static void nap(unsigned turn)
+/* Short waits are spun through. Returns how long it took. */
+static int64_t nap(unsigned turn)
 {
-    if (turn < 64) {
+    int64_t now = clock_monotonic_ns();
+    if (turn < 64)
         sched_yield();
-        return;
-    }
-    nanosleep(&(struct timespec){.tv_nsec = turn < 1024 ? 20000 : 200000}, NULL);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = turn < 1024 ? 20000 : 200000}, NULL);
+    return clock_monotonic_ns() - now;
 }
 
 /* The lone process has nobody who could be lost. */
 static int check_peers(const struct crew_communicator *crew, struct error *error)
 {
-    return crew->group != NULL ? collective_check(crew->group, error) : 0;
+    return crew->group != NULL ? collective_check_peers(crew->group, error) : 0;
 }
 
 /* One more turn; -1 when there is no sense in any. */
@@ -121,7 +125,9 @@ static int patience_keep(struct patience *patience, struct error *error)
         patience->stalls = waited_ms / stall_ms;
         tell_stall(patience, waited_ms);
     }
-    nap(patience->turns++);
+    int64_t late_ns = nap(patience->turns++);
+    if (late_ns > LATE_NS)
+        patience->crew->frozen_ns += late_ns;
     return 0;
 }
 
@@ -375,6 +381,8 @@ int crew_communicator_end(struct crew_communicator *crew, struct error *error)
         return 0;
     struct communicator *communicator = crew->communicator;
     crew->communicator = NULL;
+    if (crew->group != NULL)
+        collective_break_off(crew->group, ERROR_CANCELLED, "the group is closed");
     return communicator_abort(communicator, ABORT_MS, error);
 }
 
@@ -434,6 +442,13 @@ int crew_communicator_keep_up(struct crew_communicator *crew, struct device_even
     if (crew->communicator != NULL && await_event(crew, event, &cause) < 0)
         return count_failure(crew, &cause, error);
     return 0;
+}
+
+int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew)
+{
+    int64_t frozen_ns = crew->frozen_ns;
+    crew->frozen_ns = 0;
+    return frozen_ns;
 }
 
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error)

@@ -28,7 +28,8 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
 /* "gradients go", of a Pipeline "what crosses between stages goes": for people. */
 const char *crew_communicator_cargo(enum strategy_type type);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
-/* Before the group is closed; whatever is under way is ended. Fine when there is none. ERROR_TIMEOUT: communicator_abort's. */
+/* Before the group is closed, which is broken off: an abort may take until peers have called theirs, and they hear of it by the group
+ * at once. Whatever is under way is ended. Fine when there is none. ERROR_TIMEOUT: communicator_abort's. */
 int crew_communicator_end(struct crew_communicator *crew, struct error *error);
 /* After crew_communicator_end. */
 void crew_communicator_free(struct crew_communicator *crew);
@@ -41,6 +42,9 @@ int crew_communicator_queue(struct crew_communicator *crew, struct device_stream
 int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error);
 /* Until the event is done, and nothing has gone wrong in what it stands behind. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
+
+/* How long this process stood still while it waited here, since the last call (collective_take_frozen_ns). */
+int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew);
 
 /* What each rank says of a device of its own. */
 struct crew_device {

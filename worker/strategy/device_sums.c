@@ -135,16 +135,16 @@ static void cut_evenly(struct device_sums *sums, const struct device_part *part)
     }
 }
 
-/* Each the stripes that are its own. */
+/* Each the pieces that are its own: stripe by stripe those of a rank's devices. */
 static void cut_by_shards(struct device_sums *sums, const struct device_part *part)
 {
     const struct shard_plan *plan = sums->options.plan;
-    int64_t end = part->offset + part->elements;
+    int64_t end = part->offset + part->elements, elements = shard_piece_elements(plan);
     for (int64_t at = part->offset, next; at < end; at = next) {
-        int64_t stripe = at < plan->statistics ? 0 : (at - plan->statistics) / plan->stripe;
-        next = plan->statistics + (stripe + 1) * plan->stripe;
+        int64_t piece = at < plan->statistics ? 0 : (at - plan->statistics) / elements;
+        next = plan->statistics + (piece + 1) * elements;
         next = next < end ? next : end;
-        add_segment(sums, at, next, (unsigned)(stripe % plan->size));
+        add_segment(sums, at, next, (unsigned)(piece % sums->places));
     }
 }
 
@@ -170,7 +170,10 @@ static unsigned summers_of(const struct device_sums *sums, const struct segment 
 {
     const struct shard_plan *plan = sums->options.plan;
     ret_places[0] = segment->owner;
-    ret_places[1] = plan != NULL ? shard_mirror(plan, segment->owner) : segment->owner;
+    ret_places[1] = segment->owner;
+    if (plan != NULL)
+        ret_places[1] =
+            shard_mirror(plan, segment->owner / plan->devices) * plan->devices + segment->owner % plan->devices;
     return ret_places[1] == ret_places[0] ? 1 : 2;
 }
 
@@ -217,12 +220,45 @@ static int open_lane(struct device_sums *sums, unsigned index, struct error *err
     return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
 }
 
-void device_sums_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
+/* Where shards are summed, a part may be all of one device's. */
+int64_t device_sums_incoming(const struct device_sums_options *options, int64_t elements)
 {
-    const int64_t elements = graph_layout(options->graph)->elements;
-    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->device);
-    plans->device.bytes[MEMORY_EXCHANGE] +=
-        (elements < DEVICE_PART_ELEMENTS ? elements : DEVICE_PART_ELEMENTS) * (int64_t)sizeof(float);
+    const struct device_part part = {.elements = elements};
+    struct device_sums sums = {.options = *options, .places = options->size * options->device_count, .part_count = 1};
+    int64_t most = 0;
+    if (options->in_any_order && options->plan == NULL)
+        return 0;
+    plan_tree(&sums);
+    if (options->plan != NULL)
+        add_segment(&sums, 0, elements, 0);
+    else
+        cut_evenly(&sums, &part);
+    sums.segment_ends = &sums.segment_count;
+    for (unsigned place = 0; place < sums.places; place++) {
+        int64_t foreign = sums.inputs - sums.contributions[place];
+        int64_t bytes = options->plan != NULL ? foreign * room_for(sums.segments) * (int64_t)sizeof(float)
+                                              : (int64_t)foreign_bytes(&sums, place);
+        most = bytes > most ? bytes : most;
+    }
+    free(sums.segments);
+    free(sums.contributions);
+    free(sums.merges);
+    return most;
+}
+
+/* Buckets are added to a part until it is long enough. */
+static int64_t longest_part(const struct device_sums_options *options)
+{
+    int64_t elements = graph_layout(options->devices[0].graph)->elements, most = DEVICE_PART_ELEMENTS;
+    if (options->elements == 0)
+        most += GRAPH_BUCKET_BYTES / (int64_t)sizeof(float) - 1;
+    return elements < most ? elements : most;
+}
+
+void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans)
+{
+    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->devices[0].device);
+    plans->device.bytes[MEMORY_EXCHANGE] += device_sums_incoming(options, longest_part(options));
 }
 
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error)
@@ -495,10 +531,9 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
     return 0;
 }
 
-static int start_each(struct device_sums *sums, struct crew_communicator *crew, float *const *own,
-                      int (*start)(const struct work *work, struct error *error), struct error *error)
+static int start_each(struct work work, int (*start)(const struct work *work, struct error *error), struct error *error)
 {
-    struct work work = {.sums = sums, .crew = crew, .own = {own}};
+    struct device_sums *sums = work.sums;
     for (; work.part < sums->part_count; work.part++) {
         if (make_room(&work, error) < 0 || start(&work, error) < 0)
             return -1;
@@ -517,13 +552,16 @@ int device_sums_start_vector(struct device_sums *sums, struct crew_communicator 
 int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                               struct error *error)
 {
-    return start_each(sums, crew, vectors, sum, error);
+    return start_each((struct work){.sums = sums, .crew = crew, .own = {vectors}}, sum, error);
 }
 
-int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error)
 {
-    return start_each(sums, crew, &vector, gather_all, error);
+    struct work work = {.sums = sums, .crew = crew};
+    for (unsigned device = 0; device < sums->options.device_count; device++)
+        work.own[device] = &vectors[device];
+    return start_each(work, gather_all, error);
 }
 
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error)

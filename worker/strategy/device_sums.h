@@ -27,15 +27,18 @@ struct device_sums_options {
     unsigned shards;             /* leaves of the tree, dealt to the ranks and by them to their devices */
     int64_t elements;            /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
     bool in_any_order;
-    /* NULL: everybody gets all sums. Else with a device each, in the tree's order: sums stay with the owners of shards and with
-     * those who mirror them. */
+    /* NULL: everybody gets all sums. Else in the tree's order, of ranks with plan->devices each: sums stay with the owners of shards
+     * and with those who mirror them, of a rank's devices with the one whose pieces they are. */
     const struct shard_plan *plan;
 };
 
 /* Options are copied. */
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
-/* Adds what it will allocate, about: of what comes in from others the slices of a part. */
-void device_sums_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
+/* Adds what each device will allocate, for what comes in from others. Of the graph there need be only the layout, and of a plan only
+ * whether there is one. */
+void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans);
+/* At most so many bytes come in with a part of so many elements, whichever of the devices it is. */
+int64_t device_sums_incoming(const struct device_sums_options *options, int64_t elements);
 /* Once nothing is under way any more. */
 void device_sums_free(struct device_sums *sums);
 
@@ -48,8 +51,8 @@ int device_sums_start_vector(struct device_sums *sums, struct crew_communicator 
 /* Likewise of all its contributions, as many as it has by the tree; the sum comes to lie in the first. */
 int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                               struct error *error);
-/* With a plan: what the owners have of a vector goes to those who have not summed it. */
-int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+/* With a plan: what the owners have of a vector, which each device of this process has, goes to those who have not summed it. */
+int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
 /* Until all that was started is there: in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);

@@ -108,7 +108,7 @@ static int take_step(struct local_rounds *rounds, struct error *error)
         return -1;
     int64_t own = own_examples(rounds, batch);
     if (own == 0) { /* nothing is learnt from none: momentum and decay would go on with a gradient of 0 */
-        replica_set_advance(rounds->replicas, step);
+        replica_set_advance(rounds->replicas, step, false);
         return 0;
     }
     if (take_own_mean(rounds, (double)batch / (double)own, controls, error) < 0 ||
@@ -129,9 +129,10 @@ static int take_step(struct local_rounds *rounds, struct error *error)
 static int begin(struct local_rounds *rounds, struct error *error)
 {
     rounds->own.progress = rounds->state->progress;
+    strategy_hold_step(
+        &rounds->options); /* the host's copy of the state is filled for the others, which a save reads */
     if (replica_set_spread(rounds->replicas, error) < 0)
         return -1;
-    strategy_hold_step(&rounds->options);
     memset(rounds->words, 0, sizeof(rounds->words));
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->vectors[i], rounds->start[i]);

@@ -4,17 +4,20 @@
  * device has the whole state and makes the same update; with CentralStorage there
  * is one state, and the devices share out the one update. Where Mirrored's devices
  * know each other (crew_communicator.h) gradients go between them, else through the
- * host.
+ * host. A lone worker of MultiWorkerMirrored is Mirrored, also with a sharded optimizer.
  */
 #include "common/memory.h"
+#include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/device_sums.h"
 #include "worker/strategy/replica_set.h"
+#include "worker/strategy/sharded_optimizer.h"
 #include "worker/strategy/strategy_table.h"
 
 struct mirrored {
     struct strategy base;
     struct replica_set *replicas;
+    struct sharded_optimizer *shards;  /* beside them, with a sharded optimizer */
     struct crew_communicator *devices; /* NULL: gradients go through the host */
     struct device_sums *sums;          /* by way of `devices` */
 };
@@ -25,6 +28,7 @@ static void mirrored_close(struct strategy *base)
     (void)crew_communicator_end(strategy->devices, NULL);
     (void)device_sums_settle(strategy->sums, NULL);
     device_sums_free(strategy->sums);
+    sharded_optimizer_free(strategy->shards);
     replica_set_free(strategy->replicas);
     crew_communicator_free(strategy->devices);
     free(strategy);
@@ -43,6 +47,11 @@ static int connect_devices(struct mirrored *strategy, struct error *error)
     return 0;
 }
 
+static bool has_shards(const struct mirrored *strategy)
+{
+    return strategy->base.options.state->shards.size > 0;
+}
+
 static int make_sums(struct mirrored *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
@@ -50,8 +59,19 @@ static int make_sums(struct mirrored *strategy, struct error *error)
                                              .device_count = options->device_count,
                                              .size = 1,
                                              .shards = options->logical_shards,
-                                             .in_any_order = options->in_any_order};
+                                             .in_any_order = options->in_any_order,
+                                             .plan = has_shards(strategy) ? &options->state->shards : NULL};
     return options->gradients_stay ? device_sums_new(&sums, &strategy->sums, error) : 0;
+}
+
+static int make_shards(struct mirrored *strategy, struct error *error)
+{
+    if (!has_shards(strategy))
+        return 0;
+    if (sharded_optimizer_new(&strategy->base.options, strategy->replicas, &strategy->shards, error) < 0)
+        return -1;
+    sharded_optimizer_use(strategy->shards, strategy->sums, strategy->devices);
+    return 0;
 }
 
 static int open_with(const struct strategy_options *options, enum replica_variables variables,
@@ -59,12 +79,11 @@ static int open_with(const struct strategy_options *options, enum replica_variab
 {
     struct mirrored *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
-    strategy->base.end_shard = options->logical_shards;
     strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     if (connect_devices(strategy, error) < 0 ||
         replica_set_new(&strategy->base.options, variables, options->logical_shards, 0, options->logical_shards,
                         &strategy->replicas, error) < 0 ||
-        make_sums(strategy, error) < 0) {
+        make_sums(strategy, error) < 0 || make_shards(strategy, error) < 0) {
         mirrored_close(&strategy->base);
         return -1;
     }
@@ -74,7 +93,8 @@ static int open_with(const struct strategy_options *options, enum replica_variab
 
 static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
-    return open_with(options, VARIABLES_MIRRORED, ret_strategy, error);
+    bool shards = options->state->shards.size > 0;
+    return open_with(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, ret_strategy, error);
 }
 
 static int central_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
@@ -85,10 +105,19 @@ static int central_open(const struct strategy_options *options, struct strategy 
 static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : replica_set_gradients_place(options);
-    replica_set_memory_plan(options, VARIABLES_MIRRORED, gradients, options->logical_shards, 0, options->logical_shards,
-                            plans);
+    bool shards = options->spec != NULL && options->spec->sharded_optimizer;
+    replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, gradients,
+                            options->logical_shards, 0, options->logical_shards, plans);
+    static const struct shard_plan some_plan;
+    const struct strategy_device first = {options->device, options->graph};
+    const struct device_sums_options sums = {.devices = &first,
+                                             .device_count = options->device_count,
+                                             .size = 1,
+                                             .shards = options->logical_shards,
+                                             .in_any_order = options->in_any_order,
+                                             .plan = shards ? &some_plan : NULL};
     if (options->communicator != NULL)
-        device_sums_memory_plan(options, plans);
+        device_sums_memory_plan(&sums, plans);
 }
 
 static void central_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
@@ -105,11 +134,20 @@ static int mirrored_reform(struct strategy *base, struct error *error)
     return replica_set_spread(((struct mirrored *)base)->replicas, error);
 }
 
+/* Where slots are shared out a device may be for other elements of the sum than it has added up. */
+static int reduce_by_host(struct mirrored *strategy, unsigned votes, struct error *error)
+{
+    struct replica_set *replicas = strategy->replicas;
+    if (replica_set_finish_passes(replicas, 0, votes, error) < 0 || replica_set_reduce(replicas, error) < 0)
+        return -1;
+    return strategy->shards != NULL ? replica_set_synchronise(replicas, error) : 0;
+}
+
 static int reduce(struct mirrored *strategy, unsigned votes, struct error *error)
 {
     struct replica_set *replicas = strategy->replicas;
     if (strategy->sums == NULL)
-        return replica_set_finish_passes(replicas, 0, votes, error) < 0 ? -1 : replica_set_reduce(replicas, error);
+        return reduce_by_host(strategy, votes, error);
     if (device_sums_start(strategy->sums, strategy->devices, replicas, error) < 0 ||
         replica_set_finish_passes(replicas, 0, votes, error) < 0)
         return -1;
@@ -122,9 +160,15 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     struct mirrored *strategy = (struct mirrored *)base;
     struct replica_set *replicas = strategy->replicas;
     int64_t examples;
+    if (strategy->shards != NULL)
+        sharded_optimizer_begin(strategy->shards);
     if (replica_set_start_passes(replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
         return -1;
-    return replica_set_apply(replicas, learning_rate, replica_set_controls(replicas)[0], 1, ret_result, error);
+    const float *controls = replica_set_controls(replicas)[0];
+    if (strategy->shards != NULL)
+        return sharded_optimizer_apply(strategy->shards, NULL, &base->world, learning_rate, controls, ret_result,
+                                       error);
+    return replica_set_apply(replicas, learning_rate, controls, 1, ret_result, error);
 }
 
 /* Alone, every sum is there already, and nobody is to be told. */

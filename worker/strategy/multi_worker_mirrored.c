@@ -26,6 +26,7 @@
 
 struct multi_worker_mirrored {
     struct strategy base;
+    unsigned first_shard, end_shard; /* of the logical shards: those of this rank */
     struct replica_set *replicas;
     struct local_rounds *rounds;      /* instead of the replicas, with local steps */
     struct sharded_optimizer *shards; /* beside them, with a sharded optimizer */
@@ -107,7 +108,8 @@ static int make_sums(struct multi_worker_mirrored *strategy, const struct world 
     return device_sums_new(&sums, &strategy->sums, error);
 }
 
-/* With a sharded optimizer a worker's devices have one set of variables between them. */
+/* With a sharded optimizer a worker's devices have one set of variables between them, or of the slots alone where each has memory
+ * of its own. */
 static int make_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -119,7 +121,7 @@ static int make_replicas(struct multi_worker_mirrored *strategy, const struct wo
                          options.state->shards.size, world->size);
     options.gradients_stay = crew_communicator_is_there(strategy->devices);
     if (replica_set_new(&options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
-                        base->first_shard, base->end_shard, &strategy->replicas, error) < 0)
+                        strategy->first_shard, strategy->end_shard, &strategy->replicas, error) < 0)
         return -1;
     if ((options.gradients_stay && make_sums(strategy, world, error) < 0) ||
         (shards && sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) < 0))
@@ -141,9 +143,11 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
     strategy->plan = NULL;
     if (reduction_plan_new(count_leaves(strategy, world), world->size, &strategy->plan, error) < 0)
         return -1;
-    reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
+    reduction_rank_leaves(world->logical_shards, world->rank, world->size, &strategy->first_shard,
+                          &strategy->end_shard);
     if (strategy->rounds != NULL)
-        return local_rounds_fit(strategy->rounds, world->logical_shards, base->first_shard, base->end_shard, error);
+        return local_rounds_fit(strategy->rounds, world->logical_shards, strategy->first_shard, strategy->end_shard,
+                                error);
     return 0;
 }
 
@@ -226,12 +230,12 @@ static int start_afresh(struct multi_worker_mirrored *strategy, struct error *er
     const struct world *world = &strategy->base.world;
     sharded_optimizer_forget(strategy->shards);
     training_state_release(options->state);
-    return training_state_init_shard(options->state, options->device, graph_layout(options->graph), options->optimizer,
-                                     (int64_t)options->sampler->seed, world->rank, world->size, error);
+    return sharded_optimizer_init_state(options->state, options->devices, options->device_count, options->optimizer,
+                                        (int64_t)options->sampler->seed, world->rank, world->size, error);
 }
 
 /* Everybody takes its shards of a checkpoint when nobody is left who has some of them. */
-static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+static int take_shards(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
     bool lost = true;
@@ -242,6 +246,11 @@ static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct 
         return 0;
     base->holds_state = false;
     return start_afresh(strategy, error) < 0 ? -1 : crew_restore_parts(base, strategy->group, error);
+}
+
+static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    return take_shards(strategy, world, error) < 0 ? -1 : replica_set_spread(strategy->replicas, error);
 }
 
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
@@ -343,17 +352,32 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
     return collective_wait(strategy->group, last, error);
 }
 
+static int64_t take_frozen(struct multi_worker_mirrored *strategy)
+{
+    return collective_take_frozen_ns(strategy->group) + crew_communicator_take_frozen_ns(strategy->devices);
+}
+
+/* Until batches were read and passes over: whoever queues many sums waits for others' gradients meanwhile. */
+static int64_t own_time(struct multi_worker_mirrored *strategy, int64_t launched_ns)
+{
+    int64_t passed_ns = replica_set_passed_ns(strategy->replicas);
+    (void)take_frozen(strategy); /* it is in that */
+    return (passed_ns > launched_ns ? passed_ns : launched_ns) - strategy->started_ns;
+}
+
 /* The device goes from one part to the next by itself; the host waits for it and hears of peers meanwhile. Each rank's words go out
  * when its passes are over, and come back when everybody's are. */
 static int reduce_on_devices(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
 {
     const struct world *world = &strategy->base.world;
+    int64_t launched_ns = clock_monotonic_ns(), frozen_ns = take_frozen(strategy);
+    replica_set_time_passes(strategy->replicas);
     if (strategy->shards != NULL)
         sharded_optimizer_begin(strategy->shards);
     if (device_sums_start(strategy->sums, strategy->devices, strategy->replicas, error) < 0 ||
         replica_set_await_passes(strategy->replicas, error) < 0)
         return -1;
-    unsigned word = strategy_vote_word(votes, clock_monotonic_ns() - strategy->started_ns);
+    unsigned word = strategy_vote_word(votes, own_time(strategy, launched_ns) + frozen_ns);
     if (replica_set_finish_passes(strategy->replicas, world->rank, word, error) < 0 ||
         collective_all_reduce(strategy->group, replica_set_controls(strategy->replicas), strategy->controls,
                               CONTROL_VOTES + world->size, error) < 0)
@@ -395,6 +419,15 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
                                        strategy->controls, ret_result, error);
     return replica_set_apply(strategy->replicas, learning_rate, strategy->controls, base->world.size, ret_result,
                              error);
+}
+
+/* A library's own threads send on behind the stream that has passed, and whoever ends its communicator drops what they have left. So
+ * nobody does before all have what they wait for. This rank has: who is lost meanwhile is missed in what comes next. */
+static void mirrored_await_delivery(struct strategy *base)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    if (crew_communicator_is_there(strategy->devices))
+        (void)collective_barrier(strategy->group, NULL);
 }
 
 static void mirrored_stand_at_boundary(struct strategy *base)
@@ -463,7 +496,9 @@ static unsigned mirrored_writers(const struct strategy *base)
 static void mirrored_close(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
-    (void)disband(strategy, NULL);
+    struct error cause = ERROR_INIT;
+    if (disband(strategy, &cause) < 0 && base->options.on_warning != NULL)
+        base->options.on_warning(base->options.context, cause.message);
     release_replicas(strategy);
     crew_communicator_free(strategy->devices);
     local_rounds_free(strategy->rounds);
@@ -500,6 +535,23 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
     return 0;
 }
 
+/* Sums of gradients in the graph's buckets, or of each worker's change at the end of a round. */
+static void plan_sums(const struct strategy_options *options, unsigned size, struct memory_plans *plans)
+{
+    static const struct shard_plan some_plan;
+    const struct strategy_device first = {options->device, options->graph};
+    bool local = options->spec != NULL && options->spec->local_steps > 0;
+    bool shards = options->spec != NULL && options->spec->sharded_optimizer;
+    const struct device_sums_options sums = {.devices = &first,
+                                             .device_count = local ? 1 : options->device_count,
+                                             .size = size,
+                                             .shards = local ? size : options->logical_shards,
+                                             .elements = local ? graph_layout(options->graph)->elements : 0,
+                                             .in_any_order = options->in_any_order,
+                                             .plan = shards ? &some_plan : NULL};
+    device_sums_memory_plan(&sums, plans);
+}
+
 /* As for the crew that there is to be; an elastic one that shrinks gives each rank more shards. */
 static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
@@ -513,7 +565,7 @@ static void mirrored_memory_plan(const struct strategy_options *options, struct 
                             local ? replica_set_gradients_place(options) : gradients, options->logical_shards, first,
                             end, plans);
     if (options->communicator != NULL)
-        device_sums_memory_plan(options, plans);
+        plan_sums(options, size, plans);
     if (local)
         local_rounds_memory_plan(options, plans);
 }
@@ -529,6 +581,7 @@ const struct strategy_operations multi_worker_mirrored_strategy = {
     .is_whole = mirrored_is_whole,
     .step_before = mirrored_step_before,
     .sum = mirrored_sum,
+    .await_delivery = mirrored_await_delivery,
     .meet = mirrored_meet,
     .share = mirrored_share,
     .writers = mirrored_writers,

@@ -47,7 +47,6 @@ static int one_device_open(const struct strategy_options *options, struct strate
 {
     struct one_device *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
-    strategy->base.end_shard = options->logical_shards;
     strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     if (replica_new(options, options->logical_shards, 0, options->logical_shards, &strategy->replica, error) < 0 ||
         make_exchange(strategy, error) < 0 ||

@@ -1096,14 +1096,6 @@ int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MA
     return more;
 }
 
-int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat)
-{
-    pthread_mutex_lock(&hub->lock);
-    int64_t examples = hub->ledger.counts.counts[seat];
-    pthread_mutex_unlock(&hub->lock);
-    return examples;
-}
-
 int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX])
 {
     pthread_mutex_lock(&hub->lock);

@@ -95,7 +95,6 @@ void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
 /* Our state is a checkpoint's, which has these. Returns how many more counted by what was heard before: they are in no replica that has
  * been found. Whoever has them after all brings them when it comes. */
 int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX]);
-int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat);
 /* Of all seats at one moment; returns their sum. */
 int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX]);
 int64_t peer_hub_total(struct peer_hub *hub);

@@ -196,6 +196,10 @@ static void read_restored(const struct peer_to_peer *strategy, int64_t ret_count
     bool is_last = options->total_steps != NULL && step == *options->total_steps;
     if (steps == step || (steps > step && is_last)) /* several overshoot the end together */
         return;
+    if (is_last && steps == step - 1 && total > 0) { /* it is over, but for a short batch of those that there are now */
+        ret_counts[strategy->seat] += step * options->global_batch - total;
+        return;
+    }
     memset(ret_counts, 0, CREW_SIZE_MAX * sizeof(*ret_counts));
     ret_counts[strategy->seat] = step * options->global_batch;
 }

@@ -404,7 +404,9 @@ static int pipeline_reform(struct strategy *base, struct error *error)
 static void pipeline_close(struct strategy *base)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
-    (void)pipeline_disband(pipeline, NULL);
+    struct error cause = ERROR_INIT;
+    if (pipeline_disband(pipeline, &cause) < 0 && base->options.on_warning != NULL)
+        base->options.on_warning(base->options.context, cause.message);
     pipeline_close_units(pipeline);
     crew_communicator_free(pipeline->devices);
     partition_release(&pipeline->partition);
@@ -431,7 +433,6 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
 {
     struct pipeline *pipeline = memory_allocate(1, sizeof *pipeline);
     pipeline->base.options = *options;
-    pipeline->base.end_shard = options->logical_shards;
     pipeline->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     pthread_mutex_init(&pipeline->lock, NULL);
     pthread_cond_init(&pipeline->changed, NULL);

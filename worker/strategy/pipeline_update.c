@@ -69,6 +69,13 @@ int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 
 /* ---- what the step came to */
 
+/* Of the passes that are over. */
+static double loss_scale_of(const struct pipeline *pipeline)
+{
+    return loss_scaling_factor(&pipeline->base.options.state->progress.scaling,
+                               graph_precision(pipeline->base.options.graph));
+}
+
 static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct error *error)
 {
     const struct parameter_layout *layout = &pipeline->base.options.state->layout;
@@ -103,6 +110,7 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     float words[CREW_SIZE_MAX] = {0};
     if (collect(pipeline, votes, controls, words, &result->gradient_norm, error) < 0)
         return -1;
+    result->gradient_norm /= loss_scale_of(pipeline);
     for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
         inputs[i] = controls[i];
     reduction_plan_combine(pipeline->plan, inputs, sums, CONTROL_VOTES);
@@ -123,13 +131,15 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
         .statistics = state->layout.statistics,
         .parameters = state->parameters,
         .gradients = pipeline->shares[0].gradients[0],
-        .step = result->step,
+        .step = result->step - state->progress.scaling.skipped_steps,
         .learning_rate = learning_rate,
-        .gradient_scale = limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0,
+        .gradient_scale =
+            (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) / loss_scale_of(pipeline),
     };
     memcpy(range.slots, state->slots, sizeof range.slots);
     strategy_leave_boundary(options);
-    optimizer_update(pipeline->stream, options->optimizer, &range);
+    if (!result->skipped)
+        optimizer_update(pipeline->stream, options->optimizer, &range);
     return device_stream_synchronise(pipeline->stream, error);
 }
 
@@ -142,6 +152,7 @@ static int take_step(struct pipeline *pipeline, double learning_rate, const stru
     if (update(pipeline, learning_rate, result, error) < 0)
         return -1;
     progress->step = result->step;
+    loss_scaling_follow(&progress->scaling, graph_precision(pipeline->base.options.graph), result->skipped);
     pipeline_next_position(pipeline, &progress->data_epoch, &progress->examples_consumed);
     verge->measured_step = result->step;
     verge->norm = result->gradient_norm;
@@ -155,7 +166,7 @@ int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned vot
                                      .examples = pipeline->examples};
     pipeline->verge.step = result.step;
     pipeline->verge.learning_rate = learning_rate;
-    if (judge(pipeline, votes, &result, error) < 0 || strategy_result_check(&result, error) < 0 ||
+    if (judge(pipeline, votes, &result, error) < 0 || strategy_judge(&pipeline->base.options, &result, error) < 0 ||
         take_step(pipeline, learning_rate, &result, error) < 0)
         return -1;
     *ret_result = result;
@@ -192,6 +203,6 @@ int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct err
         world->receives[rank] &= !(words[rank * VERGE_WORDS + VERGE_STANDS] > 0);
     if (norm == NULL || !(own[VERGE_STANDS] > 0))
         return 0;
-    const struct strategy_result result = {.step = world->step, .gradient_norm = *norm};
+    const struct strategy_result result = {.step = world->step, .gradient_norm = *norm, .skipped = !isfinite(*norm)};
     return take_step(pipeline, verge->learning_rate, &result, error);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/replica.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
@@ -42,6 +44,11 @@ static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot
                                                     .y = slot_memory(replica, subtree, slot - 1)});
 }
 
+float replica_loss_scale(const struct replica *replica)
+{
+    return loss_scaling_told(&replica->options.state->progress.scaling, graph_precision(replica->options.graph));
+}
+
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
 {
     const struct batch *batch = &replica->batches[replica->current];
@@ -52,6 +59,7 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .batch_is_near = replica->copies != NULL,
                                .examples = part.count,
                                .scale = (float)(1.0 / replica_target_count(replica, batch->size)),
+                               .loss_scale = replica_loss_scale(replica),
                                .sums = &replica->sums[shard - replica->first],
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
@@ -144,7 +152,9 @@ static int queue_repeatedly(struct replica *replica, const struct batch *batch, 
     if (replica->told == NULL)
         return replica_queue_shards(replica, error);
     int64_t step = replica->options.state->progress.step + 1;
-    device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)step, .values = replica->told});
+    device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)step,
+                                                            .loss_scale = replica_loss_scale(replica),
+                                                            .values = replica->told});
     return repeated_launches_queue(&replica->passes[replica->current], &replica->launches, replica_key(replica, batch),
                                    queue_shards, replica, error);
 }
@@ -244,6 +254,25 @@ int replica_await_passes(struct replica *replica, struct error *error)
     if (device_event_wait(replica->passed, error) < 0)
         return -1;
     return replica->lanes != NULL ? replica_lanes_check(replica->lanes, error) : 0;
+}
+
+/* On a thread of the device. */
+static void note_passed(void *context)
+{
+    atomic_store(&((struct replica *)context)->passed_ns, clock_monotonic_ns());
+}
+
+void replica_time_passes(struct replica *replica)
+{
+    atomic_store(&replica->passed_ns, 0);
+    device_stream_call(replica->stream, note_passed, replica);
+}
+
+/* Whoever has awaited the passes may be here before the device has looked at the clock. */
+int64_t replica_passed_ns(const struct replica *replica)
+{
+    int64_t noted_ns = atomic_load(&replica->passed_ns);
+    return noted_ns > 0 ? noted_ns : clock_monotonic_ns();
 }
 
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error)

@@ -55,6 +55,10 @@ bool replica_bucket_is_final(const struct replica *replica, unsigned index);
 bool replica_has_passed(const struct replica *replica);
 /* Waits for the passes; fails with what has gone wrong in them here, not with what that has come to in others'. */
 int replica_await_passes(struct replica *replica, struct error *error);
+/* Right behind replica_launch_passes, for who has other things to wait for than the passes: replica_passed_ns tells then, once they
+ * have been awaited, when they were over. */
+void replica_time_passes(struct replica *replica);
+int64_t replica_passed_ns(const struct replica *replica);
 /* After the last bucket: fills the control words; `votes` go in for `rank`. */
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error);
 

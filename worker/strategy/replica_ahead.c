@@ -43,6 +43,18 @@ static struct training_state *state_of(const struct replica_ahead *ahead)
     return ahead->replica->options.state;
 }
 
+/* Which step's passes come next; those that are under way, or over, were made with the scale that the host knows. */
+static void begin_step(const struct replica_ahead *ahead, struct update_factors factors, int64_t pass)
+{
+    const struct replica *replica = ahead->replica;
+    device_begin_step(replica->stream,
+                      &(struct begin_step){.factors = factors,
+                                           .pass = (uint32_t)pass,
+                                           .loss_scale = replica_loss_scale(replica),
+                                           .good_steps = (int32_t)state_of(ahead)->progress.scaling.good_steps,
+                                           .values = ahead->values});
+}
+
 static int queue_shards(void *context, struct error *error)
 {
     const struct replica_ahead *ahead = context;
@@ -80,8 +92,7 @@ static int take_passes(struct replica_ahead *ahead, struct error *error)
 {
     struct replica *replica = ahead->replica;
     if (!passes_are_under_way(ahead)) {
-        device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)(state_of(ahead)->progress.step + 1),
-                                                                .values = ahead->values});
+        begin_step(ahead, (struct update_factors){0}, state_of(ahead)->progress.step + 1);
         if (queue_passes(ahead, error) < 0)
             return -1;
     }
@@ -141,10 +152,8 @@ static int queue_update(struct replica_ahead *ahead, double learning_rate, int64
 {
     struct replica *replica = ahead->replica;
     const struct optimizer_spec *optimizer = replica->options.optimizer;
-    device_begin_step(replica->stream,
-                      &(struct begin_step){.factors = optimizer_factors(optimizer, learning_rate, step),
-                                           .pass = (uint32_t)(step + 1),
-                                           .values = ahead->values});
+    int64_t counted = step - state_of(ahead)->progress.scaling.skipped_steps;
+    begin_step(ahead, optimizer_factors(optimizer, learning_rate, counted), step + 1);
     if (repeated_launches_queue(&ahead->update, &ahead->launches, replica_key(replica, NULL), queue_change, ahead,
                                 error) < 0)
         return -1;
@@ -161,7 +170,7 @@ static void take_time(struct replica_ahead *ahead)
     ahead->ended_ns = now;
 }
 
-/* What the device has come to. It has not made an update that this refuses. */
+/* What the device has come to. It has not made an update that this refuses, or skips, and has changed its scale likewise. */
 static int hear(struct replica_ahead *ahead, unsigned votes, struct strategy_result *result, struct error *error)
 {
     struct replica *replica = ahead->replica;
@@ -173,7 +182,10 @@ static int hear(struct replica_ahead *ahead, unsigned votes, struct strategy_res
     replica_sum_controls(replica, 0, votes);
     replica_update_read(&update, result);
     result->gradient_norm = *ahead->norm;
-    return strategy_result_check(result, error);
+    if (strategy_judge(&replica->options, result, error) < 0)
+        return -1;
+    replica_update_rescale(&update, result->skipped);
+    return 0;
 }
 
 /* The batch that is read there may not come: all that the device still does it does by itself. */

@@ -31,6 +31,7 @@ static int open_lane(const struct replica *replica, struct lane *lane, struct er
         .model = options->model,
         .precision = graph_precision(options->graph),
         .max_examples = graph_max_examples(options->graph),
+        .logit_rows = graph_logit_rows(options->graph),
     };
     size_t bytes = (size_t)graph_layout(options->graph)->elements * sizeof(float);
     if (device_stream_new(options->device, &lane->stream, error) < 0 ||

@@ -30,6 +30,7 @@ struct replica {
     unsigned shards, first, end;
     struct device_stream *stream;
     struct device_event *passed; /* all passes of the step, and what is summed after them */
+    _Atomic int64_t passed_ns;   /* clock_monotonic_ns by then; 0: nobody has looked */
     bool buckets_are_final;      /* the last pass writes straight into the contribution: its events will do */
 
     struct reduction_subtree cover[REDUCTION_COVER_MAX];
@@ -62,6 +63,8 @@ struct replica {
 
 /* The pass of one of its shards, but for where its gradients go. */
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard);
+/* Of the losses of the step that comes next; 0: they are not scaled. */
+float replica_loss_scale(const struct replica *replica);
 /* The largest number of examples that a shard has. */
 int64_t replica_largest_shard(const struct strategy_options *options, unsigned shards);
 

@@ -276,12 +276,11 @@ static int copy_to_mirror(struct replica_set *set, struct training_state *mirror
     return training_state_to_device(mirror, error);
 }
 
-/* By way of the host. */
-static int give_parameters(struct replica_set *set, struct error *error)
+int replica_set_give_parameters(struct replica_set *set, struct error *error)
 {
     const struct training_state *state = set->options.state;
-    if (training_state_parameters_to_host(set->options.state, error) < 0)
-        return -1;
+    if (!has_copies(set))
+        return 0;
     for (unsigned i = 1; i < set->count; i++)
         device_copy(set->streams[i], &(struct copy){.bytes = state->layout.elements * (int64_t)sizeof(float),
                                                     .from = state->host.parameters,
@@ -292,6 +291,18 @@ static int give_parameters(struct replica_set *set, struct error *error)
         set->mirrors[i].progress = state->progress;
     }
     return 0;
+}
+
+/* By way of the host. */
+static int give_parameters(struct replica_set *set, struct error *error)
+{
+    return training_state_parameters_to_host(set->options.state, error) < 0 ? -1
+                                                                            : replica_set_give_parameters(set, error);
+}
+
+float *replica_set_parameters(const struct replica_set *set, unsigned device)
+{
+    return set->replicas[device]->options.state->parameters;
 }
 
 int replica_set_spread(struct replica_set *set, struct error *error)
@@ -367,6 +378,22 @@ int replica_set_await_passes(struct replica_set *set, struct error *error)
         if (replica_await_passes(set->replicas[i], error) < 0)
             return -1;
     return 0;
+}
+
+void replica_set_time_passes(struct replica_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        replica_time_passes(set->replicas[i]);
+}
+
+int64_t replica_set_passed_ns(const struct replica_set *set)
+{
+    int64_t last_ns = 0;
+    for (unsigned i = 0; i < set->count; i++) {
+        int64_t own_ns = replica_passed_ns(set->replicas[i]);
+        last_ns = own_ns > last_ns ? own_ns : last_ns;
+    }
+    return last_ns;
 }
 
 /* Where passes ask other processes, a bucket that is final early must not go out before them: it would stand in the way of their
@@ -473,8 +500,9 @@ void replica_set_read_controls(const struct replica_set *set, const float *contr
     replica_update_read(&update, result);
 }
 
-void replica_set_advance(struct replica_set *set, int64_t step)
+void replica_set_advance(struct replica_set *set, int64_t step, bool skipped)
 {
     const struct replica_update update = update_of(set);
     replica_update_advance(&update, step);
+    replica_update_rescale(&update, skipped);
 }

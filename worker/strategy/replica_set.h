@@ -40,6 +40,11 @@ void replica_set_join(struct replica_set *set, struct collective *group, unsigne
 /* options->state to the other devices' mirrors. */
 int replica_set_spread(struct replica_set *set, struct error *error);
 
+/* What the host has of its parameters to the other devices' copies, where there are any (VARIABLES_CENTRAL). */
+int replica_set_give_parameters(struct replica_set *set, struct error *error);
+/* Those that a device computes with. */
+float *replica_set_parameters(const struct replica_set *set, unsigned device);
+
 /* What goes into the sum over the batch: flat gradients in the order of the layout, and control words. */
 unsigned replica_set_contributions(const struct replica_set *set);
 const float *const *replica_set_gradients(const struct replica_set *set);
@@ -56,6 +61,9 @@ int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct erro
 bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
 bool replica_set_has_passed(const struct replica_set *set);
 int replica_set_await_passes(struct replica_set *set, struct error *error);
+/* Right behind replica_set_start_passes; and once they have been awaited, when the last device was through (replica_time_passes). */
+void replica_set_time_passes(struct replica_set *set);
+int64_t replica_set_passed_ns(const struct replica_set *set);
 /* For who lets a stream of the device wait, and not the host. */
 struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index);
 /* With options.gradients_stay: what one device contributes by itself. The sums are wanted in each device's first. */
@@ -72,7 +80,7 @@ int replica_set_synchronise(const struct replica_set *set, struct error *error);
 void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
                                struct strategy_result *result);
 /* The state's step and position: those behind the batch under way. */
-void replica_set_advance(struct replica_set *set, int64_t step);
+void replica_set_advance(struct replica_set *set, int64_t step, bool skipped);
 
 /* The optimizer's step with the reduced gradient, which lies in the first contribution (of each device, where gradients stay). */
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,

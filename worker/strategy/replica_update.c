@@ -53,6 +53,13 @@ void replica_slice(const struct parameter_layout *layout, unsigned index, unsign
     *ret_end = index + 1 == count ? layout->elements : slice_start(layout, index + 1, count);
 }
 
+/* Of the passes that are over. */
+static double loss_scale_of(const struct replica_update *update)
+{
+    const struct strategy_options *options = &update->replicas[0]->options;
+    return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
+}
+
 /* The sums of the blocks are shared out; they are added in order, so who computed which is not seen in the norm. */
 static int measure_norm(const struct replica_update *update, double *ret_norm, struct error *error)
 {
@@ -68,7 +75,7 @@ static int measure_norm(const struct replica_update *update, double *ret_norm, s
     }
     if (synchronise(update, error) < 0)
         return -1;
-    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics);
+    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics) / loss_scale_of(update);
     return 0;
 }
 
@@ -85,10 +92,11 @@ static void start_update(const struct replica_update *update, unsigned index, co
                                     .statistics = layout_of(update)->statistics,
                                     .parameters = state->parameters,
                                     .gradients = gradient_of(update, index),
-                                    .step = result->step,
+                                    .step = result->step - state->progress.scaling.skipped_steps,
                                     .learning_rate = update->learning_rate,
                                     .gradient_scale =
-                                        limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0};
+                                        (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) /
+                                        loss_scale_of(update)};
     memcpy(range.slots, state->slots, sizeof(range.slots));
     if (first < end)
         optimizer_update(replica->stream, replica->options.optimizer, &range);
@@ -103,18 +111,29 @@ void replica_update_advance(const struct replica_update *update, int64_t step)
         update->replicas[i]->options.state->progress = *progress;
 }
 
+void replica_update_rescale(const struct replica_update *update, bool skipped)
+{
+    const struct graph *graph = update->replicas[0]->options.graph;
+    struct loss_scaling scaling = update->replicas[0]->options.state->progress.scaling;
+    loss_scaling_follow(&scaling, graph_precision(graph), skipped);
+    for (unsigned i = 0; i < update->count; i++)
+        update->replicas[i]->options.state->progress.scaling = scaling;
+}
+
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error)
 {
     struct strategy_result result = {.step = update->replicas[0]->options.state->progress.step + 1};
     replica_update_read(update, &result);
-    if (measure_norm(update, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
+    if (measure_norm(update, &result.gradient_norm, error) < 0 ||
+        strategy_judge(&update->replicas[0]->options, &result, error) < 0)
         return -1;
     strategy_leave_boundary(&update->replicas[0]->options);
-    for (unsigned i = 0; i < (update->first_updates ? 1 : update->count); i++)
+    for (unsigned i = 0; !result.skipped && i < (update->first_updates ? 1 : update->count); i++)
         start_update(update, i, &result);
     if (synchronise(update, error) < 0)
         return -1;
     replica_update_advance(update, result.step);
+    replica_update_rescale(update, result.skipped);
     *ret_result = result;
     return 0;
 }

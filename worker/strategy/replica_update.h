@@ -25,8 +25,10 @@ struct replica_update {
  * position and step, once every device has its parameters. */
 void replica_update_read(const struct replica_update *update, struct strategy_result *result);
 void replica_update_advance(const struct replica_update *update, int64_t step);
+/* After that: the scale of the loss as what became of the step makes it. */
+void replica_update_rescale(const struct replica_update *update, bool skipped);
 
-/* Nothing has changed when it fails with ERROR_NOT_FINITE. */
+/* Nothing has changed when it fails with ERROR_NOT_FINITE; nothing but the position where the step is skipped. */
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error);
 
 /* The part [*ret_first, *ret_end) of the flat arrays that falls to one of `count`; may be empty. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/sharded_optimizer.h"
 
+#include <math.h>
+
 #include "common/memory.h"
 #include "worker/device/device.h"
+#include "worker/model/graph.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/optimizer.h"
+#include "worker/optimizer/slot_pieces.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/device_sums.h"
@@ -37,6 +41,32 @@ collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, 
     return collective_reduce_scatter_start(group, contributions, result, (size_t)elements, &here);
 }
 
+/* ---------------------------------------------------------------- pieces */
+
+/* A piece of a stripe, and where it is computed. */
+struct piece {
+    struct shard_stripe at;
+    struct device_stream *stream;
+    float *parameters;
+    const float *gradient;
+};
+
+/* Devices that have the slots between them are each for their own pieces, those that share memory take turns. */
+static struct piece piece_of(const struct sharded_optimizer *optimizer, unsigned owner, int64_t index, unsigned device)
+{
+    const struct shard_plan *plan = plan_of(optimizer);
+    unsigned count;
+    struct device_stream *const *streams = replica_set_streams(optimizer->replicas, &count);
+    unsigned computes = plan->devices > 1 ? device : (unsigned)(index % count);
+    struct piece piece = {.at = shard_piece(plan, owner, index, device),
+                          .stream = streams[computes],
+                          .parameters = replica_set_parameters(optimizer->replicas, computes),
+                          .gradient = replica_set_gradients(optimizer->replicas)[0]};
+    if (optimizer->device_sums != NULL) /* each has the sums that it needs */
+        piece.gradient = replica_set_device_gradients(optimizer->replicas, computes)[0];
+    return piece;
+}
+
 /* ---------------------------------------------------------------- the norm */
 
 static double *sums_of(const struct sharded_optimizer *optimizer, unsigned owner, struct shard_stripe stripe)
@@ -47,14 +77,14 @@ static double *sums_of(const struct sharded_optimizer *optimizer, unsigned owner
 static int measure_own(struct sharded_optimizer *optimizer, struct error *error)
 {
     const struct shard_plan *plan = plan_of(optimizer);
-    const float *gradient = replica_set_gradients(optimizer->replicas)[0];
-    unsigned own = optimizer->options.state->shard_rank, count;
-    struct device_stream *const *streams = replica_set_streams(optimizer->replicas, &count);
-    for (int64_t i = 0; i < shard_stripes(plan, own); i++) {
-        struct shard_stripe stripe = shard_stripe(plan, own, i);
-        gradient_norm_launch(streams[i % count], gradient + stripe.first, stripe.elements,
-                             sums_of(optimizer, own, stripe));
-    }
+    unsigned own = optimizer->options.state->shard_rank;
+    for (int64_t i = 0; i < shard_stripes(plan, own); i++)
+        for (unsigned device = 0; device < plan->devices; device++) {
+            const struct piece piece = piece_of(optimizer, own, i, device);
+            if (piece.at.elements > 0)
+                gradient_norm_launch(piece.stream, piece.gradient + piece.at.first, piece.at.elements,
+                                     sums_of(optimizer, own, piece.at));
+        }
     return replica_set_synchronise(optimizer->replicas, error);
 }
 
@@ -74,6 +104,13 @@ static double add_blocks(struct sharded_optimizer *optimizer)
     return gradient_norm_finish(optimizer->ordered, plan->elements - plan->statistics);
 }
 
+/* Of the passes that are over. */
+static double loss_scale_of(const struct sharded_optimizer *optimizer)
+{
+    const struct strategy_options *options = &optimizer->options;
+    return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
+}
+
 static int measure_norm(struct sharded_optimizer *optimizer, struct collective *group, double *ret_norm,
                         struct error *error)
 {
@@ -83,77 +120,135 @@ static int measure_norm(struct sharded_optimizer *optimizer, struct collective *
     for (unsigned rank = 0; rank < size; rank++)
         owners[rank] = rank;
     if (measure_own(optimizer, error) < 0 ||
-        collective_all_gather(group, (float *)optimizer->sums, places.stripe * size, &places, owners, error) < 0)
+        (size > 1 &&
+         collective_all_gather(group, (float *)optimizer->sums, places.stripe * size, &places, owners, error) < 0))
         return -1;
-    *ret_norm = add_blocks(optimizer);
+    *ret_norm = add_blocks(optimizer) / loss_scale_of(optimizer);
     return 0;
 }
 
 /* ---------------------------------------------------------------- the update */
 
-/* Stripes one behind the other in the slots, from `slot` on. */
-static void update_shard(const struct sharded_optimizer *optimizer, unsigned owner, int64_t slot,
+static void update_piece(const struct sharded_optimizer *optimizer, const struct piece *piece,
+                         struct optimizer_range range)
+{
+    range.elements = piece->at.elements;
+    range.parameters = piece->parameters + piece->at.first;
+    range.gradients = piece->gradient + piece->at.first;
+    if (range.elements > 0)
+        optimizer_update(piece->stream, optimizer->options.optimizer, &range);
+}
+
+/* The `number`th of those that this rank keeps. */
+static void update_shard(const struct sharded_optimizer *optimizer, const struct shard_kept *kept, unsigned number,
                          struct optimizer_range range)
 {
     const struct training_state *state = optimizer->options.state;
-    const float *gradient = replica_set_gradients(optimizer->replicas)[0];
-    unsigned count;
-    struct device_stream *const *streams = replica_set_streams(optimizer->replicas, &count);
-    for (int64_t i = 0; i < shard_stripes(plan_of(optimizer), owner); i++) {
-        struct shard_stripe stripe = shard_stripe(plan_of(optimizer), owner, i);
-        range.elements = stripe.elements;
-        range.parameters = state->parameters + stripe.first;
-        range.gradients = gradient + stripe.first;
-        for (unsigned s = 0; s < state->optimizer_slots; s++)
-            range.slots[s] = state->slots[s] + slot + stripe.slot;
-        optimizer_update(streams[i % count], optimizer->options.optimizer, &range);
-    }
+    for (int64_t i = 0; i < shard_stripes(plan_of(optimizer), kept->owner); i++)
+        for (unsigned device = 0; device < plan_of(optimizer)->devices; device++) {
+            const struct piece piece = piece_of(optimizer, kept->owner, i, device);
+            for (unsigned s = 0; s < state->optimizer_slots; s++)
+                range.slots[s] = state->pieces != NULL ? slot_pieces_at(state->pieces, device, s, number, i)
+                                                       : state->slots[s] + kept->slot + piece.at.slot;
+            update_piece(optimizer, &piece, range);
+        }
 }
 
-/* Running statistics have no slots; they go with the first stripe. */
+/* Running statistics have no slots; they go with the first piece. */
+static bool has_statistics(const struct sharded_optimizer *optimizer)
+{
+    const struct shard_plan *plan = plan_of(optimizer);
+    unsigned own = optimizer->options.state->shard_rank;
+    return plan->statistics > 0 && (own == 0 || shard_mirrored(plan, own) == 0);
+}
+
+static struct piece statistics_of(const struct sharded_optimizer *optimizer)
+{
+    struct piece piece = piece_of(optimizer, 0, 0, 0);
+    piece.at = (struct shard_stripe){.elements = plan_of(optimizer)->statistics};
+    return piece;
+}
+
 static void update_statistics(const struct sharded_optimizer *optimizer, struct optimizer_range range)
 {
-    const struct training_state *state = optimizer->options.state;
-    unsigned count, own = state->shard_rank;
-    range.elements = range.statistics = state->shards.statistics;
-    range.parameters = state->parameters;
-    range.gradients = replica_set_gradients(optimizer->replicas)[0];
-    if (range.elements > 0 && (own == 0 || shard_mirrored(&state->shards, own) == 0))
-        optimizer_update(replica_set_streams(optimizer->replicas, &count)[0], optimizer->options.optimizer, &range);
+    if (!has_statistics(optimizer))
+        return;
+    const struct piece piece = statistics_of(optimizer);
+    range.statistics = piece.at.elements;
+    update_piece(optimizer, &piece, range);
 }
 
 int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
                              struct error *error)
 {
     const struct strategy_options *options = &optimizer->options;
-    const struct shard_plan *plan = plan_of(optimizer);
-    unsigned own = options->state->shard_rank;
+    struct shard_kept kept[SHARDS_KEPT_MAX];
+    unsigned count = shard_kept(plan_of(optimizer), options->state->shard_rank, kept);
     double limit = options->gradient_clip_norm;
     const struct optimizer_range range = {
-        .step = verdict->step,
+        .step = verdict->step - options->state->progress.scaling.skipped_steps,
         .learning_rate = verdict->learning_rate,
-        .gradient_scale = limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0,
+        .gradient_scale = (limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0) / loss_scale_of(optimizer),
     };
+    bool skipped = !isfinite(verdict->norm);
     strategy_leave_boundary(options);
-    optimizer->torn = true;
-    update_statistics(optimizer, range);
-    update_shard(optimizer, own, 0, range);
-    update_shard(optimizer, shard_mirrored(plan, own), shard_elements(plan, own), range);
+    if (!skipped) {
+        optimizer->torn = true;
+        update_statistics(optimizer, range);
+        for (unsigned k = 0; k < count; k++)
+            update_shard(optimizer, &kept[k], k, range);
+    }
     if (replica_set_synchronise(optimizer->replicas, error) < 0)
         return -1;
     optimizer->verdict = *verdict;
-    replica_set_advance(optimizer->replicas, verdict->step);
+    replica_set_advance(optimizer->replicas, verdict->step, skipped);
     return 0;
+}
+
+/* ---------------------------------------------------------------- parameters to everybody */
+
+static void copy_to_host(const struct sharded_optimizer *optimizer, const struct piece *piece)
+{
+    device_copy(piece->stream, &(struct copy){.bytes = piece->at.elements * (int64_t)sizeof(float),
+                                              .from = piece->parameters + piece->at.first,
+                                              .to = optimizer->options.state->host.parameters + piece->at.first});
+}
+
+/* Of what this rank has updated each device has its pieces; the rest comes from others. */
+static int pieces_to_host(const struct sharded_optimizer *optimizer, struct error *error)
+{
+    const struct shard_plan *plan = plan_of(optimizer);
+    struct shard_kept kept[SHARDS_KEPT_MAX];
+    unsigned count = shard_kept(plan, optimizer->options.state->shard_rank, kept);
+    for (unsigned k = 0; k < count; k++)
+        for (int64_t i = 0; i < shard_stripes(plan, kept[k].owner); i++)
+            for (unsigned device = 0; device < plan->devices; device++) {
+                const struct piece piece = piece_of(optimizer, kept[k].owner, i, device);
+                if (piece.at.elements > 0)
+                    copy_to_host(optimizer, &piece);
+            }
+    if (has_statistics(optimizer)) {
+        const struct piece piece = statistics_of(optimizer);
+        copy_to_host(optimizer, &piece);
+    }
+    return replica_set_synchronise(optimizer->replicas, error);
+}
+
+static int parameters_to_host(struct sharded_optimizer *optimizer, struct error *error)
+{
+    return plan_of(optimizer)->devices > 1 ? pieces_to_host(optimizer, error)
+                                           : training_state_parameters_to_host(optimizer->options.state, error);
 }
 
 int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
                              struct error *error)
 {
     struct training_state *state = optimizer->options.state;
-    if (training_state_parameters_to_host(state, error) < 0 ||
-        collective_all_gather(group, state->host.parameters, (size_t)state->layout.elements, &optimizer->shards, givers,
-                              error) < 0 ||
-        training_state_parameters_to_device(state, error) < 0)
+    if (parameters_to_host(optimizer, error) < 0 ||
+        (state->shards.size > 1 && collective_all_gather(group, state->host.parameters, (size_t)state->layout.elements,
+                                                         &optimizer->shards, givers, error) < 0) ||
+        training_state_parameters_to_device(state, error) < 0 ||
+        replica_set_give_parameters(optimizer->replicas, error) < 0)
         return -1;
     optimizer->torn = false;
     return 0;
@@ -168,8 +263,10 @@ static int give_parameters(struct sharded_optimizer *optimizer, struct collectiv
 {
     if (optimizer->device_sums == NULL)
         return sharded_optimizer_gather(optimizer, group, NULL, error);
-    if (device_sums_start_gather(optimizer->device_sums, optimizer->devices, optimizer->options.state->parameters,
-                                 error) < 0)
+    float *parameters[STRATEGY_DEVICES_MAX];
+    for (unsigned device = 0; device < plan_of(optimizer)->devices; device++)
+        parameters[device] = replica_set_parameters(optimizer->replicas, device);
+    if (device_sums_start_gather(optimizer->device_sums, optimizer->devices, parameters, error) < 0)
         return -1;
     if (device_sums_wait(optimizer->device_sums, optimizer->devices, error) < 0)
         return -1;
@@ -184,16 +281,29 @@ int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collecti
     struct strategy_result result = {.step = optimizer->options.state->progress.step + 1};
     replica_set_read_controls(optimizer->replicas, controls, world->size, &result);
     optimizer->summed_step = result.step;
-    if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
+    if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0 ||
+        strategy_judge(&optimizer->options, &result, error) < 0)
         return -1;
     const struct sharded_verdict verdict = {result.step, result.gradient_norm, learning_rate};
-    if (sharded_optimizer_update(optimizer, &verdict, error) < 0 || give_parameters(optimizer, group, error) < 0)
+    if (sharded_optimizer_update(optimizer, &verdict, error) < 0 ||
+        (!result.skipped && give_parameters(optimizer, group, error) < 0))
         return -1;
     *ret_result = result;
     return 0;
 }
 
 /* ---------------------------------------------------------------- life cycle */
+
+int sharded_optimizer_init_state(struct training_state *state, const struct strategy_device *devices, unsigned count,
+                                 const struct optimizer_spec *optimizer, int64_t seed, unsigned rank, unsigned size,
+                                 struct error *error)
+{
+    struct device *own[STRATEGY_DEVICES_MAX];
+    for (unsigned i = 0; i < count; i++)
+        own[i] = devices[i].device;
+    const struct training_shard shard = {.rank = rank, .size = size, .devices = own, .device_count = count};
+    return training_state_init_shard(state, &shard, graph_layout(devices[0].graph), optimizer, seed, error);
+}
 
 int sharded_optimizer_new(const struct strategy_options *options, struct replica_set *replicas,
                           struct sharded_optimizer **ret_optimizer, struct error *error)

@@ -20,6 +20,10 @@ struct crew_communicator;
 struct device_sums;
 struct sharded_optimizer;
 
+/* The state of rank `rank` of `size`, which is on these devices. */
+int sharded_optimizer_init_state(struct training_state *state, const struct strategy_device *devices, unsigned count,
+                                 const struct optimizer_spec *optimizer, int64_t seed, unsigned rank, unsigned size,
+                                 struct error *error);
 /* Options, whose state is a shard (training_state_init_shard), and replicas are borrowed. */
 int sharded_optimizer_new(const struct strategy_options *options, struct replica_set *replicas,
                           struct sharded_optimizer **ret_optimizer, struct error *error);
@@ -34,7 +38,7 @@ void sharded_optimizer_begin(struct sharded_optimizer *optimizer);
 collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, struct collective *group,
                                            const float *const *contributions, float *result, int64_t offset,
                                            int64_t elements);
-/* Once all sums of the batch are there, and the control words. After a failure the state's step says whether it counts. */
+/* Once all sums of the batch are there, and the control words. A lone rank needs no group. After a failure the state's step says whether it counts. */
 int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
                             double learning_rate, const float *controls, struct strategy_result *ret_result,
                             struct error *error);

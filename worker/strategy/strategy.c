@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "common/subnormals.h"
+#include "worker/device/loss_scale.h"
+#include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/strategy_table.h"
 
@@ -79,10 +81,30 @@ void strategy_result_longest(struct strategy_result *result, const float *words,
         result->longest_ns[rank] = word_ns((unsigned)words[rank]);
 }
 
-int strategy_result_check(const struct strategy_result *result, struct error *error)
+/* The norm alone tells the verdict to those who learn of it later. */
+static int judge_scaled(const struct strategy_options *options, struct strategy_result *result, struct error *error)
 {
+    double scale = loss_scaling_factor(&options->state->progress.scaling, PRECISION_FLOAT16);
+    if (isfinite(result->gradient_norm))
+        result->gradient_norm = NAN;
+    result->skipped = true;
+    if (scale > LOSS_SCALE_LEAST)
+        return 0;
+    return error_set(
+        error, ERROR_NOT_FINITE,
+        "step %lld has loss %g and gradient norm %g with a loss that is not scaled any more; what layers give "
+        "each other exceeds float16 (65504): set training.precision to bfloat16, or lower "
+        "training.optimizer.learningRate",
+        (long long)result->step, result->loss, result->gradient_norm);
+}
+
+int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error)
+{
+    result->skipped = false;
     if (isfinite(result->loss) && isfinite(result->gradient_norm))
         return 0;
+    if (graph_precision(options->graph) == PRECISION_FLOAT16)
+        return judge_scaled(options, result, error);
     return error_set(error, ERROR_NOT_FINITE,
                      "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
                      "warm-up or set training.gradientClipNorm",
@@ -229,6 +251,12 @@ int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct
     return strategy->operations->share(strategy, bytes, length, error);
 }
 
+void strategy_await_delivery(struct strategy *strategy)
+{
+    if (strategy->operations->await_delivery)
+        strategy->operations->await_delivery(strategy);
+}
+
 int strategy_meet(struct strategy *strategy, struct error *error)
 {
     return strategy->operations->meet ? strategy->operations->meet(strategy, error) : 0;
@@ -288,10 +316,4 @@ const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_l
 const struct world *strategy_world(const struct strategy *strategy)
 {
     return &strategy->world;
-}
-
-void strategy_shards(const struct strategy *strategy, unsigned *ret_first, unsigned *ret_end)
-{
-    *ret_first = strategy->first_shard;
-    *ret_end = strategy->end_shard;
 }

@@ -142,6 +142,7 @@ struct strategy_result {
     double loss;          /* mean over these */
     double gradient_norm; /* of the whole gradient, before clipping */
     int64_t correct;      /* predictions that hit, of `examples` (or targets) */
+    bool skipped;         /* float16: the gradient is not finite, and nothing but the position has changed */
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
     int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
@@ -158,8 +159,9 @@ unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
 /* Likewise longest_ns, from words without votes. */
 void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
-/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
-int strategy_result_check(const struct strategy_result *result, struct error *error);
+/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers; with float16 the step is skipped instead (`skipped`), as long
+ * as the scale of the loss can be lowered. Every rank has the same and comes to the same verdict. */
+int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error);
 
 /* For strategies, before a step's first change to the state: from here on nobody reads it, or gives the step up. */
 void strategy_leave_boundary(const struct strategy_options *options);
@@ -221,6 +223,10 @@ int strategy_describe(struct strategy *strategy, struct buffer *text, struct err
 /* Where each layer runs, or NULL. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 
+/* After a step behind which somebody leaves or the crew forms anew, by all ranks: returns when all have what this rank has sent in
+ * it, or when the crew is broken, which the next call says. The state is the boundary's all the while. */
+void strategy_await_delivery(struct strategy *strategy);
+
 /* Returns when every rank has called it, however long one of them has something to store first. Of loose strategies it is the end
  * of the run: ranks wait for the chief, the chief releases them. */
 int strategy_meet(struct strategy *strategy, struct error *error);
@@ -243,7 +249,5 @@ int64_t strategy_finished(const struct strategy *strategy, unsigned seat);
 
 /* The world as of the last reform; rank 0 of 1 for strategies of one process. */
 const struct world *strategy_world(const struct strategy *strategy);
-/* The logical shards this rank computes: [first, end). */
-void strategy_shards(const struct strategy *strategy, unsigned *ret_first, unsigned *ret_end);
 
 #endif

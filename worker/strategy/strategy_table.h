@@ -28,6 +28,7 @@ struct strategy_operations {
     int64_t (*finished)(const struct strategy *strategy, unsigned seat); /* likewise */
     int (*sum)(struct strategy *strategy, double *values, unsigned count,
                struct error *error);                             /* NULL where average_begin is not */
+    void (*await_delivery)(struct strategy *strategy);           /* NULL: all have what they need when a step is over */
     int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is one process */
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
@@ -47,7 +48,6 @@ struct strategy {
     const struct strategy_operations *operations;
     struct strategy_options options;
     struct world world;
-    unsigned first_shard, end_shard;
     bool holds_state;
     int64_t steps_abandoned; /* by the last step, which failed */
     bool reform_is_planned;  /* all have agreed on it at the last step's boundary */

@@ -53,6 +53,23 @@ static void say_steps(const struct trainer *trainer)
                    plan->learning_rate_factor);
 }
 
+static void say_shards(const struct trainer *trainer)
+{
+    const struct training_state *state = &trainer->state;
+    double mebibytes = (double)(state->layout.elements * state->slot_count * (int64_t)sizeof(float)) / 1048576;
+    char devices[64] = "";
+    if (state->shards.devices > 1)
+        snprintf(devices, sizeof devices, ", a part on each of its %u GPUs", state->shards.devices);
+    if (state->shards.size > 1)
+        report_say(trainer->report,
+                   "           optimizer slots of %.1f MiB, shared out: each of %u workers keeps its own and one "
+                   "neighbour's%s",
+                   mebibytes, state->shards.size, devices);
+    else
+        report_say(trainer->report, "           optimizer slots of %.1f MiB, shared out among %u devices", mebibytes,
+                   state->shards.devices);
+}
+
 static void say_memory(const struct trainer *trainer)
 {
     if (trainer->job->strategy.type == STRATEGY_PIPELINE) {
@@ -76,11 +93,34 @@ static void say_memory(const struct trainer *trainer)
     report_say(trainer->report, "%s     %s", device_memory_is_shared(trainer->device) ? "memory" : "      ",
                buffer_text(&text));
     if (state->shards.size > 0)
-        report_say(trainer->report,
-                   "           optimizer slots of %.1f MiB, shared out: each of %u workers keeps its own and one "
-                   "neighbour's",
-                   (double)(state->layout.elements * state->slot_count * (int64_t)sizeof(float)) / 1048576,
-                   state->shards.size);
+        say_shards(trainer);
+}
+
+static enum device_peak peak_of(enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_FLOAT32:
+        return DEVICE_PEAK_FLOAT32;
+    case PRECISION_TF32:
+        return DEVICE_PEAK_TF32;
+    default:
+        return DEVICE_PEAK_HALF;
+    }
+}
+
+/* What steps' utilisation (MFU) is measured by. The chief of parameter servers computes nothing: its workers' GPUs are unknown to
+ * it. */
+static void say_peak(const struct trainer *trainer)
+{
+    static const char *const words[] = {
+        [DEVICE_PEAK_FLOAT32] = "float32", [DEVICE_PEAK_TF32] = "TF32", [DEVICE_PEAK_HALF] = "16 bits"};
+    const enum device_peak kind = peak_of(trainer->job->training.precision);
+    double peak = device_peak_flops(trainer->device, kind);
+    double flops = graph_flops_per_example(trainer->graph);
+    report_peak(trainer->report, flops, peak);
+    if (peak > 0)
+        report_say(trainer->report, "peak       %g TFLOP/s a GPU in dense products of %s; an example takes %.6g GFLOP",
+                   peak / 1e12, words[kind], flops / 1e9);
 }
 
 void announce_plan(const struct trainer *trainer)
@@ -92,4 +132,6 @@ void announce_plan(const struct trainer *trainer)
     say_crew(trainer);
     say_steps(trainer);
     say_memory(trainer);
+    if (!trainer_serves_parameters(trainer))
+        say_peak(trainer);
 }

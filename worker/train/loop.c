@@ -258,6 +258,23 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
 
 /* ---- one step */
 
+/* As the step left it; 0: losses are not scaled. */
+static int64_t loss_scale_of(const struct trainer *trainer)
+{
+    return (int64_t)loss_scaling_told(&trainer->state.progress.scaling, trainer->job->training.precision);
+}
+
+/* Whoever reads one line in a hundred would miss it. */
+static void tell_skipped(const struct trainer *trainer, const struct strategy_result *result)
+{
+    if (result->skipped && trainer_is_chief(trainer))
+        report_say(trainer->report,
+                   "step %lld is skipped: its gradient exceeds float16; losses are scaled by %lld from here on (%lld "
+                   "skipped so far)",
+                   (long long)result->step, (long long)loss_scale_of(trainer),
+                   (long long)trainer->state.progress.scaling.skipped_steps);
+}
+
 static void report_applied(struct trainer *trainer, const struct strategy_result *result, double rate, int64_t steps,
                            int64_t ns)
 {
@@ -269,8 +286,12 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
         .gradient_norm = result->gradient_norm,
         .learning_rate = rate,
         .steps = steps,
+        .devices = strategy_world(trainer->strategy)->size * trainer->device_count,
+        .loss_scale = loss_scale_of(trainer),
+        .skipped = result->skipped,
     };
     report_step(trainer->report, step, result->examples, ns);
+    tell_skipped(trainer, result);
 }
 
 /* What a leaving chief holds goes to the disk; where several ranks hold parts of the state, everybody's whoever leaves, since it
@@ -296,6 +317,16 @@ static int await_leaving_chief(struct trainer *trainer, const struct strategy_re
     int met = strategy_meet(trainer->strategy, error);
     abandonment_wait_ends(trainer->abandonment);
     return met;
+}
+
+/* It may take as long as a step of the slowest, which can be given up as a step can. */
+static void await_delivery(struct trainer *trainer, const struct strategy_result *result)
+{
+    if (result->leaving == 0 && !result->reform)
+        return;
+    abandonment_step_begins(trainer->abandonment); /* the state is the boundary's all the while */
+    strategy_await_delivery(trainer->strategy);
+    abandonment_step_ends(trainer->abandonment);
 }
 
 /* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
@@ -342,6 +373,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     }
     trainer->applied_step = result.step;
     step_record_applied(number, result.step);
+    await_delivery(trainer, &result);
     loop->sent += traffic_sent() - sent_before;
     loop->steps += result.step - number + 1;
     report_traffic(trainer->report, loop->sent, loop->steps);

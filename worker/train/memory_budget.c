@@ -5,6 +5,7 @@
 
 #include "common/buffer.h"
 #include "worker/optimizer/optimizer.h"
+#include "worker/optimizer/slot_pieces.h"
 #include "worker/parameter_server/placement.h"
 #include "worker/strategy/reduction_tree.h"
 #include "worker/train/support.h"
@@ -54,30 +55,37 @@ static void add_streams(const struct question *question, int64_t count, struct m
         plans->device.bytes[MEMORY_STREAMS] += count * device_stream_bytes(question->trainer->device);
 }
 
-/* Slots of a worker: all of them, or its own shard's and a neighbour's. */
-static int64_t slot_elements(const struct question *question)
+/* Slots of a worker, and of its first device: all of them, or its own shard's and a neighbour's. Where devices have memory of their
+ * own they keep these between them, of which no other has more than the first. */
+static void slot_elements(const struct question *question, int64_t *ret_here, int64_t *ret_device)
 {
     const struct parameter_layout *layout = graph_layout(question->graph);
     const struct crew *crew = &question->trainer->crew;
     struct shard_plan shards;
+    *ret_here = *ret_device = layout->elements;
     if (!question->job->strategy.sharded_optimizer)
-        return layout->elements;
-    shard_plan_init(&shards, layout, crew->size, !is_near(question));
-    return shard_elements(&shards, crew->rank) + shard_elements(&shards, shard_mirrored(&shards, crew->rank));
+        return;
+    shard_plan_init(&shards, layout, crew->size, is_near(question) ? 1 : question->trainer->device_count,
+                    !is_near(question));
+    *ret_here = shard_kept_elements(&shards, crew->rank);
+    *ret_device = slot_pieces_elements(&shards, crew->rank, 0);
 }
 
 /* Where the device has memory of its own there is a copy for the host, and a stream that copies. */
 static void add_state(const struct question *question, struct memory_plans *plans)
 {
     const struct job_document *job = question->job;
-    int64_t slots = optimizer_slot_count(&job->training.optimizer) + (job->strategy.local_steps > 0);
+    int64_t slots = optimizer_slot_count(&job->training.optimizer) + (job->strategy.local_steps > 0), here, device;
+    bool in_pieces = job->strategy.sharded_optimizer && question->trainer->device_count > 1;
+    slot_elements(question, &here, &device);
     struct memory_plan state = {
         .bytes = {[MEMORY_PARAMETERS] = graph_layout(question->graph)->elements * (int64_t)sizeof(float),
-                  [MEMORY_OPTIMIZER] = slots * slot_elements(question) * (int64_t)sizeof(float)}};
+                  [MEMORY_OPTIMIZER] = slots * here * (int64_t)sizeof(float)}};
     memory_plan_add(&plans->host, &state);
+    state.bytes[MEMORY_OPTIMIZER] = slots * device * (int64_t)sizeof(float);
     if (!is_near(question))
         memory_plan_add(&plans->device, &state);
-    add_streams(question, 1, plans);
+    add_streams(question, 1 + in_pieces, plans);
 }
 
 /* The chief's copy of the state, and of each rank's that has a part of it. */
@@ -195,6 +203,7 @@ static void add_trainer(const struct question *question, const struct memory_pla
         .crew_size = trainer->crew.size,
         .crew_rank = trainer->crew.rank,
         .expected = trainer->crew.expected,
+        .in_any_order = question->job->training.determinism == DETERMINISM_RUN,
         .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
     };
     add_passes(question, pass, trainer->device_count, 0, plans);
@@ -261,6 +270,8 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
         .model = &job->model,
         .precision = job->training.precision,
         .max_examples = question.steps.max_shard_examples,
+        .logit_rows = trainer->identity->logit_rows,
+        .recompute = job->strategy.recompute,
         .plan_only = true,
         .layout_only = job->strategy.type == STRATEGY_PIPELINE || trainer->crew.part == CREW_SERVES,
         .evaluation_only = trainer->crew.part == CREW_EVALUATES,
@@ -330,21 +341,31 @@ static bool add_shards(struct job_document *job, const struct trainer *trainer, 
 static bool store_bfloat16(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
     (void)trainer;
-    bool changes = job->training.precision == PRECISION_FLOAT32;
+    bool changes = job->training.precision == PRECISION_FLOAT32 || job->training.precision == PRECISION_TF32;
     job->training.precision = PRECISION_BFLOAT16;
     snprintf(value, VALUE_MAX, "bfloat16");
     return changes;
 }
 
-/* GPUs share slots out with one a worker only. */
 static bool shard_optimizer(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
-    bool could = job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && trainer->crew.size > 1 &&
-                 (trainer->device_count == 1 || device_memory_is_shared(trainer->device));
+    bool several = trainer->crew.size > 1 || (trainer->device_count > 1 && !device_memory_is_shared(trainer->device));
+    bool could = job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && several;
     if (!could || job->strategy.sharded_optimizer || job->strategy.local_steps > 0 ||
         job->strategy.collective != COLLECTIVE_AUTO)
         return false;
     job->strategy.sharded_optimizer = true;
+    snprintf(value, VALUE_MAX, "true");
+    return true;
+}
+
+/* Pipeline's stages are in no plan. */
+static bool compute_again(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
+{
+    (void)trainer;
+    if (job->strategy.recompute || job->strategy.type == STRATEGY_PIPELINE)
+        return false;
+    job->strategy.recompute = true;
     snprintf(value, VALUE_MAX, "true");
     return true;
 }
@@ -357,6 +378,7 @@ static const struct remedy {
     {"training.batchSize", halve_batch},           {"training.perReplicaBatchSize", halve_replica_batch},
     {"training.gradientAccumulation", accumulate}, {"training.logicalShards", add_shards},
     {"training.precision", store_bfloat16},        {"strategy.shardedOptimizer", shard_optimizer},
+    {"strategy.recompute", compute_again},
 };
 
 static bool fits(const struct memory_plans *plans, struct room room)

@@ -196,16 +196,16 @@ static int fill_shard(const struct training_state *state, const struct checkpoin
     return 0;
 }
 
-/* Both shards that are kept here; all is looked at before anything is copied. */
+/* The shards that are kept here; all is looked at before anything is copied. */
 static int fill_shards(const struct training_state *state, const struct checkpoint_image *image, bool copies,
                        struct error *error)
 {
-    const struct shard_plan *plan = &state->shards;
-    unsigned own = state->shard_rank;
-    for (unsigned slot = 0; slot < state->slot_count && plan->size > 0; slot++)
-        if (fill_shard(state, image, slot, own, 0, copies, error) < 0 ||
-            fill_shard(state, image, slot, shard_mirrored(plan, own), shard_elements(plan, own), copies, error) < 0)
-            return -1;
+    struct shard_kept kept[SHARDS_KEPT_MAX];
+    unsigned count = state->shards.size > 0 ? shard_kept(&state->shards, state->shard_rank, kept) : 0;
+    for (unsigned slot = 0; slot < state->slot_count; slot++)
+        for (unsigned k = 0; k < count; k++)
+            if (fill_shard(state, image, slot, kept[k].owner, kept[k].slot, copies, error) < 0)
+                return -1;
     return 0;
 }
 
@@ -228,6 +228,7 @@ int state_tensors_restore(struct training_state *state, const struct checkpoint_
         .data_epoch = image->manifest.data_epoch,
         .examples_consumed = image->manifest.examples_consumed,
         .seed = state->progress.seed, /* the job's, which what is drawn from here on follows */
+        .scaling = {image->manifest.loss_scale, image->manifest.good_steps, image->manifest.skipped_steps},
     };
     return 0;
 }

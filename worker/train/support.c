@@ -44,10 +44,10 @@ static int check_sharded(const struct job_document *job, const struct crew *crew
     if (crew_is_elastic(crew))
         return error_set(error, ERROR_INVALID,
                          "strategy.shardedOptimizer: needs a fixed number of workers; leave it or elastic out");
-    if (crew->size == 1)
+    if (crew->size == 1 && (job->devices.type != DEVICE_TYPE_GPU || job->devices.count == 1))
         return error_set(error, ERROR_INVALID,
-                         "strategy.shardedOptimizer: a lone worker has nobody to share slots with; leave it out or "
-                         "take more workers");
+                         "strategy.shardedOptimizer: a lone worker shares slots among several GPUs of its own only; "
+                         "leave it out, take more workers, or devices {type: GPU, count: 2} and up");
     return 0;
 }
 

@@ -71,8 +71,7 @@ static int find_communicator(struct trainer *trainer, struct error *error)
 static bool mirrors_the_model(const struct job_document *job)
 {
     return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_CENTRAL_STORAGE ||
-           job->strategy.type == STRATEGY_PARAMETER_SERVER ||
-           (job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && !job->strategy.sharded_optimizer);
+           job->strategy.type == STRATEGY_PARAMETER_SERVER || job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED;
 }
 
 /* Servers, whose variables are to be where the network reaches them, and a chief that leads them. Their pods ask for no device. */

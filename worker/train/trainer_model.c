@@ -2,6 +2,7 @@
 #include "worker/train/trainer_stages.h"
 
 #include "worker/strategy/local_rounds.h"
+#include "worker/strategy/sharded_optimizer.h"
 #include "worker/train/export.h"
 #include "worker/train/support.h"
 
@@ -14,6 +15,8 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
             .model = &trainer->job->model,
             .precision = trainer->job->training.precision,
             .max_examples = trainer->plan.max_shard_examples,
+            .logit_rows = trainer->identity->logit_rows,
+            .recompute = trainer->job->strategy.recompute,
             .layout_only = staged || trainer->crew.part == CREW_SERVES,
             .evaluation_only = trainer->crew.part == CREW_EVALUATES,
         };
@@ -55,9 +58,9 @@ int trainer_open_state(struct trainer *trainer, struct error *error)
                                             &without_slots, trainer->job->training.seed, error)
                       : 0;
     if (trainer->job->strategy.sharded_optimizer)
-        return training_state_init_shard(&trainer->state, trainer->device, graph_layout(trainer->graph),
-                                         &trainer->job->training.optimizer, trainer->job->training.seed,
-                                         trainer->crew.rank, trainer->crew.size, error);
+        return sharded_optimizer_init_state(&trainer->state, trainer->devices, trainer->device_count,
+                                            &trainer->job->training.optimizer, trainer->job->training.seed,
+                                            trainer->crew.rank, trainer->crew.size, error);
     if (training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
                             &trainer->job->training.optimizer, trainer->job->training.seed, error) < 0)
         return -1;

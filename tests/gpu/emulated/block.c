@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef _FORTIFY_SOURCE /* whose longjmp takes a jump to another stack for a mistake */
 #include "tests/gpu/emulated/block.h"
+#include "worker/device/float16.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -284,31 +285,34 @@ unsigned emulated_ballot(unsigned lanes, bool predicate)
 }
 
 /* Neighbours along the inner axis share a word, the first in its lower half. */
-static float half_of(uint32_t word, unsigned half)
+static float half_of(uint32_t word, unsigned half, bool is_float16)
 {
+    if (is_float16)
+        return float16_unpack((uint16_t)(half ? word >> 16 : word));
     const uint32_t bits = half ? word & 0xffff0000 : word << 16;
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k)
+static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k, bool is_float16)
 {
     const struct factors *factors = &warp[row % 8 * 4 + k % 8 / 2].factors[turn];
-    return half_of(factors->left[row / 8 + k / 8 * 2], k % 2);
+    return half_of(factors->left[row / 8 + k / 8 * 2], k % 2, is_float16);
 }
 
-static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column)
+static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column, bool is_float16)
 {
     const struct factors *factors = &warp[column * 4 + k % 8 / 2].factors[turn];
-    return half_of(factors->right[k / 8], k % 2);
+    return half_of(factors->right[k / 8], k % 2, is_float16);
 }
 
-void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2])
+void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2], const char *types)
 {
     struct fiber *self = player->running;
     const unsigned lane = emulated_lane(), turn = self->turn++ % 2;
     const struct fiber *warp = self - lane;
+    const bool is_float16 = types[0] == 'f';
     if (number_of(warp) + EMULATED_WARP > player->count)
         undefined("a product of tiles without a whole warp");
     memcpy(self->factors[turn].left, left, sizeof self->factors[turn].left);
@@ -316,5 +320,6 @@ void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_
     yield(FIBER_AT_WARP_BARRIER);
     for (unsigned i = 0; i < 4; i++)
         for (unsigned k = 0; k < 16; k++)
-            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k) * right_at(warp, turn, k, lane % 4 * 2 + i % 2);
+            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k, is_float16) *
+                       right_at(warp, turn, k, lane % 4 * 2 + i % 2, is_float16);
 }

@@ -57,9 +57,9 @@ uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from);
 unsigned emulated_ballot(unsigned lanes, bool predicate);
 /* How many words lanes have given so far, on all streams: a measure of what warps have gone through. */
 uint64_t emulated_exchanges(void);
-/* A lane's part of sums[16,8] += left[16,16] right[16,8], all of bfloat16 but the sums, as mma.m16n8k16 has it; the whole warp
- * must take part. */
-void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2]);
+/* A lane's part of sums[16,8] += left[16,16] right[16,8] as mma.m16n8k16 has it; the factors are "bf16.bf16" or "f16.f16". The
+ * whole warp must take part. */
+void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2], const char *types);
 
 /* runtime.c: checks the grid's sizes and queues it, and a copy of its context, on the stream. */
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid);

@@ -5,23 +5,17 @@
  */
 #include <cublas_v2.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/emulated/product.h"
 #include "tests/gpu/emulated/stream.h"
 #include "worker/device/bfloat16.h"
+#include "worker/device/float16.h"
 
 struct cublasContext {
     cudaStream_t stream;
-};
-
-struct product {
-    int64_t m, n, k, a_stride, b_stride, c_stride;
-    cublasOperation_t a_operation, b_operation;
-    float alpha, beta;
-    void *c;
-    const void *a, *b;
-    cudaDataType operands, result;
 };
 
 /* A matrix's number i; a bfloat16 is the upper half of a float32. */
@@ -29,8 +23,21 @@ static float number(const void *matrix, cudaDataType type, int64_t i)
 {
     if (type == CUDA_R_32F)
         return ((const float *)matrix)[i];
+    if (type == CUDA_R_16F)
+        return float16_unpack(((const uint16_t *)matrix)[i]);
     const uint32_t bits = (uint32_t)((const uint16_t *)matrix)[i] << 16;
     float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A tensor core reads ten of the 23 bits behind the point. */
+static float factor(const struct product *job, const void *matrix, int64_t i)
+{
+    float value = number(matrix, job->operands, i);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= job->tf32 ? 0xffffe000u : 0xffffffffu;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -41,6 +48,8 @@ static void put(void *matrix, cudaDataType type, int64_t i, float value)
     memcpy(&bits, &value, sizeof bits);
     if (type == CUDA_R_32F)
         ((float *)matrix)[i] = value;
+    else if (type == CUDA_R_16F)
+        ((uint16_t *)matrix)[i] = float16_pack(float16_round(value));
     else
         ((uint16_t *)matrix)[i] = (uint16_t)(bfloat16_round_bits(bits) >> 16);
 }
@@ -51,10 +60,10 @@ static void sum_column(const struct product *job, const float *a, int64_t j, flo
     memset(sums, 0, (size_t)job->m * sizeof *sums);
     for (int64_t k = 0; k < job->k; k++) {
         const int64_t at = job->b_operation == CUBLAS_OP_N ? j * job->b_stride + k : k * job->b_stride + j;
-        const float factor = number(job->b, job->operands, at);
+        const float right = factor(job, job->b, at);
         const float *column = a + k * job->m;
         for (int64_t i = 0; i < job->m; i++)
-            sums[i] += column[i] * factor;
+            sums[i] += column[i] * right;
     }
 }
 
@@ -62,8 +71,32 @@ static void pack(const struct product *job, float *to)
 {
     for (int64_t k = 0; k < job->k; k++)
         for (int64_t i = 0; i < job->m; i++)
-            to[k * job->m + i] = number(
-                job->a, job->operands, job->a_operation == CUBLAS_OP_N ? k * job->a_stride + i : i * job->a_stride + k);
+            to[k * job->m + i] =
+                factor(job, job->a, job->a_operation == CUBLAS_OP_N ? k * job->a_stride + i : i * job->a_stride + k);
+}
+
+static float gelu(float x)
+{
+    return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+
+static float gelu_slope(float x)
+{
+    const float t = tanhf(0.7978845608f * (x + 0.044715f * x * x * x));
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * 0.7978845608f * (1.0f + 3.0f * 0.044715f * x * x);
+}
+
+static float finish(const struct product *job, int64_t i, int64_t j, float sum)
+{
+    const int64_t at = j * job->aux_stride + i;
+    if (job->bias)
+        sum += number(job->bias, job->result, i);
+    if (job->gelu_backward)
+        return sum * gelu_slope(number(job->aux, job->result, at));
+    if (!job->gelu)
+        return sum;
+    put(job->aux, job->result, at, sum);
+    return gelu(sum);
 }
 
 static void multiply(void *context)
@@ -73,12 +106,14 @@ static void multiply(void *context)
     if (!a || !sums)
         abort();
     pack(job, a);
+    if (job->workspace_bytes > 0)
+        memset(job->workspace, 0xff, job->workspace_bytes);
     for (int64_t j = 0; j < job->n; j++) {
         sum_column(job, a, j, sums);
         for (int64_t i = 0; i < job->m; i++) {
             const int64_t at = j * job->c_stride + i;
             const float before = job->beta != 0 ? job->beta * number(job->c, job->result, at) : 0;
-            put(job->c, job->result, at, job->alpha * sums[i] + before);
+            put(job->c, job->result, at, finish(job, i, j, job->alpha * sums[i] + before));
         }
     }
     free(sums);
@@ -86,14 +121,14 @@ static void multiply(void *context)
     free(job);
 }
 
-static cublasStatus_t queue(cublasHandle_t handle, const struct product *job)
+cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job)
 {
     const int64_t a_rows = job->a_operation == CUBLAS_OP_N ? job->m : job->k;
     const int64_t b_rows = job->b_operation == CUBLAS_OP_N ? job->k : job->n;
     if (job->m < 0 || job->n < 0 || job->k < 0 || job->a_stride < a_rows || job->b_stride < b_rows ||
         job->c_stride < job->m)
         return CUBLAS_STATUS_INVALID_VALUE;
-    emulated_queue_job(handle->stream, multiply, job, sizeof *job);
+    emulated_queue_job(stream, multiply, job, sizeof *job);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -101,9 +136,22 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t a_oper
                                  int64_t m, int64_t n, int64_t k, const float *alpha, const float *a, int64_t a_stride,
                                  const float *b, int64_t b_stride, const float *beta, float *c, int64_t c_stride)
 {
-    const struct product job = {m,      n,     k, a_stride, b_stride, c_stride,   a_operation, b_operation,
-                                *alpha, *beta, c, a,        b,        CUDA_R_32F, CUDA_R_32F};
-    return queue(handle, &job);
+    const struct product job = {.m = m,
+                                .n = n,
+                                .k = k,
+                                .a_stride = a_stride,
+                                .b_stride = b_stride,
+                                .c_stride = c_stride,
+                                .a_operation = a_operation,
+                                .b_operation = b_operation,
+                                .alpha = *alpha,
+                                .beta = *beta,
+                                .c = c,
+                                .a = a,
+                                .b = b,
+                                .operands = CUDA_R_32F,
+                                .result = CUDA_R_32F};
+    return emulated_multiply(handle->stream, &job);
 }
 
 /* Of the table of types that NVIDIA's manual has: those of the worker. */
@@ -113,13 +161,29 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t a_operat
                                void *c, cudaDataType c_type, int64_t c_stride, cublasComputeType_t compute,
                                cublasGemmAlgo_t algorithm)
 {
-    const struct product job = {
-        m, n, k, a_stride, b_stride, c_stride, a_operation, b_operation, *(const float *)alpha, *(const float *)beta,
-        c, a, b, a_type,   c_type};
-    if (a_type != CUDA_R_16BF || b_type != CUDA_R_16BF || (c_type != CUDA_R_16BF && c_type != CUDA_R_32F) ||
-        compute != CUBLAS_COMPUTE_32F || algorithm != CUBLAS_GEMM_DEFAULT)
+    const struct product job = {.m = m,
+                                .n = n,
+                                .k = k,
+                                .a_stride = a_stride,
+                                .b_stride = b_stride,
+                                .c_stride = c_stride,
+                                .a_operation = a_operation,
+                                .b_operation = b_operation,
+                                .alpha = *(const float *)alpha,
+                                .beta = *(const float *)beta,
+                                .c = c,
+                                .a = a,
+                                .b = b,
+                                .operands = a_type,
+                                .result = c_type,
+                                .tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32};
+    const bool halves = (a_type == CUDA_R_16BF || a_type == CUDA_R_16F) && b_type == a_type &&
+                        compute == CUBLAS_COMPUTE_32F && (c_type == a_type || c_type == CUDA_R_32F);
+    const bool cut =
+        a_type == CUDA_R_32F && b_type == CUDA_R_32F && c_type == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    if ((!halves && !cut) || algorithm != CUBLAS_GEMM_DEFAULT)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    return queue(handle, &job);
+    return emulated_multiply(handle->stream, &job);
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)

@@ -5,16 +5,19 @@
  * communicator that has something in progress takes no more; what is queued comes
  * onto its stream some time after ncclGroupEnd has returned; vectors and streams
  * must be those of the communicator's device; several communicators of one thread
- * are joined in one group, and what they send each other is queued in one; an
+ * are joined in one group, and what they send each other is queued in one; no two
+ * are on one GPU, unless NCCL_MULTI_RANK_GPU_ENABLE=1 and the version allow it; an
  * operation whose peer is gone stands until the communicator is aborted.
  *
  *   EMULATED_NCCL_VERSION    23007
  *   EMULATED_NCCL_SLOW_MS    each operation of a stream takes so much longer
+ *   EMULATED_NCCL_TAIL_MS    what is sent leaves so much later than its stream has passed it, and an abort drops it
  *   EMULATED_NCCL_FAILS      init: no group can be joined; second: nor by more than one communicator of a thread, and the
  *                            process says at its end how many it has left behind; peers: that a peer has gone is told, and
  *                            not only felt
  *   EMULATED_NCCL_COUNTS     1: the process says at its end how many vectors it has sent or received
- *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never comes back
+ *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never comes back; meets: it does once all peers have called it, or are gone, as
+ *                            where threads of the library's serve others on their machine
  */
 #include "worker/device/cuda/nccl.h"
 
@@ -22,13 +25,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/gpu/emulated/nccl_wire.h"
+#include "tests/gpu/emulated/nccl_tail.h"
 #include "tests/gpu/emulated/stream.h"
 
 #define HAND_OVER_US 200
+#define PLACE_TEXT_MAX 32
 
 struct ncclComm {
     int rank, ranks, device;
@@ -36,7 +41,8 @@ struct ncclComm {
     char root[WIRE_NAME_MAX];
     int sockets[WIRE_RANKS_MAX];
     _Atomic bool stop, gone;
-    pthread_t background; /* of what is in progress */
+    struct wire_tail *tail; /* NULL: streams send by themselves */
+    pthread_t background;   /* of what is in progress */
     bool has_background;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -145,12 +151,51 @@ static void run_in_background(struct ncclComm *comm, void *(*function)(void *), 
         abort();
 }
 
+static bool may_share_devices(void)
+{
+    int version = 0;
+    (void)ncclGetVersion(&version);
+    return version >= NCCL_VERSION_SHARED_GPU && is_set("NCCL_MULTI_RANK_GPU_ENABLE", "1");
+}
+
+/* Everybody tells everybody where its GPU is. */
+static ncclResult_t compare_places(struct ncclComm *comm)
+{
+    char places[WIRE_RANKS_MAX][PLACE_TEXT_MAX] = {""};
+    struct wire_message messages[2 * WIRE_RANKS_MAX], *last = NULL;
+    int count = 0;
+    if (cudaDeviceGetPCIBusId(places[comm->rank], PLACE_TEXT_MAX, comm->device) != cudaSuccess)
+        return ncclUnhandledCudaError;
+    for (int i = 0; i < 2 * comm->ranks; i++) {
+        const int peer = i / 2;
+        const bool receives = i % 2;
+        if (peer == comm->rank)
+            continue;
+        messages[count] = (struct wire_message){.next = last,
+                                                .peer = peer,
+                                                .receives = receives,
+                                                .bytes = places[receives ? peer : comm->rank],
+                                                .length = PLACE_TEXT_MAX};
+        last = &messages[count++];
+    }
+    if (!wire_exchange(comm->sockets, comm->ranks, last, &comm->stop, &comm->gone))
+        return ncclRemoteError;
+    for (int peer = 0; peer < comm->ranks; peer++)
+        if (peer != comm->rank && strcmp(places[peer], places[comm->rank]) == 0 && !may_share_devices())
+            return ncclInvalidUsage;
+    return ncclSuccess;
+}
+
 static void *form(void *context)
 {
     struct ncclComm *comm = context;
     bool fails = is_set("EMULATED_NCCL_FAILS", "init");
     bool met = !fails && wire_meet(comm->root, comm->rank, comm->ranks, &comm->stop, comm->sockets);
-    set_state(comm, met ? ncclSuccess : fails ? ncclSystemError : ncclRemoteError);
+    ncclResult_t result = met ? compare_places(comm) : fails ? ncclSystemError : ncclRemoteError;
+    const char *late = getenv("EMULATED_NCCL_TAIL_MS");
+    if (result == ncclSuccess && late)
+        comm->tail = wire_tail_new(comm->sockets, comm->ranks, &comm->stop, &comm->gone, strtol(late, NULL, 10));
+    set_state(comm, result);
     return NULL;
 }
 
@@ -159,6 +204,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueI
     if (config->size != sizeof *config || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0 || rank < 0 ||
         rank >= ranks || ranks > WIRE_RANKS_MAX)
         return ncclInvalidArgument;
+    if (!getenv("NCCL_ALGO") || !getenv("NCCL_PROTO")) /* then the order of its sums is whatever it finds best */
+        return ncclInvalidUsage;
     if (to_form && is_set("EMULATED_NCCL_FAILS", "second"))
         return group_error = ncclSystemError;
     struct ncclComm *comm = calloc(1, sizeof *comm);
@@ -182,6 +229,14 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueI
     return ncclInProgress;
 }
 
+static void await_end(int socket)
+{
+    char rest[4096];
+    (void)shutdown(socket, SHUT_WR);
+    while (recv(socket, rest, sizeof rest, 0) > 0)
+        ;
+}
+
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     while (is_set("EMULATED_NCCL_ABORT", "hangs"))
@@ -193,6 +248,10 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     while (comm->on_stream > 0)
         pthread_cond_wait(&comm->changed, &comm->lock);
     pthread_mutex_unlock(&comm->lock);
+    wire_tail_free(comm->tail);
+    for (int peer = 0; is_set("EMULATED_NCCL_ABORT", "meets") && peer < comm->ranks; peer++)
+        if (comm->sockets[peer] >= 0 && peer != comm->rank)
+            await_end(comm->sockets[peer]);
     for (int peer = 0; peer < comm->ranks; peer++)
         if (comm->sockets[peer] >= 0 && peer != comm->rank)
             close(comm->sockets[peer]);
@@ -246,6 +305,8 @@ static void run_group(void *context)
     if (group->sum.to)
         memcpy(group->sum.others + (size_t)comm->rank * group->sum.count, group->sum.to,
                group->sum.count * sizeof(float));
+    if (comm->tail)
+        wire_tail_take(comm->tail, &group->messages);
     if (wire_exchange(comm->sockets, comm->ranks, group->messages, &comm->stop, &comm->gone) && group->sum.to)
         add_up(&group->sum, comm->ranks);
     free_group(group);

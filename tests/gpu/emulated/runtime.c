@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
- * EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has). New memory is
- * full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1. EMULATED_DRIVER is the CUDA that their
+ * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
+ * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
+ * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
+ * though not their memory. EMULATED_DRIVER is the CUDA that their
  * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.
+ * EMULATED_NAME is what they call themselves ("emulated by the processor").
  * With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned fails, where a GPU would have
  * the host wait.
  */
@@ -100,6 +102,29 @@ static size_t shared_bytes_max(void)
     return wanted < EMULATED_SHARED_BYTES_MAX ? wanted : EMULATED_SHARED_BYTES_MAX;
 }
 
+/* The machine's numbers of those that this process sees, up to the first that there is not; returns how many. */
+static int visible_devices(int numbers[DEVICES_MAX])
+{
+    const long wanted = setting("EMULATED_GPUS", 1), there = wanted > DEVICES_MAX ? DEVICES_MAX : wanted;
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    int count = 0;
+    if (!text) {
+        for (; count < there; count++)
+            numbers[count] = count;
+        return count;
+    }
+    char *end = NULL;
+    for (; count < DEVICES_MAX; text = end + 1) {
+        const long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number >= there)
+            return count;
+        numbers[count++] = (int)number;
+        if (*end != ',')
+            return count;
+    }
+    return count;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     int driver = 0;
@@ -108,8 +133,8 @@ cudaError_t cudaGetDeviceCount(int *count)
     const cudaError_t fault = (cudaError_t)setting("EMULATED_DRIVER_FAULT", cudaSuccess);
     if (fault != cudaSuccess)
         return emulated_fail(fault);
-    long wanted = setting("EMULATED_GPUS", 1);
-    *count = (int)(wanted < 0 ? 0 : wanted > DEVICES_MAX ? DEVICES_MAX : wanted);
+    int numbers[DEVICES_MAX];
+    *count = visible_devices(numbers);
     return cudaSuccess;
 }
 
@@ -140,7 +165,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         return cudaErrorInvalidDevice;
     *properties = (struct cudaDeviceProp){
         .totalGlobalMem = memory_of_a_device(), .sharedMemPerBlockOptin = shared_bytes_max(), .major = 9, .minor = 0};
-    snprintf(properties->name, sizeof properties->name, "emulated by the processor");
+    const char *name = getenv("EMULATED_NAME");
+    snprintf(properties->name, sizeof properties->name, "%s", name ? name : "emulated by the processor");
     return cudaSuccess;
 }
 
@@ -149,7 +175,9 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
     if (check_device(device) != cudaSuccess)
         return cudaErrorInvalidDevice;
     const int bus = setting("EMULATED_GPUS_SHARED", 0) ? 0 : getpid();
-    snprintf(text, (size_t)size, "%08x:%02x:00.0", (unsigned)bus, (unsigned)device);
+    int numbers[DEVICES_MAX];
+    (void)visible_devices(numbers);
+    snprintf(text, (size_t)size, "%08x:%02x:00.0", (unsigned)bus, (unsigned)numbers[device]);
     return cudaSuccess;
 }
 

@@ -239,9 +239,12 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     return cudaSuccess;
 }
 
+/* A late stream stays so, unlike behind NCCL's work, whose peers wait for it. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t *function, void *context)
 {
-    emulated_queue_function(stream, function, context);
+    if (emulated_captures(stream))
+        emulated_spoil_capture();
+    append(stream, function, context, false);
     return cudaSuccess;
 }
 
@@ -426,7 +429,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     want(mark.place);
     const bool reached = event->reached >= mark.number;
     pthread_mutex_unlock(&lock);
-    return reached ? emulated_fault() : cudaErrorNotReady;
+    return reached ? emulated_fault() : emulated_fail(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

@@ -17,4 +17,6 @@ void cpu_dense_backward_data(const struct cpu_call *call, const struct dense_bac
                        .c_row = op->k,
                        .mask = op->relu_output,
                    });
+    if (op->gelu_input)
+        cpu_gelu_backward(call, &(struct gelu_backward){op->m * op->k, op->gelu_input, op->dx, op->dx});
 }

@@ -18,4 +18,6 @@ void cpu_dense_forward(const struct cpu_call *call, const struct dense_forward *
                        .bias = op->bias,
                        .relu = op->activation == ACTIVATION_RELU,
                    });
+    if (op->gelu)
+        cpu_gelu_forward(call, &(struct gelu_forward){op->m * op->n, op->y, op->gelu});
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "worker/device/cpu/cpu.h"
+#include "worker/device/loss_scale.h"
 
 void cpu_judge_step(const struct cpu_call *call, const struct judge_step *op)
 {
@@ -13,9 +14,12 @@ void cpu_judge_step(const struct cpu_call *call, const struct judge_step *op)
         total += op->block_sums[i];
     for (int64_t i = 0; i < op->passes; i++)
         finite &= isfinite((float)op->sums[i].loss) != 0;
-    double norm = sqrt(total);
-    op->values->gradient_scale = op->limit > 0 && norm > op->limit ? (float)(op->limit / norm) : 1.0f;
-    op->values->refused = !finite || !isfinite(norm);
+    struct step_values *values = op->values;
+    double norm = sqrt(total) / (double)values->loss_scale;
+    values->gradient_scale =
+        (op->limit > 0 && norm > op->limit ? (float)(op->limit / norm) : 1.0f) / values->loss_scale;
+    values->refused = !finite || !isfinite(norm);
+    loss_scale_follow(&values->loss_scale, &values->good_steps, values->refused);
     *op->ret_norm = norm;
     memcpy(op->ret_sums, op->sums, (size_t)op->passes * sizeof *op->sums);
 }

@@ -6,7 +6,8 @@
 static void run_row(const struct mean_squared_error *op, int64_t row)
 {
     const float *y = op->y + row * op->width, *targets = op->targets + row * op->width;
-    float slope = 2.0f * op->scale / (float)op->width;
+    float scale = op->values != NULL ? op->scale * op->values->loss_scale : op->scale;
+    float slope = 2.0f * scale / (float)op->width;
     double sum = 0;
     for (int64_t j = 0; j < op->width; j++) {
         float difference = y[j] - targets[j];

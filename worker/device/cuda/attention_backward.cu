@@ -171,8 +171,8 @@ template <int COLUMNS> static void launch_both(const struct cuda_call *call, con
 size_t cuda_attention_bytes(int64_t width, enum stored stored)
 {
     const int columns = columns_of(width);
-    if (stored == STORED_BFLOAT16)
-        return attention_bytes_bfloat16(columns);
+    if (stored != STORED_FLOAT32)
+        return attention_bytes_tensor(columns);
     const size_t there = attention_bytes(width, columns, 1, 0, 1);
     const size_t back = lean_bytes(width, columns);
     return back > there ? back : there;
@@ -180,8 +180,8 @@ size_t cuda_attention_bytes(int64_t width, enum stored stored)
 
 void cuda_attention_backward(const struct cuda_call *call, const struct attention_backward *op)
 {
-    if (call->stored == STORED_BFLOAT16) {
-        attention_backward_bfloat16(call, op);
+    if (call->stored != STORED_FLOAT32) {
+        attention_backward_tensor(call, op);
         return;
     }
     BY_COLUMNS(launch_both, call, op);

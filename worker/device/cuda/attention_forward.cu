@@ -96,8 +96,8 @@ template <int COLUMNS> static void launch(const struct cuda_call *call, const st
 
 void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)
 {
-    if (call->stored == STORED_BFLOAT16) {
-        attention_forward_bfloat16(call, op);
+    if (call->stored != STORED_FLOAT32) {
+        attention_forward_tensor(call, op);
         return;
     }
     BY_COLUMNS(launch, call, op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of values stored as bfloat16: tiles of 64 queries by 64 keys as in
+ * Attention of values in two bytes: tiles of 64 queries by 64 keys as in
  * attention.cuh, whose products are tensor cores'. A block of four warps works on
  * a tile; a warp has 16 rows of it, scores and sums stay in its registers. Softmax
- * weights and their gradients are rounded to bfloat16 where they are factors.
+ * weights and their gradients are rounded likewise where they are factors.
  *
  * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns, or
  * turned (by column) where a product runs over rows. Pitches keep the lanes of a
@@ -33,12 +33,12 @@ static __device__ inline int tile_thread_number(void)
 }
 
 /* 64 rows from row `first` on, zeros behind row t and behind the width; `from` is the head's column 0 of row 0. */
-template <int STEPS, int LENGTH>
-static __device__ inline void load_pieces(const struct attention_head &head, const struct bfloat16 *from,
-                                          int64_t row_stride, int64_t first, struct bfloat16 *to)
+template <int STEPS, int LENGTH, typename Stored>
+static __device__ inline void load_pieces(const struct attention_head &head, const Stored *from,
+                                          int64_t row_stride, int64_t first, Stored *to)
 {
-    struct alignas(sizeof(struct bfloat16) * LENGTH) piece {
-        struct bfloat16 at[LENGTH];
+    struct alignas(sizeof(Stored) * LENGTH) piece {
+        Stored at[LENGTH];
     };
     const int wide = STEPS * 16 / LENGTH;
     for (int i = tile_thread_number(); i < ATTENTION_TILE * wide; i += TILE_WARPS * WARP) {
@@ -51,9 +51,9 @@ static __device__ inline void load_pieces(const struct attention_head &head, con
 }
 
 /* 16 bytes at a time where `whole` says that heads are made of such. */
-template <int STEPS>
-static __device__ inline void load_rows(const struct attention_head &head, bool whole, const struct bfloat16 *from,
-                                        int64_t row_stride, int64_t first, struct bfloat16 *to)
+template <int STEPS, typename Stored>
+static __device__ inline void load_rows(const struct attention_head &head, bool whole, const Stored *from,
+                                        int64_t row_stride, int64_t first, Stored *to)
 {
     if (whole)
         load_pieces<STEPS, 8>(head, from, row_stride, first, to);
@@ -62,24 +62,24 @@ static __device__ inline void load_rows(const struct attention_head &head, bool 
 }
 
 /* The same, turned. */
-template <int STEPS>
-static __device__ inline void load_turned(const struct attention_head &head, const struct bfloat16 *from,
-                                          int64_t row_stride, int64_t first, struct bfloat16 *to)
+template <int STEPS, typename Stored>
+static __device__ inline void load_turned(const struct attention_head &head, const Stored *from,
+                                          int64_t row_stride, int64_t first, Stored *to)
 {
     const int wide = STEPS * 16;
     for (int i = tile_thread_number(); i < ATTENTION_TILE / 2 * wide; i += TILE_WARPS * WARP) {
         const int row = i / wide * 2, column = i % wide;
-        const struct bfloat16 *place = from + (first + row) * row_stride + column;
+        const Stored *place = from + (first + row) * row_stride + column;
         const bool inside = column < head.width;
         const uint32_t low = inside && first + row < head.t ? place[0].bits : 0;
         const uint32_t high = inside && first + row + 1 < head.t ? place[row_stride].bits : 0;
-        *(bfloat16_pair *)(to + column * TURNED_PITCH + row) = high << 16 | low;
+        *(value_pair *)(to + column * TURNED_PITCH + row) = high << 16 | low;
     }
 }
 
 /* scores += the inner products of the warp's rows of `left` with all rows of `right`. */
-template <int STEPS>
-static __device__ inline void multiply_tiles(const struct bfloat16 *left, const struct bfloat16 *right,
+template <int STEPS, typename Stored>
+static __device__ inline void multiply_tiles(const Stored *left, const Stored *right,
                                              float scores[KEY_TILES][4])
 {
     const int lane = (int)threadIdx.x;
@@ -92,25 +92,25 @@ static __device__ inline void multiply_tiles(const struct bfloat16 *left, const 
         for (int j = 0; j < KEY_TILES; j++) {
             uint32_t columns[2];
             read_right(right + j * 8 * ROW_PITCH(STEPS) + step * 16, ROW_PITCH(STEPS), lane, columns);
-            multiply_tile(scores[j], rows, columns);
+            multiply_tile<Stored>(scores[j], rows, columns);
         }
     }
 }
 
 /* sums += the warp's scores, rounded, times the tile that lies turned. */
-template <int STEPS>
-static __device__ inline void multiply_turned(const float scores[KEY_TILES][4], const struct bfloat16 *turned,
+template <int STEPS, typename Stored>
+static __device__ inline void multiply_turned(const float scores[KEY_TILES][4], const Stored *turned,
                                               float sums[2 * STEPS][4])
 {
 #pragma unroll
     for (int step = 0; step < ATTENTION_TILE / 16; step++) {
         uint32_t rows[4];
-        sums_as_left(scores[2 * step], scores[2 * step + 1], rows);
+        sums_as_left<Stored>(scores[2 * step], scores[2 * step + 1], rows);
 #pragma unroll
         for (int j = 0; j < 2 * STEPS; j++) {
             uint32_t columns[2];
             read_right(turned + j * 8 * TURNED_PITCH + step * 16, TURNED_PITCH, (int)threadIdx.x, columns);
-            multiply_tile(sums[j], rows, columns);
+            multiply_tile<Stored>(sums[j], rows, columns);
         }
     }
 }
@@ -125,8 +125,8 @@ static __device__ inline int sum_column(int tile, int i)
     return tile * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
 }
 
-template <int STEPS>
-static __device__ inline void store_sums(const struct attention_head &head, struct bfloat16 *to, int64_t row_stride,
+template <int STEPS, typename Stored>
+static __device__ inline void store_sums(const struct attention_head &head, Stored *to, int64_t row_stride,
                                          int64_t first, const float sums[2 * STEPS][4])
 {
 #pragma unroll
@@ -147,8 +147,8 @@ static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values,
 }
 
 /* What the way back, the hungrier, needs at least; `steps` as a kernel's. */
-size_t attention_bytes_bfloat16(int steps);
-void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op);
-void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op);
+size_t attention_bytes_tensor(int steps);
+void attention_forward_tensor(const struct cuda_call *call, const struct attention_forward *op);
+void attention_backward_tensor(const struct cuda_call *call, const struct attention_backward *op);
 
 #endif

@@ -17,6 +17,9 @@ void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows
     if (call->stored == STORED_BFLOAT16)
         launch_column_sums(call, rows, columns, sums, accumulate,
                            matrix_element<struct bfloat16>{values<struct bfloat16>(x), columns});
+    else if (call->stored == STORED_FLOAT16)
+        launch_column_sums(call, rows, columns, sums, accumulate,
+                           matrix_element<struct float16>{values<struct float16>(x), columns});
     else
         launch_column_sums(call, rows, columns, sums, accumulate, matrix_element<float>{values<float>(x), columns});
 }

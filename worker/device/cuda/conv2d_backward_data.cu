@@ -18,12 +18,13 @@ static void by_products(const struct cuda_call *call, const struct conv2d_backwa
 {
     const struct conv2d_shape *s = &op->shape;
     const int64_t pixels = s->b * s->h * s->w;
-    const struct patch_view view = {(const struct bfloat16 *)op->dy, s->b,      s->oh, s->ow, s->o, s->kernel, 1,
+    const struct patch_view view = {(const uint16_t *)op->dy, s->b,      s->oh, s->ow, s->o, s->kernel, 1,
                                     s->kernel - 1 - s->padding,      s->stride, s->h,  s->w};
-    const struct patch_weights weights = {op->weight, (struct bfloat16 *)op->workspace, s->o, s->c, s->kernel, 0, true};
+    const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0, true};
     const struct product_finish finish = {pixels, s->c, NULL, false, op->relu_output, op->dx};
-    struct cuda_product product = {
-        pixels, s->c, s->o, op->dy, op->weight, op->dx, false, false, false, STORED_BFLOAT16, STORED_BFLOAT16, 0, 0};
+    struct cuda_product product = {pixels,          s->c,  s->o,  op->dy, op->weight,
+                                   op->dx,          false, false, false,  call->stored,
+                                   call->stored, 0,     0,     false};
     if (patches_are_pixels(s))
         cuda_multiply(call, &product);
     else
@@ -35,7 +36,7 @@ static void by_products(const struct cuda_call *call, const struct conv2d_backwa
 void cuda_conv2d_backward_data(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct conv2d_shape *s = &op->shape;
-    if (call->stored == STORED_BFLOAT16) {
+    if (call->stored != STORED_FLOAT32) {
         by_products(call, op);
         return;
     }

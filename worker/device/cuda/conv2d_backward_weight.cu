@@ -103,10 +103,10 @@ static void by_products(const struct cuda_call *call, const struct weight_gradie
 {
     const struct conv2d_backward_weight *op = &job->op;
     const struct conv2d_shape *s = &op->shape;
-    const struct patch_view view = {(const struct bfloat16 *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride,
-                                    s->padding, 1, s->oh, s->ow};
-    struct cuda_product product = {s->o, s->c, job->view.pixels, op->dy, op->x, op->dweight, true, false,
-                                   op->accumulate, STORED_BFLOAT16, STORED_FLOAT32, 0, 0};
+    const struct patch_view view = {
+        (const uint16_t *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
+    struct cuda_product product = {s->o,  s->c,           job->view.pixels, op->dy,         op->x, op->dweight, true,
+                                   false, op->accumulate, call->stored,  STORED_FLOAT32, 0,     0,           false};
     if (patches_are_pixels(s)) {
         cuda_multiply(call, &product);
         return;
@@ -137,7 +137,7 @@ void cuda_conv2d_backward_weight(const struct cuda_call *call, const struct conv
                 (int)s->padding, 1,         (int)s->oh, (int)s->ow, s->b * s->oh * s->ow};
     job.taps = (int)(s->kernel * s->kernel * s->c);
     job.o = (int)s->o;
-    if (call->stored == STORED_BFLOAT16)
+    if (call->stored != STORED_FLOAT32)
         by_products(call, &job);
     else
         by_tiles(call, &job);

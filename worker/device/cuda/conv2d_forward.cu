@@ -18,12 +18,13 @@ static void by_products(const struct cuda_call *call, const struct conv2d_forwar
     const struct conv2d_shape *s = &op->shape;
     const int64_t pixels = s->b * s->oh * s->ow;
     const struct patch_view view = {
-        (const struct bfloat16 *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
-    const struct patch_weights weights = {op->weight, (struct bfloat16 *)op->workspace, s->o, s->c, s->kernel, 0,
+        (const uint16_t *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
+    const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0,
                                           false};
     const struct product_finish finish = {pixels, s->o, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y};
-    struct cuda_product product = {
-        pixels, s->o, s->c, op->x, op->weight, op->y, false, true, false, STORED_BFLOAT16, STORED_BFLOAT16, 0, 0};
+    struct cuda_product product = {pixels,          s->o,  s->c, op->x, op->weight,
+                                   op->y,           false, true, false, call->stored,
+                                   call->stored, 0,     0,    false};
     if (patches_are_pixels(s))
         cuda_multiply(call, &product);
     else
@@ -34,7 +35,7 @@ static void by_products(const struct cuda_call *call, const struct conv2d_forwar
 void cuda_conv2d_forward(const struct cuda_call *call, const struct conv2d_forward *op)
 {
     const struct conv2d_shape *s = &op->shape;
-    if (call->stored == STORED_BFLOAT16) {
+    if (call->stored != STORED_FLOAT32) {
         by_products(call, op);
         return;
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS, looked for when a GPU is opened: a worker built with CUDA=1 starts on
+ * cuBLAS and cuBLASLt, looked for when a GPU is opened: a worker built with CUDA=1 starts on
  * machines that have neither driver nor libraries.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUBLAS_H
 #define COXSWAIN_DEVICE_CUDA_CUBLAS_H
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
+#include <stdbool.h>
 
 #include "common/error.h"
 
@@ -20,15 +22,30 @@
     X(cublasGemmEx_64)                                                                                                 \
     X(cublasGetStatusString)
 
+#define CUBLASLT_FUNCTIONS(X)                                                                                          \
+    X(cublasLtCreate)                                                                                                  \
+    X(cublasLtDestroy)                                                                                                 \
+    X(cublasLtMatmulDescCreate)                                                                                        \
+    X(cublasLtMatmulDescDestroy)                                                                                       \
+    X(cublasLtMatmulDescSetAttribute)                                                                                  \
+    X(cublasLtMatrixLayoutCreate)                                                                                      \
+    X(cublasLtMatrixLayoutDestroy)                                                                                     \
+    X(cublasLtMatmulPreferenceCreate)                                                                                  \
+    X(cublasLtMatmulPreferenceDestroy)                                                                                 \
+    X(cublasLtMatmulPreferenceSetAttribute)                                                                            \
+    X(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
+    X(cublasLtMatmul)
+
 struct cublas {
-    void *library;
+    void *library, *lt; /* lt: NULL where it is not to be used */
 #define X(name) __typeof__(name) *name;
     CUBLAS_FUNCTIONS(X)
+    CUBLASLT_FUNCTIONS(X)
 #undef X
 };
 
 /* ERROR_UNSUPPORTED says which library is missing. */
-int cublas_open(struct cublas *cublas, struct error *error);
+int cublas_open(struct cublas *cublas, bool with_lt, struct error *error);
 void cublas_close(struct cublas *cublas);
 
 #endif

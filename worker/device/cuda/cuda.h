@@ -62,8 +62,8 @@ DEVICE_OPERATIONS(X)
 #undef X
 
 /* Row-major c[m,n] = op(a) op(b), or c += that product; op(a) is [m,k], op(b) [k,n]; `a` is stored transposed, as
- * [k,m], where a_transposed says so, `b` likewise as [n,k]. By cuBLAS, whose sums are float32: of float32, which is not cut to
- * TF32, or of bfloat16, where c may be either. */
+ * [k,m], where a_transposed says so, `b` likewise as [n,k]. By cuBLAS, whose sums are float32: of float32, which is cut to
+ * TF32 only where `tf32` says so, or of values in two bytes, where c may be such, too. */
 struct cuda_product {
     int64_t m, n, k;
     const void *a, *b;
@@ -71,6 +71,7 @@ struct cuda_product {
     bool a_transposed, b_transposed, accumulate;
     enum stored operands, result;
     int64_t a_row, b_row; /* how far apart the stored rows of a and b lie; 0: packed */
+    bool tf32;
 };
 void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product);
 

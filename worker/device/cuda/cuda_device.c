@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "worker/device/cuda/cuda_failure.h"
+#include "worker/device/gpu_peak.h"
 
 void cuda_device_enter(const struct cuda_device *device)
 {
@@ -16,7 +18,10 @@ void cuda_device_enter(const struct cuda_device *device)
 
 int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error)
 {
-    return result == cudaSuccess ? 0 : cuda_failure_set(result, doing, place, error);
+    if (result == cudaSuccess)
+        return 0;
+    (void)cudaGetLastError(); /* it is told here: a launch that is tried all the same has not failed */
+    return cuda_failure_set(result, doing, place, error);
 }
 
 int cuda_health_check(const struct cuda_health *health, struct error *error)
@@ -119,6 +124,12 @@ static const char *cuda_arithmetic(const struct device *base)
     return ((const struct cuda_device *)base)->arithmetic;
 }
 
+static double cuda_peak_flops(const struct device *base, enum device_peak peak)
+{
+    const struct cuda_device *device = (const struct cuda_device *)base;
+    return gpu_peak_flops(device->name, device->arithmetic, peak);
+}
+
 /* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
 static int cuda_check_attention(const struct device *base, int64_t width, enum stored stored, struct error *error)
 {
@@ -139,9 +150,11 @@ static int cuda_check_attention(const struct device *base, int64_t width, enum s
 
 const struct device_backend cuda_backend = {
     .memory_is_shared = false,
+    .finishes_products = true,
     .communicators = &cuda_communicators,
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
+    .peak_flops = cuda_peak_flops,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
     .free = cuda_free,
@@ -155,7 +168,7 @@ const struct device_backend cuda_backend = {
     .stream_wait = cuda_stream_wait,
     .stream_call = cuda_stream_call,
     .launch = cuda_launch,
-    .launch_bfloat16 = cuda_launch_bfloat16,
+    .launch_stored = cuda_launch_stored,
     .record_begin = cuda_record_begin,
     .record_end = cuda_record_end,
     .replay = cuda_replay,
@@ -204,6 +217,7 @@ static int describe(struct cuda_device *device, struct error *error)
     struct cudaDeviceProp properties;
     if (cuda_check(cudaGetDeviceProperties(&properties, device->index), "asking for its properties", error) < 0)
         return -1;
+    snprintf(device->name, sizeof device->name, "%s", properties.name);
     device->shared_bytes = properties.sharedMemPerBlockOptin;
     snprintf(device->arithmetic, sizeof device->arithmetic, "sm_%d%d", properties.major, properties.minor);
     snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
@@ -211,10 +225,16 @@ static int describe(struct cuda_device *device, struct error *error)
     return 0;
 }
 
+static bool fuses_products(void)
+{
+    const char *setting = getenv(ENV_GPU_LT);
+    return setting && strcmp(setting, "1") == 0;
+}
+
 static int prepare(struct cuda_device *device, struct error *error)
 {
     if (cuda_check(cudaSetDevice(device->index), "opening it", error) < 0 || describe(device, error) < 0 ||
-        cublas_open(&device->cublas, error) < 0)
+        cublas_open(&device->cublas, fuses_products(), error) < 0)
         return -1;
     void *faults = NULL;
     if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)

@@ -28,6 +28,7 @@ struct cuda_health {
 struct cuda_device {
     struct device base;
     int index;
+    char name[256];      /* "NVIDIA H200" */
     char arithmetic[16]; /* "sm_90" */
     size_t shared_bytes; /* that a block may ask for */
     struct cublas cublas;
@@ -47,7 +48,9 @@ struct cuda_stream {
     float *scratch;          /* of the operations, and cuBLAS's workspace: a stream does one thing at a time */
     void *patches;           /* what convolutions by cuBLAS multiply */
     cublasHandle_t products; /* made at the first product */
-    bool records;            /* what is launched now is recorded; failures are the recording's, not the stream's: */
+    cublasLtHandle_t fused;  /* likewise, and */
+    struct fused_plan *plans;
+    bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
     struct error record_error;
 };
 
@@ -67,16 +70,22 @@ void cuda_device_enter(const struct cuda_device *device);
 int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error);
 #define CUDA_PLACE(call) (&(struct cuda_place){call, __FILE__, __LINE__})
 #define cuda_check(call, doing, error) cuda_check_at(call, doing, CUDA_PLACE(#call), error)
+/* Whether it is success; if not the call's stream has failed. */
+bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place);
+#define cublas_check(call, name, status) cublas_check_at(call, status, CUDA_PLACE(name))
 /* The first failure of a stream. */
 int cuda_health_check(const struct cuda_health *health, struct error *error);
 
 int cuda_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
 void cuda_stream_free(struct device_stream *stream);
+/* What ordering the stream has come to: a failure is the stream's, as that of a launch is. */
+void cuda_stream_note(struct cuda_stream *stream, cudaError_t result, const char *name);
 int cuda_stream_synchronise(struct device_stream *stream, struct error *error);
 void cuda_stream_wait(struct device_stream *stream, struct device_event *event);
 void cuda_stream_call(struct device_stream *stream, device_host_function *function, void *context);
 void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
-void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation operation, const void *arguments);
+void cuda_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
+                        const void *arguments);
 
 int cuda_record_begin(struct device_stream *stream, struct error *error);
 int cuda_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);

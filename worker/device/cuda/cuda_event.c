@@ -36,7 +36,7 @@ void cuda_event_record(struct device_event *base, struct device_stream *stream)
     cuda_device_enter(event->device);
     event->health = on->health;
     if (!on->records) {
-        (void)cudaEventRecord(event->event, on->stream);
+        cuda_stream_note(on, cudaEventRecord(event->event, on->stream), "cudaEventRecord");
         return;
     }
     (void)cuda_check(cudaEventRecordWithFlags(event->event, on->stream, cudaEventRecordExternal),
@@ -47,7 +47,11 @@ bool cuda_event_is_done(const struct device_event *base)
 {
     const struct cuda_event *event = (const struct cuda_event *)base;
     cuda_device_enter(event->device);
-    return cudaEventQuery(event->event) != cudaErrorNotReady;
+    cudaError_t result = cudaEventQuery(event->event);
+    if (result != cudaErrorNotReady)
+        return true;
+    (void)cudaGetLastError(); /* CUDA keeps it, too, and the next launch would take it for its own */
+    return false;
 }
 
 int cuda_event_wait(struct device_event *base, struct error *error)

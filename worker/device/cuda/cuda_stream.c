@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "worker/device/cuda/cuda_device.h"
 #include "worker/device/cuda/cuda_failure.h"
+#include "worker/device/cuda/fused_product.h"
 
 /* The table of operations behind a common signature. */
 #define X(name)                                                                                                        \
@@ -46,6 +47,15 @@ void cuda_call_fail_at(const struct cuda_call *call, cudaError_t result, const c
     fail(call, &cause);
 }
 
+void cuda_stream_note(struct cuda_stream *stream, cudaError_t result, const char *name)
+{
+    const struct cuda_call call = {.owner = stream};
+    if (result == cudaSuccess)
+        return;
+    (void)cudaGetLastError(); /* it is this stream's: another's launch has not failed */
+    cuda_call_fail(&call, result, name);
+}
+
 void cuda_call_refuse(const struct cuda_call *call, const char *why)
 {
     struct error cause = ERROR_INIT;
@@ -79,14 +89,15 @@ void cuda_launch(struct device_stream *stream, enum device_operation operation, 
     launch((struct cuda_stream *)stream, STORED_FLOAT32, operation, arguments);
 }
 
-void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation operation, const void *arguments)
+void cuda_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
+                        const void *arguments)
 {
-    launch((struct cuda_stream *)stream, STORED_BFLOAT16, operation, arguments);
+    launch((struct cuda_stream *)stream, stored, operation, arguments);
 }
 
 /* ---------------------------------------------------------------- products */
 
-static bool succeeded_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place)
+bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place)
 {
     struct error cause = ERROR_INIT;
     if (status == CUBLAS_STATUS_SUCCESS)
@@ -96,10 +107,9 @@ static bool succeeded_at(const struct cuda_call *call, cublasStatus_t status, co
     fail(call, &cause);
     return false;
 }
-#define succeeded(call, name, status) succeeded_at(call, status, CUDA_PLACE(name))
 
-/* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in the 32 bits of TF32,
- * which is cuBLAS's default too; and sums of products in bfloat16 stay float32, also where they are made in parts. */
+/* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in TF32 unasked,
+ * which is cuBLAS's default too; and sums of products of two bytes stay float32, also where they are made in parts. */
 static bool prepare_products(const struct cuda_call *call)
 {
     struct cuda_stream *stream = call->owner;
@@ -107,11 +117,11 @@ static bool prepare_products(const struct cuda_call *call)
     if (stream->products)
         return true;
     const cublasMath_t mode = (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-    return succeeded(call, "cublasCreate", cublas->cublasCreate_v2(&stream->products)) &&
-           succeeded(call, "cublasSetStream", cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
-           succeeded(call, "cublasSetMathMode", cublas->cublasSetMathMode(stream->products, mode)) &&
-           succeeded(call, "cublasSetWorkspace",
-                     cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
+    return cublas_check(call, "cublasCreate", cublas->cublasCreate_v2(&stream->products)) &&
+           cublas_check(call, "cublasSetStream", cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
+           cublas_check(call, "cublasSetMathMode", cublas->cublasSetMathMode(stream->products, mode)) &&
+           cublas_check(call, "cublasSetWorkspace",
+                        cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
 }
 
 static cublasStatus_t multiply_float32(const struct cuda_stream *stream, const struct cuda_product *product,
@@ -124,16 +134,21 @@ static cublasStatus_t multiply_float32(const struct cuda_stream *stream, const s
                                                     product->a, product->a_row, start, product->c, product->n);
 }
 
-static cublasStatus_t multiply_bfloat16(const struct cuda_stream *stream, const struct cuda_product *product,
-                                        const float *start)
+static const cudaDataType types[] = {
+    [STORED_FLOAT32] = CUDA_R_32F, [STORED_BFLOAT16] = CUDA_R_16BF, [STORED_FLOAT16] = CUDA_R_16F};
+
+static cublasStatus_t multiply_on_tensor_cores(const struct cuda_stream *stream, const struct cuda_product *product,
+                                               const float *start)
 {
     const float one = 1;
+    const cudaDataType operands = types[product->operands];
+    const cublasComputeType_t compute =
+        product->operands == STORED_FLOAT32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     return stream->device->cublas.cublasGemmEx_64(stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                                                   product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
-                                                  product->m, product->k, &one, product->b, CUDA_R_16BF, product->b_row,
-                                                  product->a, CUDA_R_16BF, product->a_row, start, product->c,
-                                                  product->result == STORED_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F,
-                                                  product->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                                                  product->m, product->k, &one, product->b, operands, product->b_row,
+                                                  product->a, operands, product->a_row, start, product->c,
+                                                  types[product->result], product->n, compute, CUBLAS_GEMM_DEFAULT);
 }
 
 /* cuBLAS counts down columns: what it sees of row-major matrices are their transposes, and c^T = b^T a^T. */
@@ -155,10 +170,10 @@ void cuda_multiply(const struct cuda_call *call, const struct cuda_product *give
         product->a_row = product->a_transposed ? product->m : product->k;
     if (product->b_row == 0)
         product->b_row = product->b_transposed ? product->k : product->n;
-    if (product->operands == STORED_BFLOAT16)
-        succeeded(call, "cublasGemmEx", multiply_bfloat16(call->owner, product, &start));
+    if (product->operands != STORED_FLOAT32 || product->tf32)
+        cublas_check(call, "cublasGemmEx", multiply_on_tensor_cores(call->owner, product, &start));
     else
-        succeeded(call, "cublasSgemm", multiply_float32(call->owner, product, &start));
+        cublas_check(call, "cublasSgemm", multiply_float32(call->owner, product, &start));
 }
 
 /* ---------------------------------------------------------------- order */
@@ -170,7 +185,8 @@ void cuda_stream_wait(struct device_stream *base, struct device_event *event)
     if (stream->records)
         error_set(&stream->record_error, ERROR_INTERNAL, "a wait for an event cannot be recorded");
     else
-        (void)cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0);
+        cuda_stream_note(stream, cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0),
+                         "cudaStreamWaitEvent");
 }
 
 void cuda_stream_call(struct device_stream *base, device_host_function *function, void *context)
@@ -180,7 +196,7 @@ void cuda_stream_call(struct device_stream *base, device_host_function *function
     if (stream->records)
         error_set(&stream->record_error, ERROR_INTERNAL, "a call of the host cannot be recorded");
     else
-        (void)cudaLaunchHostFunc(stream->stream, function, context);
+        cuda_stream_note(stream, cudaLaunchHostFunc(stream->stream, function, context), "cudaLaunchHostFunc");
 }
 
 int cuda_stream_synchronise(struct device_stream *base, struct error *error)
@@ -237,6 +253,7 @@ void cuda_stream_free(struct device_stream *base)
     cuda_device_enter(device);
     if (stream->stream)
         (void)cudaStreamSynchronize(stream->stream);
+    fused_plans_free(stream);
     if (stream->products)
         (void)device->cublas.cublasDestroy_v2(stream->products);
     if (stream->stream)

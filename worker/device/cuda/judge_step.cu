@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "worker/device/cuda/launch.cuh"
+#include "worker/device/loss_scale.h"
 
 #define THREADS 256
 #define CHUNK 2048 /* sums that all threads fetch before one adds them */
@@ -27,9 +28,11 @@ static __global__ void judge(struct judge_step op, const volatile struct cuda_fa
     bool finite = isfinite(total);
     for (int64_t i = 0; i < op.passes; i++)
         finite = finite && isfinite((float)op.sums[i].loss);
-    const double norm = sqrt(total);
-    op.values->gradient_scale = op.limit > 0 && norm > op.limit ? (float)(op.limit / norm) : 1.0f;
-    op.values->refused = !finite || fault->kind != CUDA_FAULT_NONE;
+    struct step_values *values = op.values;
+    const double norm = sqrt(total) / (double)values->loss_scale;
+    values->gradient_scale = (op.limit > 0 && norm > op.limit ? (float)(op.limit / norm) : 1.0f) / values->loss_scale;
+    values->refused = !finite || fault->kind != CUDA_FAULT_NONE;
+    loss_scale_follow(&values->loss_scale, &values->good_steps, values->refused);
     *op.ret_norm = norm;
 }
 

@@ -5,7 +5,8 @@
 template <typename Stored> static __global__ void each_row(struct mean_squared_error op)
 {
     EACH_ROW(row, lane, op.rows);
-    const float slope = 2.0f * op.scale / (float)op.width;
+    const float scale = op.values ? op.scale * op.values->loss_scale : op.scale;
+    const float slope = 2.0f * scale / (float)op.width;
     double sum = 0;
     for (int64_t i = row * op.width + lane; i < (row + 1) * op.width; i += WARP) {
         float difference = values<Stored>(op.y)[i] - op.targets[i];

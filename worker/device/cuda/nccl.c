@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "worker/device/communicator.h"
@@ -32,30 +31,30 @@ static int check_version(struct nccl *nccl, struct error *error)
                      "strategy.collective: the NCCL of this machine is %s; install 2.18 or a later one", text);
 }
 
-static void pin_order(void)
+static int find_functions(struct nccl *nccl, struct error *error)
 {
-    (void)setenv("NCCL_ALGO", "Ring", 0);
-    (void)setenv("NCCL_PROTO", "Simple", 0);
+#define X(function)                                                                                                    \
+    if (find_function(nccl->library, #function, &nccl->function, error) < 0)                                           \
+        return -1;
+    NCCL_FUNCTIONS(X)
+#undef X
+    return 0;
 }
 
 int nccl_open(struct nccl *nccl, struct error *error)
 {
     char name[32];
     snprintf(name, sizeof name, "libnccl.so.%d", NCCL_FILE_NUMBER);
-    pin_order();
     struct nccl found = {.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
     if (!found.library)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.collective: there is no %s; install NCCL 2.18 or later (Debian's and NVIDIA's "
                          "package is libnccl2) or set LD_LIBRARY_PATH",
                          name);
-#define X(function)                                                                                                    \
-    if (find_function(found.library, #function, &found.function, error) < 0)                                           \
+    if (find_functions(&found, error) < 0 || check_version(&found, error) < 0) {
+        dlclose(found.library); /* it has done nothing yet */
         return -1;
-    NCCL_FUNCTIONS(X)
-#undef X
-    if (check_version(&found, error) < 0)
-        return -1;
+    }
     *nccl = found;
     return 0;
 }

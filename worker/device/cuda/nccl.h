@@ -103,8 +103,7 @@ struct nccl {
 #undef X
 };
 
-/* ERROR_UNSUPPORTED says what is missing. Stays open as long as the process: threads of the library outlive whatever they did. Has
- * sums follow one algorithm, whose order is the same each time, unless the environment names another. */
+/* ERROR_UNSUPPORTED says what is missing. Stays open as long as the process: threads of the library outlive whatever they did. */
 int nccl_open(struct nccl *nccl, struct error *error);
 
 #endif

@@ -25,13 +25,13 @@ bool patches_are_pixels(const struct conv2d_shape *shape)
 /* Rows [0, rows) of the matrix `to`; the first is output (i, j) of an image, those before it are left out of `view`. */
 struct patch_job {
     struct patch_view view;
-    struct bfloat16 *to;
+    uint16_t *to;
     int64_t rows, row;
     int i, j, taps;
 };
 
 /* The channels of the pixel that a tap of an output meets, or NULL for zeros. */
-static __device__ inline const struct bfloat16 *pixel_behind(const struct patch_job &job, int output, int tap)
+static __device__ inline const uint16_t *pixel_behind(const struct patch_job &job, int output, int tap)
 {
     const struct patch_view &view = job.view;
     const int width = (int)view.ow, c = (int)view.c, kernel = (int)view.kernel, dilation = (int)view.dilation;
@@ -49,13 +49,13 @@ static __device__ inline const struct bfloat16 *pixel_behind(const struct patch_
 
 template <int COUNT> static __global__ void each_piece(struct patch_job job)
 {
-    struct alignas(sizeof(struct bfloat16) * COUNT) piece {
-        struct bfloat16 at[COUNT];
+    struct alignas(sizeof(uint16_t) * COUNT) piece {
+        uint16_t at[COUNT];
     };
     const int pieces = (int)job.row / COUNT;
     EACH(number, job.rows * pieces);
     const int output = (int)number / pieces, tap = (int)number % pieces * COUNT;
-    const struct bfloat16 *pixel = tap < job.taps ? pixel_behind(job, output, tap) : NULL;
+    const uint16_t *pixel = tap < job.taps ? pixel_behind(job, output, tap) : NULL;
     piece some = {};
     if (pixel)
         some = *(const piece *)(pixel + tap % (int)job.view.c);
@@ -70,7 +70,7 @@ static void gather(const struct cuda_call *call, const struct patch_view *view, 
     const uintptr_t places = (uintptr_t)view->images;
     job.view = *view;
     job.view.images += image * view->h * view->w * view->c;
-    job.to = (struct bfloat16 *)call->patches;
+    job.to = (uint16_t *)call->patches;
     job.rows = rows;
     job.row = patch_row(view);
     job.i = (int)(line % view->oh);
@@ -85,7 +85,7 @@ static void gather(const struct cuda_call *call, const struct patch_view *view, 
 /* As many as there is memory for. */
 static int64_t rows_at_once(const struct patch_view *view)
 {
-    const int64_t most = CUDA_PATCHES_BYTES / (patch_row(view) * (int64_t)sizeof(struct bfloat16));
+    const int64_t most = CUDA_PATCHES_BYTES / (patch_row(view) * (int64_t)sizeof(uint16_t));
     return most > WHOLE_ROWS ? most / WHOLE_ROWS * WHOLE_ROWS : most;
 }
 
@@ -99,8 +99,8 @@ static __global__ void pack_weight(struct patch_weights job)
     const int64_t tap = i / columns, column = i % columns, place = tap / inner, channel = tap % inner;
     const int64_t o = job.turned ? channel : column, c = job.turned ? column : channel;
     const int64_t from = (o * job.c + c) * window + (job.turned ? window - 1 - place : place);
-    const struct bfloat16 zero = {0};
-    job.packed[i] = place < window ? ((const struct bfloat16 *)job.weight)[from] : zero;
+    const uint16_t zero = 0;
+    job.packed[i] = place < window ? ((const uint16_t *)job.weight)[from] : zero;
 }
 
 void multiply_patches(const struct cuda_call *call, const struct patch_view *view, const struct patch_weights *weights,
@@ -113,9 +113,9 @@ void multiply_patches(const struct cuda_call *call, const struct patch_view *vie
     for (int64_t first = 0, step = rows_at_once(view); first < pixels; first += step) {
         const int64_t rows = pixels - first < step ? pixels - first : step;
         struct cuda_product product = {
-            rows,  outputs, job.rows, call->patches,   job.packed,      (struct bfloat16 *)out + first * outputs,
-            false, false,   false,    STORED_BFLOAT16, STORED_BFLOAT16, 0,
-            0};
+            rows,  outputs, job.rows, call->patches,   job.packed,      (uint16_t *)out + first * outputs,
+            false, false,   false,    call->stored, call->stored, 0,
+            0,     false};
         gather(call, view, first, rows);
         cuda_multiply(call, &product);
     }
@@ -131,15 +131,16 @@ void sum_patches(const struct cuda_call *call, const struct patch_view *view, co
                                        outputs,
                                        rows,
                                        call->patches,
-                                       (const struct bfloat16 *)dy + first * outputs,
+                                       (const uint16_t *)dy + first * outputs,
                                        sums,
                                        true,
                                        false,
                                        first > 0,
-                                       STORED_BFLOAT16,
+                                       call->stored,
                                        STORED_FLOAT32,
                                        patch_row(view),
-                                       0};
+                                       0,
+                                       false};
         gather(call, view, first, rows);
         cuda_multiply(call, &product);
     }

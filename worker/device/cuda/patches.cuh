@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of values stored as bfloat16, as products that cuBLAS makes on
+ * Convolutions of values in two bytes, as products that cuBLAS makes on
  * tensor cores: what each output sees of the image lies in a row of a matrix,
  * as many rows at a time as the call's memory for patches holds (which is meant to
  * stay in the cache). Where a window is one pixel the image is that matrix.
@@ -13,7 +13,7 @@
 /* Images [b,h,w,c] seen with dilation - 1 zeros between pixels and `padding` zeros around; windows of `kernel` at steps
  * of `stride` give outputs [b,oh,ow]. */
 struct patch_view {
-    const struct bfloat16 *images;
+    const uint16_t *images;
     int64_t b, h, w, c, kernel, stride, padding, dilation, oh, ow;
 };
 
@@ -27,7 +27,7 @@ bool patches_are_pixels(const struct conv2d_shape *shape);
 /* Where element [tap, output] of the packed weights, rows of `outputs`, comes from in the layer's. */
 struct patch_weights {
     const float *weight; /* values O C KH KW */
-    struct bfloat16 *packed;
+    uint16_t *packed;
     int64_t o, c, kernel, rows;
     bool turned; /* by half a turn, and the other way round: from O to C */
 };

@@ -35,13 +35,14 @@ template <typename Stored> static __global__ void each_row(struct softmax_cross_
     if (!op.dlogits)
         return;
     const values<Stored> dlogits = values<Stored>(op.dlogits) + row * op.classes;
-    const float share = op.scale / sum;
+    const float scale = op.values ? op.scale * op.values->loss_scale : op.scale, share = scale / sum;
     for (int j = lane; j < classes; j += WARP)
-        dlogits.put(j, expf(logits[j] - maximum) * share - (j == target ? op.scale : 0.0f));
+        dlogits.put(j, expf(logits[j] - maximum) * share - (j == target ? scale : 0.0f));
 }
 
 void cuda_softmax_cross_entropy(const struct cuda_call *call, const struct softmax_cross_entropy *op)
 {
     launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op, call->fault);
-    cuda_loss_sums(call, op->workspace, op->rows, true, op->sums);
+    if (op->sums)
+        cuda_loss_sums(call, op->workspace - 2 * op->earlier, op->earlier + op->rows, true, op->sums);
 }

@@ -9,8 +9,12 @@
 
 #include "worker/device/bfloat16.h"
 #include "worker/device/cuda/each.cuh"
+#include "worker/device/float16.h"
 
 struct bfloat16 {
+    uint16_t bits;
+};
+struct float16 {
     uint16_t bits;
 };
 
@@ -26,6 +30,17 @@ static __device__ inline float widen(struct bfloat16 x)
     return value;
 }
 
+static __device__ inline float widen(struct float16 x)
+{
+#ifdef __CUDA_ARCH__
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+    return value;
+#else
+    return float16_unpack(x.bits);
+#endif
+}
+
 static __device__ inline void narrow(float x, float *to)
 {
     *to = x;
@@ -38,6 +53,15 @@ static __device__ inline void narrow(float x, struct bfloat16 *to)
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     to->bits = (uint16_t)(bfloat16_round_bits(bits) >> 16);
+#endif
+}
+
+static __device__ inline void narrow(float x, struct float16 *to)
+{
+#ifdef __CUDA_ARCH__
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
+#else
+    to->bits = float16_pack(float16_round(x));
 #endif
 }
 
@@ -64,9 +88,14 @@ template <typename Stored> struct values {
 
 /* Calls function<Stored>(arguments…) for the type that the call's values have. */
 #define BY_STORED(call, function, ...)                                                                                 \
-    ((call)->stored == STORED_BFLOAT16 ? function<struct bfloat16>(__VA_ARGS__) : function<float>(__VA_ARGS__))
+    ((call)->stored == STORED_BFLOAT16  ? function<struct bfloat16>(__VA_ARGS__)                                       \
+     : (call)->stored == STORED_FLOAT16 ? function<struct float16>(__VA_ARGS__)                                        \
+                                        : function<float>(__VA_ARGS__))
 /* The kernel for it. */
-#define KERNEL_FOR(call, kernel) ((call)->stored == STORED_BFLOAT16 ? kernel<struct bfloat16> : kernel<float>)
+#define KERNEL_FOR(call, kernel)                                                                                       \
+    ((call)->stored == STORED_BFLOAT16  ? kernel<struct bfloat16>                                                      \
+     : (call)->stored == STORED_FLOAT16 ? kernel<struct float16>                                                       \
+                                        : kernel<float>)
 
 /* ---------------------------------------------------------------- elementwise */
 
@@ -121,6 +150,8 @@ static void launch_map(const struct cuda_call *call, int64_t count, const float 
         return;
     if (call->stored == STORED_BFLOAT16)
         launch_map_of<struct bfloat16>(call, job, map);
+    else if (call->stored == STORED_FLOAT16)
+        launch_map_of<struct float16>(call, job, map);
     else
         launch_map_of<float>(call, job, map);
 }

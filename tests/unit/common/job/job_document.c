@@ -158,7 +158,6 @@ Test(job_document, names_the_field_and_what_to_write)
 
 Test(job_document, enums_have_names)
 {
-    cr_expect_str_eq(framework_name(FRAMEWORK_PYTORCH), "PyTorch");
     cr_expect_str_eq(strategy_type_name(STRATEGY_MIRRORED), "Mirrored");
     cr_expect_str_eq(device_type_name(DEVICE_TYPE_AUTO), "Auto");
     cr_expect_str_eq(optimizer_type_name(OPTIMIZER_ADAMW), "adamw");

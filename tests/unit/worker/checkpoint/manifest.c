@@ -42,6 +42,26 @@ Test(manifest, reads_back)
     manifest_release(&manifest);
 }
 
+Test(manifest, the_scale_of_losses_is_there_where_they_are_scaled)
+{
+    struct manifest_file file = {.name = "rank-00000.safetensors", .bytes = 12};
+    struct manifest manifest = {
+        .loss_scale = 32768, .good_steps = 41, .skipped_steps = 1, .files = &file, .file_count = 1};
+    for (int scaled = 1; scaled >= 0; scaled--) {
+        SCOPED_BUFFER text;
+        struct manifest read;
+        buffer_init(&text, MANIFEST_BYTES_MAX);
+        if (!scaled)
+            manifest.loss_scale = manifest.good_steps = manifest.skipped_steps = 0;
+        cr_assert_eq(manifest_print(&manifest, &text, NULL), 0);
+        cr_expect_eq(strstr(buffer_text(&text), "lossScale") != NULL, scaled);
+        cr_assert_eq(manifest_parse(text.data, text.length, &read, NULL), 0);
+        cr_expect(read.loss_scale == manifest.loss_scale && read.good_steps == manifest.good_steps &&
+                  read.skipped_steps == manifest.skipped_steps);
+        manifest_release(&read);
+    }
+}
+
 Test(manifest, every_flipped_bit_is_noticed)
 {
     SCOPED_BUFFER text;

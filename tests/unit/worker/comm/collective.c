@@ -585,6 +585,25 @@ Test(collective, what_comes_is_staged_in_memory_that_is_used_over_and_over, .tim
     run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_with_little_memory);
 }
 
+/* Rank 1 leaves with nothing under way. */
+static void outstay(struct crew *c)
+{
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+    FAILED(c->rank == 0 && collective_check_peers(c->group, &c->error) < 0);
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+    while (c->rank == 0 && collective_check_peers(c->group, &c->error) == 0)
+        usleep(1000);
+    FAILED(c->rank == 0 && c->error.kind != ERROR_UNAVAILABLE);
+    FAILED(c->rank == 0 && strstr(c->error.message, "(worker 8, 127.0.0.1:") == NULL);
+    FAILED(c->rank == 0 && collective_check(c->group, &c->error) < 0);
+}
+
+Test(collective, that_a_peer_has_left_shows_also_where_no_operation_wants_it, .timeout = 240)
+{
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_TCP, outstay);
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, outstay);
+}
+
 #define ROUNDS_MAX 200
 #define STOPPED_US 250000
 #define NOTICED_NS 50000000

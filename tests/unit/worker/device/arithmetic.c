@@ -15,7 +15,7 @@ static void multiply_on(struct device *device, float *y)
     struct error error = ERROR_INIT;
     struct device_stream *stream = NULL;
     float *x = check_numbers(M * K, 1), *w = check_numbers(N * K, 2), *b = check_numbers(N, 3);
-    struct dense_forward op = {M, N, K, x, w, b, y, ACTIVATION_NONE};
+    struct dense_forward op = {M, N, K, x, w, b, y, .activation = ACTIVATION_NONE};
     cr_assert_eq(device_stream_new(device, &stream, &error), 0, "%s", error.message);
     device_launch(stream, OPERATION_dense_forward, &op);
     cr_assert_eq(device_stream_synchronise(stream, &error), 0, "%s", error.message);

@@ -18,7 +18,7 @@ Test(dense, forward_is_the_product_plus_bias_rectified)
                     sum += (double)x[i * k + p] * (double)w[j * k + p];
                 expected[i * n + j] = sum > 0 ? (float)sum : 0;
             }
-        struct dense_forward op = {m, n, k, x, w, b, y, ACTIVATION_RELU};
+        struct dense_forward op = {m, n, k, x, w, b, y, .activation = ACTIVATION_RELU};
         check_everywhere(OPERATION_dense_forward, &op, y, start, expected, m * n, 2e-5f);
         free(x), free(w), free(b), free(y), free(start), free(expected);
     }
@@ -37,7 +37,7 @@ Test(dense, backward_data_is_zero_behind_a_rectifier)
                     sum += (double)dy[i * n + j] * (double)w[j * k + p];
                 expected[i * k + p] = mask[i * k + p] > 0 ? (float)sum : 0;
             }
-        struct dense_backward_data op = {m, n, k, dy, w, mask, dx};
+        struct dense_backward_data op = {m, n, k, dy, w, mask, .dx = dx};
         check_everywhere(OPERATION_dense_backward_data, &op, dx, start, expected, m * k, 2e-5f);
         free(dy), free(w), free(mask), free(dx), free(start), free(expected);
     }
@@ -57,7 +57,7 @@ Test(dense, backward_weight_adds_the_finished_gradient)
                         sum += (double)dy[i * n + j] * (double)x[i * k + p];
                     expected[j * k + p] = (float)sum + (accumulate ? start[j * k + p] : 0);
                 }
-            struct dense_backward_weight op = {m, n, k, dy, x, dw, db, accumulate};
+            struct dense_backward_weight op = {m, n, k, dy, x, dw, db, .accumulate = accumulate};
             check_everywhere(OPERATION_dense_backward_weight, &op, dw, start, expected, n * k, 2e-5f);
             free(dy), free(x), free(db), free(dw), free(start), free(expected);
         }
@@ -69,8 +69,14 @@ Test(dense, accumulated_shards_have_the_bits_of_added_gradients)
     float *dy = check_numbers(M * N, 1), *x = check_numbers(M * K, 2), *parts = check_numbers(2 * N * K, 3);
     float *sum = check_numbers(N * K, 4), *bias = check_numbers(N, 5);
     for (int shard = 0; shard < 2; shard++) {
-        struct dense_backward_weight alone = {
-            M / 2, N, K, dy + shard * M / 2 * N, x + shard * M / 2 * K, parts + shard * N * K, bias, false};
+        struct dense_backward_weight alone = {M / 2,
+                                              N,
+                                              K,
+                                              dy + shard * M / 2 * N,
+                                              x + shard * M / 2 * K,
+                                              parts + shard * N * K,
+                                              bias,
+                                              .accumulate = false};
         check_run(OPERATION_dense_backward_weight, &alone, 1, NULL);
         struct dense_backward_weight added = alone;
         added.dweight = sum;
@@ -85,9 +91,29 @@ Test(dense, accumulated_shards_have_the_bits_of_added_gradients)
 Test(dense, no_examples_give_zero_gradients)
 {
     float dw[6] = {1, 2, 3, 4, 5, 6}, db[2] = {7, 8}, none[1] = {0};
-    struct dense_backward_weight op = {0, 2, 3, none, none, dw, db, false};
+    struct dense_backward_weight op = {0, 2, 3, none, none, dw, db, .accumulate = false};
     check_run(OPERATION_dense_backward_weight, &op, 2, NULL);
     for (int i = 0; i < 6; i++)
         cr_assert_eq(dw[i], 0.0f);
     cr_assert_eq(db[0], 0.0f);
+}
+
+/* What a product does itself has the bits of an operation behind it. */
+Test(dense, gelus_and_their_way_back_are_part_of_products)
+{
+    enum { M = 13, N = 24, K = 17 };
+    float *x = check_numbers(M * K, 1), *w = check_numbers(N * K, 2), *b = check_numbers(N, 3);
+    float *y = check_numbers(M * N, 4), *gelu = check_numbers(M * N, 5), *apart = check_numbers(M * N, 6);
+    float *dy = check_numbers(M * N, 7), *dx = check_numbers(M * K, 8), *dx_apart = check_numbers(M * K, 9);
+    struct dense_forward forward = {M, N, K, x, w, b, y, .gelu = gelu};
+    struct dense_backward_data backward = {M, N, K, dy, w, NULL, .dx = dx, .gelu_input = x};
+    struct dense_backward_data product = {M, N, K, dy, w, NULL, .dx = dx_apart};
+    check_run(OPERATION_dense_forward, &forward, 1, NULL);
+    check_run(OPERATION_gelu_forward, &(struct gelu_forward){M * N, y, apart}, 1, NULL);
+    cr_expect_arr_eq(gelu, apart, M * N * sizeof(float));
+    check_run(OPERATION_dense_backward_data, &backward, 1, NULL);
+    check_run(OPERATION_dense_backward_data, &product, 1, NULL);
+    check_run(OPERATION_gelu_backward, &(struct gelu_backward){M * K, x, dx_apart, dx_apart}, 1, NULL);
+    cr_expect_arr_eq(dx, dx_apart, M * K * sizeof(float));
+    free(x), free(w), free(b), free(y), free(gelu), free(apart), free(dy), free(dx), free(dx_apart);
 }

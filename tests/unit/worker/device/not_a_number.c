@@ -53,10 +53,11 @@ static void check_dense_layers(const char *set)
     float *x = check_numbers(M * K, 1), *w = check_numbers(N * K, 2), *b = check_numbers(N, 3),
           *y = check_numbers(M * N, 4);
     x[5 * K + 60] = NAN;
-    check_nans_with(set, OPERATION_dense_forward, &(struct dense_forward){M, N, K, x, w, b, y, ACTIVATION_RELU}, y,
-                    M * N, is_in_row_5);
-    check_nans_with(set, OPERATION_dense_forward, &(struct dense_forward){20, N, K, x, w, b, y, ACTIVATION_RELU}, y,
-                    20 * N, is_in_row_5);
+    check_nans_with(set, OPERATION_dense_forward,
+                    &(struct dense_forward){M, N, K, x, w, b, y, .activation = ACTIVATION_RELU}, y, M * N, is_in_row_5);
+    check_nans_with(set, OPERATION_dense_forward,
+                    &(struct dense_forward){20, N, K, x, w, b, y, .activation = ACTIVATION_RELU}, y, 20 * N,
+                    is_in_row_5);
     free(x), free(w), free(b), free(y);
 }
 

@@ -89,12 +89,41 @@ Test(sequence, cross_entropy_counts_loss_and_hits)
         correct += best == targets[r];
     }
     struct loss_sums sums;
-    struct softmax_cross_entropy op = {ROWS, CLASSES, logits, targets, 0.25f, d, workspace, &sums};
+    struct softmax_cross_entropy op = {ROWS, CLASSES, logits, targets, 0.25f, d, workspace, &sums, 0, NULL};
     check_everywhere(OPERATION_softmax_cross_entropy, &op, d, start, expected, ROWS * CLASSES, 1e-6f);
     cr_assert_float_eq(sums.loss, loss, 1e-5);
     cr_assert_eq(sums.correct, correct);
     cr_assert_eq(sums.count, ROWS);
     free(logits), free(d), free(start), free(expected);
+}
+
+/* More than a thread has room for at a time: the vocabulary that a job may ask for is that wide. In place, then without. */
+Test(sequence, cross_entropy_of_millions_of_classes)
+{
+    enum { ROWS = 2, CLASSES = 3000001 };
+    float *logits = check_numbers(ROWS * CLASSES, 1), *d = check_numbers(ROWS * CLASSES, 1);
+    float *expected = check_numbers(ROWS * CLASSES, 4);
+    int32_t targets[ROWS] = {7, CLASSES - 1};
+    double workspace[2 * ROWS], loss = 0;
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int j = 0; j < CLASSES; j++)
+            sum += exp((double)logits[r * CLASSES + j]);
+        for (int j = 0; j < CLASSES; j++)
+            expected[r * CLASSES + j] = (float)(1e6 * (exp((double)logits[r * CLASSES + j]) / sum - (j == targets[r])));
+        loss += log(sum) - (double)logits[r * CLASSES + targets[r]];
+    }
+    struct loss_sums sums;
+    struct softmax_cross_entropy op = {ROWS, CLASSES, d, targets, 1e6f, d, workspace, &sums, 0, NULL};
+    check_run(OPERATION_softmax_cross_entropy, &op, 2, NULL);
+    check_close(d, expected, ROWS * CLASSES, 1e-5f);
+    cr_assert_float_eq(sums.loss, loss, 1e-4);
+    op.logits = logits;
+    op.dlogits = NULL;
+    sums.loss = 0;
+    check_run(OPERATION_softmax_cross_entropy, &op, 2, NULL);
+    cr_assert_float_eq(sums.loss, loss, 1e-4);
+    free(logits), free(d), free(expected);
 }
 
 Test(sequence, gelu_and_tanh_follow_their_formulas)

@@ -20,15 +20,15 @@ static void fill(void *memory, enum element_type type, int64_t count, int64_t cl
             ((int32_t *)memory)[i] = (int32_t)(philox(seed, (uint64_t)i, 0).word[0] % (uint32_t)classes);
 }
 
-struct bench bench_open(const struct model_spec *model, int64_t examples, int threads, enum precision precision)
+struct bench bench_open_graph(struct graph_options graph, int threads)
 {
     struct error error = ERROR_INIT;
+    int64_t examples = graph.max_examples;
     struct bench b = {.examples = examples, .scale = 1.0f};
     const struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = threads};
     cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
+    graph.device = b.device;
     cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
-    const struct graph_options graph = {
-        .device = b.device, .model = model, .max_examples = examples, .precision = precision};
     cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
     const struct example_format *format = graph_example_format(b.graph);
     int64_t elements = graph_layout(b.graph)->elements;
@@ -40,6 +40,20 @@ struct bench bench_open(const struct model_spec *model, int64_t examples, int th
     fill(b.inputs, format->input_type, examples * format->input_elements, format->classes, 2);
     fill(b.targets, format->target_type, examples * format->target_elements, format->classes, 3);
     return b;
+}
+
+struct bench bench_open_rows(const struct model_spec *model, int64_t examples, int threads, enum precision precision,
+                             int64_t logit_rows)
+{
+    return bench_open_graph(
+        (struct graph_options){
+            .model = model, .max_examples = examples, .precision = precision, .logit_rows = logit_rows},
+        threads);
+}
+
+struct bench bench_open(const struct model_spec *model, int64_t examples, int threads, enum precision precision)
+{
+    return bench_open_rows(model, examples, threads, precision, 0);
 }
 
 void bench_close(struct bench *b)
@@ -57,6 +71,7 @@ struct graph_pass bench_pass(struct bench *b)
                                .targets = b->targets,
                                .examples = b->examples,
                                .scale = b->scale,
+                               .loss_scale = b->loss_scale,
                                .gradients = b->gradients,
                                .sums = &b->sums};
 }

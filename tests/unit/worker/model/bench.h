@@ -17,10 +17,16 @@ struct bench {
     struct loss_sums sums;
     int64_t examples;
     float scale; /* of a pass: 1 */
+    float loss_scale;
 };
 
 /* Parameters as they begin, gradients of zero. */
 struct bench bench_open(const struct model_spec *model, int64_t examples, int threads, enum precision precision);
+/* Any graph; the device is the bench's. */
+struct bench bench_open_graph(struct graph_options graph, int threads);
+/* graph_options.logit_rows. */
+struct bench bench_open_rows(const struct model_spec *model, int64_t examples, int threads, enum precision precision,
+                             int64_t logit_rows);
 void bench_close(struct bench *b);
 
 /* In [-1, 1): the batch is made of such. */

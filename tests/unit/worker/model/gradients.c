@@ -13,12 +13,17 @@
 
 #define U FIELD_UNSET
 
-static struct bench open_bench(const struct model_spec *model, int64_t examples, int threads)
+static struct bench open_rows(const struct model_spec *model, int64_t examples, int threads, int64_t logit_rows)
 {
-    struct bench b = bench_open(model, examples, threads, PRECISION_FLOAT32);
+    struct bench b = bench_open_rows(model, examples, threads, PRECISION_FLOAT32, logit_rows);
     for (int64_t i = 0; i < graph_layout(b.graph)->elements; i++) /* so that zeros and ones do not hide mistakes */
         b.parameters[i] += 0.1f * ((float)(philox(1, (uint64_t)i, 0).word[0] >> 8) / 16777216.0f - 0.5f);
     return b;
+}
+
+static struct bench open_bench(const struct model_spec *model, int64_t examples, int threads)
+{
+    return open_rows(model, examples, threads, 0);
 }
 
 /* Of a training pass, for what an evaluation computes otherwise (batch normalisation, dropout). */
@@ -301,6 +306,13 @@ static const struct model_spec resnet = {
     .preset = PRESET_RESNET20, .width = 4, .depth = 1, .input_shape = {8, 8, 2}, .input_rank = 3, .classes = 5};
 static const struct model_spec tied = {
     .preset = PRESET_GPT2_124M, .width = 24, .depth = 2, .heads = 3, .context = 9, .vocabulary = 37, .dropout = 0.25};
+static struct layer_spec regression_layers[] = {
+    {.name = "only", .type = LAYER_DENSE, .units = 5, .heads = U, .size = U, .bias = true}};
+static const struct model_spec regression = {.input_shape = {6},
+                                             .input_rank = 1,
+                                             .layers = regression_layers,
+                                             .layer_count = 1,
+                                             .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
 static const struct model_spec lenet = {.preset = PRESET_LENET, .width = FIELD_UNSET, .depth = FIELD_UNSET};
 
 Test(gradients, convolutions_pools_and_activations)
@@ -344,6 +356,23 @@ Test(gradients, a_tied_output_and_dropout)
 {
     struct bench b = open_bench(&tied, 3, 2);
     check_differences_of(&b, training_loss);
+    bench_close(&b);
+}
+
+/* Parts that do not end with an example; an output with a bias behind a rectifier's mask, one that reads the batch. */
+Test(gradients, logits_by_parts)
+{
+    struct bench b = open_rows(&tied, 3, 2, 7);
+    check_differences_of(&b, training_loss);
+    bench_close(&b);
+    b = open_rows(&transformer, 2, 2, 5);
+    check_differences(&b);
+    bench_close(&b);
+    b = open_rows(&convolutional, 5, 2, 2);
+    check_differences(&b);
+    bench_close(&b);
+    b = open_rows(&regression, 7, 2, 3);
+    check_differences(&b);
     bench_close(&b);
 }
 

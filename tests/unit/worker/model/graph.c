@@ -52,6 +52,23 @@ Test(graph, presets_have_the_parameters_they_should)
     device_close(device);
 }
 
+/* docs/gpus.md has this number: products, the tied output's among them, and half of each square of attention. */
+Test(graph, flops_of_gpt2_are_those_of_its_products)
+{
+    struct device *device = open_device();
+    struct model_spec model = preset(PRESET_GPT2_124M);
+    struct graph *graph = NULL;
+    struct error error = ERROR_INIT;
+    const struct graph_options options = {.device = device, .model = &model, .max_examples = 1, .layout_only = true};
+    cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
+    double width = 768, layers = 12, context = 1024, vocabulary = 50257;
+    double products = 12 * width * width * layers + vocabulary * width, attention = context * width * layers;
+    cr_expect_float_eq(graph_flops_per_example(graph) / (6 * context * (products + attention)), 1.0, 1e-12, "%g",
+                       graph_flops_per_example(graph) / context);
+    graph_free(graph);
+    device_close(device);
+}
+
 Test(graph, tensors_are_named_packed_and_of_pytorch_shape)
 {
     struct device *device = open_device();

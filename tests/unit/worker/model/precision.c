@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bfloat16: what is rounded and what is not, against a product computed by hand;
- * and how far whole models are from their float32.
+ * bfloat16 and float16: what is rounded and what is not, against a product
+ * computed by hand; and how far whole models are from their float32.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,6 +10,7 @@
 
 #include "tests/unit/worker/model/bench.h"
 #include "worker/device/bfloat16.h"
+#include "worker/device/float16.h"
 
 #define U FIELD_UNSET
 
@@ -47,6 +48,9 @@ static struct layer_spec dense_layers[] = {
 static const struct model_spec dense = {
     .input_shape = {IN}, .input_rank = 1, .layers = dense_layers, .layer_count = 3, .loss = LOSS_MEAN_SQUARED_ERROR};
 
+/* As the precision under test has it. */
+static float (*round_number)(float x);
+
 /* y[rows,n] = x[rows,k] w[n,k]^T + bias, rounded. */
 static void product(int rows, int n, int k, const float *x, const float *weight, const float *bias, float *y)
 {
@@ -55,7 +59,7 @@ static void product(int rows, int n, int k, const float *x, const float *weight,
             double sum = (double)bias[j];
             for (int i = 0; i < k; i++)
                 sum += (double)x[r * k + i] * (double)weight[j * k + i];
-            y[r * n + j] = bfloat16_round((float)sum);
+            y[r * n + j] = round_number((float)sum);
         }
 }
 
@@ -89,12 +93,12 @@ static const float *gradient(const struct bench *b, const char *name)
 static void rounded(const float *from, int count, float *to)
 {
     for (int i = 0; i < count; i++)
-        to[i] = bfloat16_round(from[i]);
+        to[i] = round_number(from[i]);
 }
 
-Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
+static void check_by_hand(enum precision precision)
 {
-    struct bench b = open_bench(&dense, EXAMPLES, PRECISION_BFLOAT16);
+    struct bench b = open_bench(&dense, EXAMPLES, precision);
     float x[EXAMPLES * IN], wa[HIDDEN * IN], wb[OUT * HIDDEN], a[EXAMPLES * HIDDEN], t[EXAMPLES * HIDDEN];
     float y[EXAMPLES * OUT], dy[EXAMPLES * OUT], dt[EXAMPLES * HIDDEN], da[EXAMPLES * HIDDEN];
     float dwa[HIDDEN * IN], dba[HIDDEN], dwb[OUT * HIDDEN], dbb[OUT];
@@ -109,21 +113,21 @@ Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
     rounded(parameter(&b, "b.weight"), OUT * HIDDEN, wb);
     product(EXAMPLES, HIDDEN, IN, x, wa, parameter(&b, "a.bias"), a);
     for (int i = 0; i < EXAMPLES * HIDDEN; i++)
-        t[i] = bfloat16_round(tanhf(a[i]));
+        t[i] = round_number(tanhf(a[i]));
     product(EXAMPLES, OUT, HIDDEN, t, wb, parameter(&b, "b.bias"), y);
     for (int i = 0; i < EXAMPLES * OUT; i++) {
         loss += ((double)y[i] - (double)targets[i]) * ((double)y[i] - (double)targets[i]) / OUT;
-        dy[i] = bfloat16_round(2.0f * (y[i] - targets[i]) / (float)OUT / (float)EXAMPLES);
+        dy[i] = round_number(2.0f * (y[i] - targets[i]) / (float)OUT / (float)EXAMPLES);
     }
     for (int r = 0; r < EXAMPLES; r++)
         for (int i = 0; i < HIDDEN; i++) {
             double sum = 0;
             for (int j = 0; j < OUT; j++)
                 sum += (double)dy[r * OUT + j] * (double)wb[j * HIDDEN + i];
-            dt[r * HIDDEN + i] = bfloat16_round((float)sum);
+            dt[r * HIDDEN + i] = round_number((float)sum);
         }
     for (int i = 0; i < EXAMPLES * HIDDEN; i++)
-        da[i] = bfloat16_round(dt[i] * (1.0f - t[i] * t[i]));
+        da[i] = round_number(dt[i] * (1.0f - t[i] * t[i]));
     weight_gradient(EXAMPLES, OUT, HIDDEN, dy, t, dwb, dbb);
     weight_gradient(EXAMPLES, HIDDEN, IN, da, x, dwa, dba);
 
@@ -133,6 +137,41 @@ Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
     cr_expect_leq(distance(gradient(&b, "a.weight"), dwa, HIDDEN * IN), 1e-6);
     cr_expect_leq(distance(gradient(&b, "a.bias"), dba, HIDDEN), 1e-6);
     bench_close(&b);
+}
+
+Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
+{
+    round_number = bfloat16_round;
+    check_by_hand(PRECISION_BFLOAT16);
+    round_number = float16_round;
+    check_by_hand(PRECISION_FLOAT16);
+}
+
+/* A power of two; but what would be too small for float16 without it is not lost. */
+Test(precision, gradients_carry_the_scale_of_the_loss)
+{
+    struct bench plain = open_bench(&dense, EXAMPLES, PRECISION_FLOAT16);
+    struct bench scaled = open_bench(&dense, EXAMPLES, PRECISION_FLOAT16);
+    int64_t elements = graph_layout(plain.graph)->elements;
+    scaled.loss_scale = 1024;
+    bench_backward(&plain, false);
+    bench_backward(&scaled, false);
+    cr_expect_eq(plain.sums.loss, scaled.sums.loss);
+    for (int64_t i = 0; i < elements; i++)
+        scaled.gradients[i] /= 1024;
+    cr_expect_leq(distance(plain.gradients, scaled.gradients, elements), 1e-3);
+    plain.scale = scaled.scale = 1e-9f;
+    scaled.loss_scale = 16777216;
+    bench_backward(&plain, false);
+    bench_backward(&scaled, false);
+    for (int64_t i = 0; i < elements; i++)
+        cr_expect_eq(plain.gradients[i], 0);
+    cr_expect_neq(scaled.gradients[0], 0);
+    scaled.scale = 1e6f;
+    bench_backward(&scaled, false);
+    cr_expect_not(isfinite(scaled.gradients[0]), "%g", scaled.gradients[0]);
+    bench_close(&plain);
+    bench_close(&scaled);
 }
 
 /* ---------------------------------------------------------------- whole models */
@@ -147,11 +186,11 @@ enum { MODELS = sizeof models / sizeof *models };
 /* Roundings add up from layer to layer, and normalisations over a few examples make much of them. */
 static const double most[MODELS] = {0.03, 0.03, 0.3};
 
-Test(precision, gradients_are_near_those_of_float32)
+static void check_nearness(enum precision precision)
 {
     for (int m = 0; m < MODELS; m++) {
         struct bench exact = open_bench(models[m], 4, PRECISION_FLOAT32);
-        struct bench b = open_bench(models[m], 4, PRECISION_BFLOAT16);
+        struct bench b = open_bench(models[m], 4, precision);
         bench_backward(&exact, false);
         bench_backward(&b, false);
         const struct parameter_layout *layout = graph_layout(b.graph);
@@ -163,6 +202,24 @@ Test(precision, gradients_are_near_those_of_float32)
         bench_close(&b);
         bench_close(&exact);
     }
+}
+
+Test(precision, tf32_is_float32_on_a_cpu)
+{
+    struct bench exact = open_bench(&transformer, 4, PRECISION_FLOAT32);
+    struct bench b = open_bench(&transformer, 4, PRECISION_TF32);
+    bench_backward(&exact, false);
+    bench_backward(&b, false);
+    cr_expect_arr_eq(b.gradients, exact.gradients, (size_t)graph_layout(b.graph)->elements * sizeof(float));
+    cr_expect_eq(b.sums.loss, exact.sums.loss);
+    bench_close(&b);
+    bench_close(&exact);
+}
+
+Test(precision, gradients_are_near_those_of_float32)
+{
+    check_nearness(PRECISION_BFLOAT16);
+    check_nearness(PRECISION_FLOAT16);
 }
 
 Test(precision, accumulated_gradients_have_the_bits_of_added_ones)

@@ -3,10 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "worker/checkpoint/file.h"
@@ -31,23 +34,102 @@ static void expect_step_line(void)
     cr_redirect_stdout();
 }
 
+static struct report *open_chief(const char *directory)
+{
+    struct report *report;
+    struct error error = ERROR_INIT;
+    const struct report_options options = {.chief = true, .http_port = -1, .tensorboard_directory = directory};
+    cr_assert_eq(report_open(&options, &report, &error), 0, "%s", error.message);
+    return report;
+}
+
+static void take_step(struct report *report, int64_t step)
+{
+    report_step(report, (struct step_report){.step = step, .total_steps = 9, .loss = 1, .gradient_norm = NAN}, 8,
+                1000000);
+}
+
+static void remove_directory(const char *directory)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    cr_expect_eq(system(command), 0);
+}
+
 /* The file is opened, and from then on nothing can be written to it. */
 Test(report, a_step_does_not_wait_for_the_disk_of_its_events, .init = expect_step_line, .fini = restore_calls,
      .timeout = 120)
 {
-    char directory[] = "/tmp/coxswain-report-XXXXXX", command[64];
-    struct report *report;
-    struct error error = ERROR_INIT;
-    const struct report_options options = {.chief = true, .http_port = -1, .tensorboard_directory = directory};
+    char directory[] = "/tmp/coxswain-report-XXXXXX";
     cr_assert_not_null(mkdtemp(directory));
     file_calls.write = write_or_hang;
     atomic_store(&disk_hangs, true);
-    cr_assert_eq(report_open(&options, &report, &error), 0, "%s", error.message);
+    struct report *report = open_chief(directory);
     for (int64_t step = 1; step <= 9 || !atomic_load(&has_hung); step++)
-        report_step(report, (struct step_report){.step = step, .total_steps = 9, .loss = 1, .gradient_norm = NAN}, 8,
-                    1000000);
+        take_step(report, step);
     atomic_store(&disk_hangs, false);
     report_free(report);
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    cr_expect_eq(system(command), 0);
+    remove_directory(directory);
+}
+
+Test(report, who_leaves_says_that_the_disk_did_not_take_the_last_events, .init = expect_step_line, .timeout = 120)
+{
+    char directory[] = "/tmp/coxswain-report-XXXXXX", told[4096];
+    cr_assert_not_null(mkdtemp(directory));
+    file_calls.write = write_or_hang;
+    atomic_store(&disk_hangs, true);
+    struct report *report = open_chief(directory);
+    take_step(report, 1);
+    report_flush(report);
+    atomic_store(&disk_hangs, false);
+    fflush(stdout);
+    size_t length = fread(told, 1, sizeof told - 1, cr_get_redirected_stdout());
+    told[length] = '\0';
+    cr_expect_not_null(strstr(told, "the last events of the TensorBoard log are not on the disk"), "%s", told);
+    report_free(report);
+    remove_directory(directory);
+}
+
+/* ---------------------------------------------------------------- a disk that fails while somebody flushes */
+
+static atomic_bool ended;
+
+static ssize_t fail_to_write(int descriptor, const void *bytes, size_t length)
+{
+    (void)descriptor, (void)bytes, (void)length;
+    errno = EIO;
+    return -1;
+}
+
+/* More lines than a pipe takes. */
+static void drop_lines(void)
+{
+    cr_assert_not_null(freopen("/dev/null", "w", stdout));
+}
+
+static void *flush_on_and_on(void *report)
+{
+    while (!atomic_load(&ended))
+        report_flush(report);
+    return NULL;
+}
+
+/* The first step after the failure ends the log, in whose writer a flush may be. */
+Test(report, a_log_that_ends_is_not_flushed, .init = drop_lines, .fini = restore_calls, .timeout = 120)
+{
+    char directory[] = "/tmp/coxswain-report-XXXXXX";
+    cr_assert_not_null(mkdtemp(directory));
+    file_calls.write = fail_to_write;
+    for (int round = 0; round < 300; round++) {
+        pthread_t leaving;
+        struct report *report = open_chief(directory);
+        atomic_store(&ended, false);
+        cr_assert_eq(pthread_create(&leaving, NULL, flush_on_and_on, report), 0);
+        for (int64_t step = 1; step <= 9; step++)
+            take_step(report, step);
+        atomic_store(&ended, true);
+        pthread_join(leaving, NULL);
+        report_free(report);
+    }
+    remove_directory(directory);
 }

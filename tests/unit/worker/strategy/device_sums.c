@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include "worker/strategy/reduction_tree.h"
+
 Test(device_sums, parts_are_whole_buckets_side_by_side)
 {
     const struct graph_bucket buckets[] = {{90, 10}, {60, 30}, {50, 10}, {10, 40}, {0, 10}};
@@ -28,4 +30,44 @@ Test(device_sums, slices_cover_a_part)
             }
             cr_assert_eq(at, lengths[i]);
         }
+}
+
+/* What all ranks with a device each contribute, but the one that contributes least. */
+static unsigned others_contributions(unsigned shards, unsigned size)
+{
+    unsigned all = 0, least = REDUCTION_COVER_MAX;
+    for (unsigned rank = 0; rank < size; rank++) {
+        struct reduction_subtree cover[REDUCTION_COVER_MAX];
+        unsigned first, end;
+        reduction_rank_leaves(shards, rank, size, &first, &end);
+        unsigned own = reduction_cover(shards, first, end, cover);
+        least = own < least ? own : least;
+        all += own;
+    }
+    return all - least;
+}
+
+/* A rank whose shards are no whole subtree contributes several sums: more comes in than the part is long. */
+Test(device_sums, what_comes_in_is_counted_by_contributions)
+{
+    bool exceeds = false;
+    for (unsigned size = 2; size <= 16; size++)
+        for (unsigned shards = size; shards <= 40; shards++) {
+            struct device_sums_options options = {.device_count = 1, .size = size, .shards = shards};
+            int64_t slice = 1024, others = others_contributions(shards, size);
+            int64_t bytes = others * slice * (int64_t)sizeof(float), part = slice * size;
+            cr_assert_eq(device_sums_incoming(&options, part), bytes, "%u shards of %u", shards, size);
+            exceeds |= bytes > part * (int64_t)sizeof(float);
+            options.in_any_order = true;
+            cr_assert_eq(device_sums_incoming(&options, part), 0);
+            options.plan = &(struct shard_plan){0};
+            cr_assert_eq(device_sums_incoming(&options, part), bytes * size, "all of it may be one rank's");
+        }
+    cr_expect(exceeds);
+}
+
+Test(device_sums, what_comes_in_to_several_devices_of_a_worker)
+{
+    const struct device_sums_options options = {.device_count = 2, .size = 2, .shards = 4};
+    cr_assert_eq(device_sums_incoming(&options, 4096), (int64_t)(3 * 1024 * sizeof(float)));
 }

@@ -19,7 +19,9 @@ static int open_graphs(struct learner *learner, int64_t max_examples, bool layou
     for (unsigned i = 0; i < (layout_only ? 1 : learner->device_count); i++) {
         const struct graph_options options = {.device = learner->devices[i].device,
                                               .model = &learner->job.model,
+                                              .precision = learner->job.training.precision,
                                               .max_examples = max_examples,
+                                              .logit_rows = learner->logit_rows,
                                               .layout_only = layout_only};
         if (graph_new(&options, layout_only ? &learner->graph : &learner->devices[i].graph, error) < 0)
             return -1;

@@ -26,6 +26,7 @@ struct learner {
     struct job_document job;
     struct strategy_device devices[LEARNER_DEVICES_MAX];
     unsigned device_count;
+    int64_t logit_rows;  /* graph_options; set before the model is opened */
     struct graph *graph; /* of the first device */
     struct dataset *dataset;
     struct sampler sampler;

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "tests/unit/worker/strategy/peer_counts.h"
 #include "worker/comm/rpc.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/strategy/peer_message.h"
@@ -102,7 +103,7 @@ struct asker {
 /* On the thread that would send: what is behind the questions tells that these are out. */
 static void stand(struct asker *asker, bool last)
 {
-    if (asker->stood || (!last && peer_hub_counted(asker->giver, 1) != COUNTED))
+    if (asker->stood || (!last && count_of(asker->giver, 1) != COUNTED))
         return;
     asker->stood = true;
     sem_post(&asker->stands);
@@ -259,7 +260,7 @@ Test(peer_handover, a_peer_that_has_said_a_part_is_not_silent, .timeout = 300)
     cr_assert_eq(rpc_server_start(giver.rpc, HOST, 0, &method, 1, &giver, &door, NULL), 0);
     rpc_start_ticks(giver.rpc);
     open_place(&own, 4, rpc_server_port(door));
-    while (peer_hub_counted(own.hub, 1) != COUNTED) /* they know each other */
+    while (count_of(own.hub, 1) != COUNTED) /* they know each other */
         usleep(10000);
     peer_hub_ask(own.hub, 1, vectors);
     while (peer_hub_silence_ms(own.hub) < 500)

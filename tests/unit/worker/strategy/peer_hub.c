@@ -14,6 +14,7 @@
 
 #include "common/buffer.h"
 #include "tests/unit/worker/comm/foreign.h"
+#include "tests/unit/worker/strategy/peer_counts.h"
 #include "worker/strategy/peer_message.h"
 
 #define COUNT 4
@@ -83,9 +84,9 @@ static void expect_stall(struct peer_hub *hub, uint16_t port, const char *what)
 
 static void expect_count(struct peer_hub *hub, unsigned seat, int64_t examples)
 {
-    for (int look = 0; look < 6000 && peer_hub_counted(hub, seat) != examples; look++)
+    for (int look = 0; look < 6000 && count_of(hub, seat) != examples; look++)
         usleep(10000);
-    cr_assert_eq(peer_hub_counted(hub, seat), examples);
+    cr_assert_eq(count_of(hub, seat), examples);
 }
 
 /* A kernel takes connections for a process that is frozen. */
@@ -204,8 +205,8 @@ Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
     peer_replica_lock(other.replica);
     send_change(own.hub);
     expect_stall(own.hub, peer_hub_port(other.hub), "taken a change");
-    cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
-    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "nobody has it yet");
+    cr_expect_eq(count_of(own.hub, 0), 24);
+    cr_expect_eq(count_of(other.hub, 0), 0, "nobody has it yet");
     peer_replica_unlock(other.replica);
     expect_count(other.hub, 0, 24);
     cr_expect_eq(value_of(&other, 3), 4);
@@ -230,7 +231,7 @@ Test(peer_hub, who_meets_tells_both_what_they_have, .timeout = 120)
 static void await_sent(struct place *own, struct place *other)
 {
     for (int i = 0; i < 2; i++) {
-        int64_t examples = peer_hub_counted(own->hub, 2) + 1;
+        int64_t examples = count_of(own->hub, 2) + 1;
         peer_hub_count(own->hub, 2, examples);
         expect_count(other->hub, 2, examples);
     }
@@ -254,11 +255,11 @@ Test(peer_hub, what_a_newcomer_has_heard_before_its_state_is_void, .timeout = 12
     peer_hub_count(own.hub, 5, 50);
     await_state(own.hub);
     peer_hub_adopt(own.hub);
-    cr_expect_eq(peer_hub_counted(own.hub, 3), 7, "what the giver knows");
-    cr_expect_eq(peer_hub_counted(own.hub, 5), 0);
+    cr_expect_eq(count_of(own.hub, 3), 7, "what the giver knows");
+    cr_expect_eq(count_of(own.hub, 5), 0);
     peer_replica_set_whole(own.replica, true);
     await_sent(&own, &other);
-    cr_expect_eq(peer_hub_counted(other.hub, 5), 0, "it has told nothing of it");
+    cr_expect_eq(count_of(other.hub, 5), 0, "it has told nothing of it");
     close_place(&own);
     close_place(&other);
 }
@@ -272,7 +273,7 @@ Test(peer_hub, what_was_heard_before_a_checkpoint_is_restored_is_void, .timeout 
     peer_hub_count(own.hub, 0, 90);
     cr_expect_eq(peer_hub_restore(own.hub, (const int64_t[CREW_SIZE_MAX]){24, 8}), 50 + 90 - 24,
                  "what is told as lost");
-    cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
+    cr_expect_eq(count_of(own.hub, 0), 24);
     cr_expect_eq(peer_hub_total(own.hub), 24 + 8);
     cr_expect_eq(peer_hub_place(own.hub), 24);
     cr_expect_eq(peer_hub_lacking(own.hub), 0);
@@ -301,7 +302,7 @@ Test(peer_hub, a_successor_that_restores_counts_no_example_of_survivors_twice, .
     cr_expect_eq(peer_hub_total(own.hub), 48 + 56 + 64);
     cr_expect_eq(peer_hub_place(own.hub), 24, "our replica has no more");
     peer_hub_count(own.hub, 0, 30);
-    cr_expect_eq(peer_hub_counted(own.hub, 0), 48, "they count since the forerunner took them");
+    cr_expect_eq(count_of(own.hub, 0), 48, "they count since the forerunner took them");
     cr_expect_eq(peer_hub_place(own.hub), 30);
     meet(own.hub);
     for (int look = 0; look < 6000 && peer_hub_place(own.hub) == 30; look++)
@@ -332,7 +333,7 @@ Test(peer_hub, a_change_from_before_a_leap_is_not_taken_for_all_that_lies_betwee
     peer_replica_unlock(other.replica);
     await_value(&other, 0, 3);
     await_sent(&own, &other);
-    cr_expect_lt(peer_hub_counted(other.hub, 0), 54);
+    cr_expect_lt(count_of(other.hub, 0), 54);
     close_place(&own);
     close_place(&other);
 }
@@ -343,9 +344,9 @@ Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120
     open_pair(&own, &other);
     peer_hub_count(other.hub, 1, 48);
     await_state(own.hub);
-    cr_expect_eq(peer_hub_counted(own.hub, 1), 0, "for a mean it is asked likewise");
+    cr_expect_eq(count_of(own.hub, 1), 0, "for a mean it is asked likewise");
     peer_hub_adopt(own.hub);
-    cr_expect_eq(peer_hub_counted(own.hub, 1), 48);
+    cr_expect_eq(count_of(own.hub, 1), 48);
     close_place(&own);
     close_place(&other);
 }
@@ -359,13 +360,13 @@ Test(peer_hub, a_change_that_a_newcomer_cannot_keep_does_not_count_until_it_has_
     peer_replica_set_whole(other.replica, false);
     peer_hub_publish(own.hub, change, 24);
     await_sent(&own, &other);
-    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "it has thrown the change away");
+    cr_expect_eq(count_of(other.hub, 0), 0, "it has thrown the change away");
     peer_replica_set_whole(other.replica, true);
     peer_hub_publish(own.hub, change,
                      48); /* goes when the first is answered, and what is told of that goes before it */
     await_value(&other, 3, 4);
     await_sent(&own, &other);
-    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "it has this change, but not the one before it");
+    cr_expect_eq(count_of(other.hub, 0), 0, "it has this change, but not the one before it");
     meet(own.hub);
     expect_count(other.hub, 0, 48);
     peer_hub_publish(own.hub, change, 72);

@@ -15,6 +15,7 @@
 #include "common/scope.h"
 #include "tests/unit/loopback.h"
 #include "tests/unit/worker/strategy/learner.h"
+#include "tests/unit/worker/strategy/peer_counts.h"
 #include "worker/comm/rpc.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/strategy/peer_message.h"
@@ -572,7 +573,7 @@ Test(peer_to_peer, who_is_left_alone_tells_what_counts_and_is_with_nobody, .time
 {
     static struct scene scene = {.companions = {{.tells = 7}}};
     scene_open(&scene, GOSSIP);
-    for (int look = 0; look < 6000 && peer_hub_counted(scene.hub, 1) != 7; look++)
+    for (int look = 0; look < 6000 && count_of(scene.hub, 1) != 7; look++)
         usleep(10000);
     free(crew_step(&scene));
     cr_expect_str_empty(scene.warning);
@@ -619,6 +620,13 @@ Test(peer_to_peer, what_each_had_finished_comes_back_with_a_checkpoint, .timeout
 Test(peer_to_peer, what_each_had_finished_at_the_end_comes_back_with_a_checkpoint, .timeout = 300)
 {
     expect_restored(100, 420, 400, 420, 400);
+}
+
+/* All examples are no whole number of the batches that there are now: the run stays over. */
+Test(peer_to_peer, what_each_had_finished_of_a_run_that_is_over_comes_back_with_other_batches, .timeout = 300)
+{
+    expect_restored(100, 415, 380, 420, 380);
+    expect_restored(100, 0, 795, 5, 795);
 }
 
 Test(peer_to_peer, a_checkpoint_that_does_not_tell_counts_as_the_chief_s, .timeout = 300)

@@ -24,6 +24,8 @@ struct trial {
     bool recompute;
     int64_t steps;
     double clip;
+    int64_t logit_rows;
+    const char *precision; /* NULL: float32 */
 };
 
 struct outcome {
@@ -47,13 +49,14 @@ static int fresh_state(void *context, struct error *error)
 static void open_model(struct run *run)
 {
     const struct trial *trial = run->trial;
-    SCOPED_FREE char *text =
-        memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
-                      "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
-                      "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
-                      DEVICES_MAX, trial->model, EXAMPLES, BATCH);
+    SCOPED_FREE char *text = memory_format(
+        "{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
+        "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
+        "\"precision\":\"%s\",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
+        DEVICES_MAX, trial->model, EXAMPLES, BATCH, trial->precision != NULL ? trial->precision : "float32");
     int64_t most = (BATCH + trial->shards - 1) / trial->shards;
     bool staged = trial->type == STRATEGY_PIPELINE;
+    run->learner.logit_rows = trial->logit_rows;
     cr_assert(learner_open_job(&run->learner, text, &run->error) == 0 &&
                   learner_open_model(&run->learner, trial->devices, most, staged, &run->error) == 0 &&
                   learner_open_state(&run->learner, &run->error) == 0,
@@ -118,9 +121,10 @@ static struct outcome train(const struct trial *trial)
 }
 
 /* On one device, and as a pipeline. */
-static void expect_same(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute)
+static void expect_same_by_rows(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute,
+                                int64_t logit_rows)
 {
-    struct trial trial = {.model = model, .shards = shards, .steps = 6, .clip = 0.3};
+    struct trial trial = {.model = model, .shards = shards, .steps = 6, .clip = 0.3, .logit_rows = logit_rows};
     trial.type = STRATEGY_ONE_DEVICE;
     trial.devices = 1;
     struct outcome lone = train(&trial);
@@ -135,6 +139,11 @@ static void expect_same(const char *model, unsigned devices, unsigned stages, un
     cr_expect_eq(staged.norm, lone.norm, "%.17g %.17g", staged.norm, lone.norm);
     cr_expect_eq(staged.sums.loss, lone.sums.loss, "%.17g %.17g", staged.sums.loss, lone.sums.loss);
     cr_expect(staged.sums.correct == lone.sums.correct && staged.sums.count == lone.sums.count);
+}
+
+static void expect_same(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute)
+{
+    expect_same_by_rows(model, devices, stages, shards, recompute, 0);
 }
 
 #define DENSE(name, units, input, device)                                                                              \
@@ -167,6 +176,25 @@ Test(pipeline, the_same_twice_with_X_split_over_both)
 
 static const char lenet[] = "{\"preset\":\"lenet\"}";
 static const char gpt[] = "{\"preset\":\"gpt-bytes\",\"width\":16,\"depth\":3,\"heads\":2,\"context\":12}";
+
+/* Clipping is by the gradient without its scale. */
+Test(pipeline, losses_that_are_scaled_have_the_norm_of_one_device)
+{
+    struct trial trial = {.model = "{\"preset\":\"mlp\",\"width\":20,\"depth\":3}",
+                          .type = STRATEGY_ONE_DEVICE,
+                          .devices = 1,
+                          .shards = 4,
+                          .steps = 6,
+                          .clip = 0.3,
+                          .precision = "float16"};
+    struct outcome lone = train(&trial);
+    trial.type = STRATEGY_PIPELINE;
+    trial.devices = trial.stages = 2;
+    struct outcome staged = train(&trial);
+    cr_expect(lone.norm > trial.clip && lone.norm < 100, "%g", lone.norm);
+    cr_expect_eq(staged.norm, lone.norm, "%.17g %.17g", staged.norm, lone.norm);
+    cr_expect_eq(staged.digest, lone.digest);
+}
 
 Test(pipeline, stages_of_measured_cost_have_the_bits_of_one_device)
 {
@@ -274,6 +302,15 @@ Test(pipeline, a_table_is_shared_by_layers_of_two_devices)
     expect_same(tied, 2, 2, 5, false);
     expect_same(tied, 4, 4, 8, true);
     expect_same(tied, 6, 3, 7, false);
+}
+
+/* The last stage's logits by parts (graph_head.c). */
+Test(pipeline, logits_by_parts_have_the_bits_of_one_device)
+{
+    expect_same_by_rows(tied, 2, 2, 5, false, 17);
+    expect_same_by_rows(tied, 4, 4, 8, true, 17);
+    expect_same_by_rows(gpt, 4, 2, 6, false, 5);
+    expect_same_by_rows(gpt, 4, 4, 6, true, 60);
 }
 
 /* One large layer over several devices; what it is with `devices`, and whole. */

@@ -29,6 +29,7 @@
 #include "worker/parameter_server/server.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica.h"
+#include "worker/strategy/sharded_optimizer.h"
 #include "worker/strategy/strategy.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/ps_worker.h"
@@ -494,9 +495,9 @@ static int open_model(struct worker *worker, struct error *error)
     maybe_spoil(worker);
     worker->sampler = (struct sampler){.seed = 5, .count = dataset_count(worker->dataset)};
     if (is_sharded(worker->cell))
-        return training_state_init_shard(&worker->state, worker->devices[0].device,
-                                         graph_layout(worker->devices[0].graph), &worker->job.training.optimizer, 5,
-                                         worker->rank, worker->cell->workers, error);
+        return sharded_optimizer_init_state(&worker->state, worker->devices, worker->cell->devices,
+                                            &worker->job.training.optimizer, 5, worker->rank, worker->cell->workers,
+                                            error);
     if (training_state_init(&worker->state, worker->devices[0].device, graph_layout(worker->devices[0].graph),
                             &worker->job.training.optimizer, 5, error) < 0)
         return -1;

@@ -343,6 +343,24 @@ Test(memory_budget, what_would_fit_fits)
     close_scene(&scene);
 }
 
+Test(memory_budget, a_model_of_residual_blocks_can_compute_them_again)
+{
+    struct scene scene, again;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"gpt-bytes\"", "\"batchSize\":64");
+    open_scene(&again, "\"type\":\"OneDevice\",\"recompute\":true", 1, "\"preset\":\"gpt-bytes\"", "\"batchSize\":64");
+    int64_t needed = memory_plan_bytes(&scene.plans.host), less = memory_plan_bytes(&again.plans.host);
+    cr_expect_lt(less, needed / 2);
+    /* The program itself may have grown by the time that the remedy is planned for. */
+    struct error error = refusal(&scene, less + (needed - less) / 2, HOST_MEMORY_OF_CGROUP);
+    EXPECT_SAYS(error, "or with strategy.recompute: true, or with ");
+    close_scene(&again);
+    close_scene(&scene);
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"lenet\"", "\"batchSize\":4096");
+    error = refusal(&scene, memory_plan_bytes(&scene.plans.host) / 3, HOST_MEMORY_OF_CGROUP);
+    cr_expect(!strstr(error.message, "recompute"), "%s", error.message);
+    close_scene(&scene);
+}
+
 /* Shards of a batch that is normalised as a whole cannot wait for each other: there a smaller batch is all there is. */
 Test(memory_budget, no_remedy_is_named_that_the_job_may_not_have)
 {

@@ -4,7 +4,7 @@
 #define STATISTICS_BYTES (2 * ATTENTION_TILE * sizeof(float))
 
 /* They lie behind the tiles. */
-static __device__ inline struct row_statistics statistics_behind(struct bfloat16 *tiles)
+template <typename Stored> static __device__ inline struct row_statistics statistics_behind(Stored *tiles)
 {
     float *start = (float *)tiles;
     return {start, start + ATTENTION_TILE};
@@ -29,21 +29,21 @@ static __device__ inline void weigh(const struct attention_head &head, int64_t q
         }
 }
 
-template <int STEPS>
+template <int STEPS, typename Stored>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_backward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
-    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
-    struct bfloat16 *queries = (struct bfloat16 *)shared, *dy = queries + ROW_TILE(STEPS);
-    struct bfloat16 *keys = dy + ROW_TILE(STEPS), *value_rows = keys + ROW_TILE(STEPS);
-    struct bfloat16 *turned_keys = value_rows + ROW_TILE(STEPS);
+    const Stored *qkv = (const Stored *)op.qkv, *gradient = (const Stored *)op.dy;
+    Stored *queries = (Stored *)shared, *dy = queries + ROW_TILE(STEPS);
+    Stored *keys = dy + ROW_TILE(STEPS), *value_rows = keys + ROW_TILE(STEPS);
+    Stored *turned_keys = value_rows + ROW_TILE(STEPS);
     const struct row_statistics statistics = statistics_behind(turned_keys + TURNED_TILE(STEPS));
     const int64_t query = first_query(op.t);
     float sums[2 * STEPS][4] = {};
     load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
     load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
-    load_statistics<struct bfloat16, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
+    load_statistics<Stored, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float scores[KEY_TILES][4] = {}, dscores[KEY_TILES][4] = {};
         load_rows<STEPS>(head, whole, qkv + head.key, head.qkv_row, key, keys);
@@ -56,31 +56,31 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struc
         multiply_turned<STEPS>(dscores, turned_keys, sums);
         __syncthreads();
     }
-    store_sums<STEPS>(head, (struct bfloat16 *)op.dqkv + head.query, head.qkv_row, query, sums);
+    store_sums<STEPS>(head, (Stored *)op.dqkv + head.query, head.qkv_row, query, sums);
 }
 
-template <int STEPS>
+template <int STEPS, typename Stored>
 static __device__ inline void load_both_turned(const struct attention_backward &op, const struct attention_head &head,
-                                               int64_t query, struct bfloat16 *queries, struct bfloat16 *dy)
+                                               int64_t query, Stored *queries, Stored *dy)
 {
-    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
+    const Stored *qkv = (const Stored *)op.qkv, *gradient = (const Stored *)op.dy;
     load_turned<STEPS>(head, qkv + head.query, head.qkv_row, query, queries);
     load_turned<STEPS>(head, gradient + head.output, head.output_row, query, dy);
 }
 
 /* Lean: turned tiles come to where the same were by row. */
-template <int STEPS, bool LEAN>
+template <int STEPS, bool LEAN, typename Stored>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct attention_backward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
-    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
-    struct bfloat16 *to = (struct bfloat16 *)op.dqkv;
-    struct bfloat16 *keys = (struct bfloat16 *)shared, *value_rows = keys + ROW_TILE(STEPS);
-    struct bfloat16 *queries = value_rows + ROW_TILE(STEPS);
-    struct bfloat16 *dy = queries + (LEAN ? TILE_IN_TURN(STEPS) : ROW_TILE(STEPS));
-    struct bfloat16 *turned_queries = LEAN ? queries : dy + ROW_TILE(STEPS);
-    struct bfloat16 *turned_dy = LEAN ? dy : turned_queries + TURNED_TILE(STEPS);
+    const Stored *qkv = (const Stored *)op.qkv, *gradient = (const Stored *)op.dy;
+    Stored *to = (Stored *)op.dqkv;
+    Stored *keys = (Stored *)shared, *value_rows = keys + ROW_TILE(STEPS);
+    Stored *queries = value_rows + ROW_TILE(STEPS);
+    Stored *dy = queries + (LEAN ? TILE_IN_TURN(STEPS) : ROW_TILE(STEPS));
+    Stored *turned_queries = LEAN ? queries : dy + ROW_TILE(STEPS);
+    Stored *turned_dy = LEAN ? dy : turned_queries + TURNED_TILE(STEPS);
     const struct row_statistics statistics =
         statistics_behind(turned_dy + (LEAN ? TILE_IN_TURN(STEPS) : TURNED_TILE(STEPS)));
     const int64_t key = attention_tile(op.t) * ATTENTION_TILE;
@@ -93,7 +93,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct 
         load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
         if (!LEAN)
             load_both_turned<STEPS>(op, head, query, turned_queries, turned_dy);
-        load_statistics<struct bfloat16, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
+        load_statistics<Stored, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
         __syncthreads();
         multiply_tiles<STEPS>(keys, queries, scores);
         multiply_tiles<STEPS>(value_rows, dy, dscores);
@@ -118,25 +118,34 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct 
 
 static size_t bytes_of(int elements)
 {
-    return (size_t)elements * sizeof(struct bfloat16) + STATISTICS_BYTES;
+    return (size_t)elements * sizeof(uint16_t) + STATISTICS_BYTES;
 }
 
-size_t attention_bytes_bfloat16(int steps)
+size_t attention_bytes_tensor(int steps)
 {
     return bytes_of(OF_QUERIES(steps) > OF_KEYS_LEAN(steps) ? OF_QUERIES(steps) : OF_KEYS_LEAN(steps));
 }
 
-template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_backward *op)
+template <int STEPS, typename Stored>
+static void launch_of(const struct cuda_call *call, const struct attention_backward *op)
 {
     const bool whole = heads_are_whole(op->c, op->heads, op->qkv, op->dy);
     const dim3 threads(WARP, TILE_WARPS);
-    launch_attention(call, *op, threads, bytes_of(OF_QUERIES(STEPS)), each_query_tile<STEPS>, whole);
+    launch_attention(call, *op, threads, bytes_of(OF_QUERIES(STEPS)), each_query_tile<STEPS, Stored>, whole);
     launch_fitting(call, *op, threads,
                    {bytes_of(OF_KEYS(STEPS)), bytes_of(OF_KEYS_LEAN(STEPS))},
-                   each_key_tile<STEPS, false>, each_key_tile<STEPS, true>, whole);
+                   each_key_tile<STEPS, false, Stored>, each_key_tile<STEPS, true, Stored>, whole);
 }
 
-void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op)
+template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_backward *op)
+{
+    if (call->stored == STORED_FLOAT16)
+        launch_of<STEPS, struct float16>(call, op);
+    else
+        launch_of<STEPS, struct bfloat16>(call, op);
+}
+
+void attention_backward_tensor(const struct cuda_call *call, const struct attention_backward *op)
 {
     BY_COLUMNS(launch, call, op);
 }

@@ -42,7 +42,7 @@ static __device__ void absorb(const struct attention_head &head, int64_t query, 
     }
 }
 
-template <int STEPS>
+template <int STEPS, typename Stored>
 static __device__ void finish(const struct attention_forward &op, const struct attention_head &head, int64_t query,
                               struct lane_state<STEPS> *state)
 {
@@ -58,18 +58,18 @@ static __device__ void finish(const struct attention_forward &op, const struct a
         if (threadIdx.x % 4 == 0 && row < head.t)
             op.logsumexp[head.statistics + row] = state->maximum[half] + logf(state->sum[half]);
     }
-    store_sums<STEPS>(head, (struct bfloat16 *)op.y + head.output, head.output_row, query, state->output);
+    store_sums<STEPS>(head, (Stored *)op.y + head.output, head.output_row, query, state->output);
 }
 
 /* The longest rows of tiles come first. */
-template <int STEPS>
+template <int STEPS, typename Stored>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_forward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
-    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv;
-    struct bfloat16 *queries = (struct bfloat16 *)shared, *keys = queries + ROW_TILE(STEPS);
-    struct bfloat16 *turned_values = keys + ROW_TILE(STEPS);
+    const Stored *qkv = (const Stored *)op.qkv;
+    Stored *queries = (Stored *)shared, *keys = queries + ROW_TILE(STEPS);
+    Stored *turned_values = keys + ROW_TILE(STEPS);
     const int64_t query = first_query(op.t);
     struct lane_state<STEPS> state = {};
     state.maximum[0] = state.maximum[1] = -INFINITY;
@@ -84,17 +84,26 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struc
         multiply_turned<STEPS>(scores, turned_values, state.output);
         __syncthreads();
     }
-    finish<STEPS>(op, head, query, &state);
+    finish<STEPS, Stored>(op, head, query, &state);
+}
+
+template <int STEPS, typename Stored>
+static void launch_of(const struct cuda_call *call, const struct attention_forward *op)
+{
+    const size_t elements = 2 * ROW_TILE(STEPS) + TURNED_TILE(STEPS);
+    launch_attention(call, *op, dim3(WARP, TILE_WARPS), elements * sizeof(Stored), each_query_tile<STEPS, Stored>,
+                     heads_are_whole(op->c, op->heads, op->qkv, op->qkv));
 }
 
 template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
 {
-    const size_t elements = 2 * ROW_TILE(STEPS) + TURNED_TILE(STEPS);
-    launch_attention(call, *op, dim3(WARP, TILE_WARPS), elements * sizeof(struct bfloat16), each_query_tile<STEPS>,
-                     heads_are_whole(op->c, op->heads, op->qkv, op->qkv));
+    if (call->stored == STORED_FLOAT16)
+        launch_of<STEPS, struct float16>(call, op);
+    else
+        launch_of<STEPS, struct bfloat16>(call, op);
 }
 
-void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op)
+void attention_forward_tensor(const struct cuda_call *call, const struct attention_forward *op)
 {
     BY_COLUMNS(launch, call, op);
 }

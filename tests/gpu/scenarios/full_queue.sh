@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# More parts than an emulated stream takes launches for, behind one that stands.
+
+# deep NAME STRATEGY: each layer is a part
+deep() {
+    local layers='{type: dense, units: 1450}' i
+    for i in {2..8}; do layers+=", {type: dense, units: 1450}"; done
+    cat >"$1.yaml" <<YAML
+devices: {type: GPU}
+model: {inputShape: [32], layers: [$layers, {type: dense, units: 10}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 8}
+training: {steps: 1, batchSize: 2, logicalShards: 2, seed: 7, optimizer: {type: sgd, learningRate: "1e-3"}}
+strategy: {type: $2}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+deep plain OneDevice && lone plain && deep dammed MultiWorkerMirrored
+export EMULATED_QUEUE=23 # the launch that is one too many is the own of a host that does not hold back, not of its NCCL
+cluster="{\"worker\":$(hosts 1 2)}"
+pids=()
+start_member dammed worker 0
+EMULATED_NCCL_SLOW_MS=86400000 start_member dammed worker 1
+until_true 60 says dammed 'functions are on a stream'
+kill -STOP "${pids[1]}" # it is missed some time later than if it were killed: by then all that can be queued is
+until_true 60 is_missed dammed
+lose 1
+start_member dammed worker 1 1
+await_crew && says dammed 'the crew is whole again' && same_weights dammed plain
+verdict $? "a stream that takes no more launches behind a lost worker holds nobody: the bits of one" "$(tails dammed)"
+unset EMULATED_QUEUE

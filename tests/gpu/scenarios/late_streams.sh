@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Emulated streams that begin as late as they may: whoever does not wait reads too early.
+reference alone slow
+# late WHICH: the bits of `alone`, though such streams begin as late as they may and the others at once
+late() {
+    job "late-$1" 12 GPU OneDevice "late-$1" && EMULATED_LATE=$1 lone "late-$1" && same_weights "late-$1" alone
+}
+late even && late odd && late all
+verdict $? "whoever needs another stream's work waits for it: the same bits, however late streams are" "$(tail -qn 2 late-*.log)"
+varied all-late 26 all-late && EMULATED_LATE=all lone all-late && same_weights all-late slow
+verdict $? "also where a GPU goes from step to step by itself" "$(tail -n 2 all-late.log)"

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Logits by parts, and what is computed again (docs/worker.md#memory), with streams that are late: emulated.
+
+# tied NAME [RECOMPUTE]: a tied output, shards whose rows no part divides; the caller may set precision
+tied() {
+    cat >"$1.yaml" <<YAML
+devices: {type: GPU, count: ${devices:-1}}
+model: {preset: gpt2-124m, depth: 2, width: 16, heads: 2, context: 16, vocabulary: 83, dropout: "0.2"}
+data: {format: synthetic, examples: 64, validation: {last: 8}}
+training: {steps: 8, batchSize: 6, logicalShards: 2, seed: 7, precision: ${precision:-float32}, optimizer: {type: adamw, learningRate: "1e-3"}}
+strategy: {type: ${strategy:-OneDevice}, recompute: ${2:-false}}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+    lone "$1"
+}
+for precision in float32 bfloat16; do
+    tied whole && tied again true && same_weights again whole
+    verdict $? "$precision: what is computed again has the bits of what is kept" "$(tail -qn 1 whole.log again.log)"
+    export COXSWAIN_LOGIT_ROWS=11
+    tied parts && ! same_weights parts whole && close_to "$(losses parts.log)" "$(losses whole.log)"
+    verdict $? "$precision: logits by parts learn as all at once do" "$(tail -qn 1 parts.log)"
+    COXSWAIN_GPU_GRAPHS=0 tied singly && same_weights singly parts &&
+        EMULATED_LATE=all COXSWAIN_GPU_AHEAD=0 tied waiting true && same_weights waiting parts
+    verdict $? "$precision: the same bits launch by launch, and with streams that are late" "$(tail -qn 1 singly.log waiting.log)"
+    strategy=Mirrored devices=2 EMULATED_GPUS=2 tied mirrors && same_weights mirrors parts
+    verdict $? "$precision: and on two GPUs" "$(tail -n 1 mirrors.log)"
+    unset COXSWAIN_LOGIT_ROWS
+done
+unset precision

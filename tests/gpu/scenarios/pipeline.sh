@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Stages on GPUs of several workers, which give each other values and gradients by way of the host or by NCCL.
+reference single
+
+# stages NAME WORKERS: with two stages
+stages() {
+    job "$1" 20 GPU Pipeline "$1" Auto Crew 4
+    sed -i "s/^strategy: {/workers: $2\n&stages: 2, /" "$1.yaml"
+}
+
+stages piped 2
+through_host crew piped 2 && says piped 'through the host, not by NCCL' && same_weights piped single
+verdict $? "Pipeline: two workers with a stage on a GPU each, through the host, the bits of one" "$(tails piped)"
+stages wound 4 && unsaved wound
+through_host loses_one wound 4 && says wound 'through the host' && same_weights wound single
+verdict $? "two replicas of two stages, one of them killed in the midst, the bits of one" "$(tails wound)"
+
+# vectors LOG: what the process has sent and received by NCCL
+vectors() {
+    sed -n 's/^vectors by NCCL: //p' "$1"
+}
+
+if can_sum 2 1 "Pipeline by NCCL"; then
+    stages piped1 2
+    EMULATED_NCCL_COUNTS=1 crew piped1 2 && says piped1 'from GPU to GPU by NCCL' && same_weights piped1 single
+    verdict $? "from GPU to GPU by NCCL, the bits of one" "$(tails piped1)"
+fi
+if can_sum 4 1 "Pipeline's replicas by NCCL"; then
+    stages piped2 4
+    EMULATED_LATE=all EMULATED_NCCL_SLOW_MS=5 crew piped2 4 && says piped2 'by NCCL' && same_weights piped2 single
+    verdict $? "two replicas, however late streams are" "$(tails piped2)"
+    stages wound1 4 && unsaved wound1
+    loses_one wound1 4 && says wound1 'by NCCL' && same_weights wound1 single && kept wound1
+    verdict $? "and one stage killed in the midst: the other replica's is what it goes on with" "$(tails wound1)"
+fi
+if plays_gpus; then
+    stages piped3 4
+    EMULATED_NCCL_COUNTS=1 crew piped3 4; (($? == 0 && $(vectors piped3.0.log) == $(vectors piped1.0.log) / 2 + 20 * 4)) && same_weights piped3 single
+    verdict $? "whose gradients go by NCCL, too: half of the micro-batches, and four vectors a step for sums" "$(tails piped3)"
+fi
+
+# heavy NAME TYPE WORKERS [SUFFIX…]: three dense layers, whose descriptions end in SUFFIX; more crosses between two, either way, than
+# a wire takes in before it is read
+heavy() {
+    cat >"$1.yaml" <<YAML
+workers: $3
+devices: {type: GPU}
+model: {inputShape: [32], layers: [{type: dense, units: 2300${4-}}, {type: relu}, {type: dense, units: 16${5-}}, {type: dense, units: 2300}, {type: relu}, {type: dense, units: 10${6-}}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 520, validation: {last: 40}}
+training: {steps: 3, batchSize: 240, logicalShards: 5, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+strategy: {type: $2}
+evaluate: {everySteps: 1}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+# validations LOG: all of them
+validations() {
+    grep -oh 'validation after.*' "$1"
+}
+
+if can_sum 3 1 "three stages by NCCL"; then
+    heavy flat OneDevice 1 && lone flat
+    heavy layered Pipeline 3 ", device: 0" ", device: 1" ", device: 2"
+    sed -i 's/, logicalShards: 5//; s/^strategy: {/&microBatches: 5, /' layered.yaml
+    crew layered 3 && says layered 'by NCCL' && same_weights layered flat && [[ -n $(validations flat.log) && $(validations layered.0.log) == "$(validations flat.log)" ]]
+    verdict $? "three stages that give each other much, the bits and evaluations of one" "$(tails layered)"
+fi
+
+# hangs NAME: worker 1's GPU gives nothing; worker 0 waits for it in NCCL, for ever, when worker 1 is killed
+hangs() {
+    stages "$1" 2
+    cluster="{\"worker\":$(hosts 1 2)}"
+    pids=()
+    start_member "$1" worker 0
+    EMULATED_NCCL_SLOW_MS=86400000 start_member "$1" worker 1
+    until_true 60 grep -qs '^share ' "$1.0.record"
+    lose 1
+}
+
+if plays_gpus; then
+    hangs cleft
+    start_member cleft worker 1 1
+    await_crew && says cleft 'by NCCL' && same_weights cleft single
+    verdict $? "a stage killed while another waits for it in NCCL: all go on with its successor, the bits of one" "$(tails cleft)"
+    EMULATED_NCCL_ABORT=hangs hangs clung
+    wait "${pids[0]}"
+    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL has not let go'
+    verdict $? "exit 160: NCCL that does not come back from an abort in a stage" "$(tail -n 2 clung.0.log)"
+fi

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Products of rounded factors, and values in two bytes.
+reference alone
+precision=tf32 job tf32 12 GPU OneDevice tf32 && lone tf32 && close_to "$(losses tf32.log)" "$(losses alone.log)"
+verdict $? "TF32: a worker trains on a GPU, to much the same loss as in float32" "$(tail -n 2 tf32.log)"
+if plays_gpus; then # cuBLAS may, and need not, cut factors of products as small as these
+    ! same_weights tf32 alone
+    verdict $? "and to other weights" "$(tail -n 2 tf32.log)"
+fi
+reference short && ! same_weights short alone
+verdict $? "bfloat16: a worker trains on a GPU, to other weights than float32's" "$(tail -n 2 short.log)"
+precision=bfloat16
+job behind 12 GPU OneDevice behind && COXSWAIN_GPU_LT=1 lone behind && close_to "$(losses behind.log)" "$(losses short.log)"
+verdict $? "bias and GELU by cuBLASLt, with products: much the same loss" "$(tail -n 2 behind.log)"
+job shorter 8 GPU OneDevice halfway && lone shorter && job rest 12 GPU OneDevice halfway && lone rest && same_weights rest short
+verdict $? "goes on from a checkpoint with the bits of a run that was not cut" "$(tail -n 2 rest.log)"
+job over 16 CPU OneDevice halfway && lone over && grep -q 'step 16/16' over.log &&
+    job again 20 GPU OneDevice halfway && lone again && grep -q 'step 20/20' again.log
+verdict $? "from GPU to CPU to GPU" "$(tail -n 2 again.log)"
+job host 12 GPU MultiWorkerMirrored host Hierarchical && crew host 2 && same_weights host short
+verdict $? "two workers, through the host: the bits of one" "$(tails host)"
+if can_sum 2 1 "bfloat16 by NCCL"; then
+    job direct 12 GPU MultiWorkerMirrored direct NCCL && crew direct 2 && says direct 'from GPU to GPU by NCCL' && same_weights direct short
+    verdict $? "two workers, by NCCL: the bits of one" "$(tails direct)"
+fi
+if can_have 2 "bfloat16 on two GPUs of a worker"; then
+    job mates 12 GPU Mirrored mates Auto Crew 2 2 && lone mates && same_weights mates short
+    verdict $? "two GPUs in a worker: the bits of one" "$(tail -n 2 mates.log)"
+fi
+precision=

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Attention where a block has less memory to share than on compute capability 9.0: emulated.
+
+EMULATED_SHARED_KIB=99 "$BUILD/tests/gpu-test" operation attention >lean.log
+verdict $? "attention holds where a block has 99 KiB, as on compute capabilities 8.6, 8.9 and 12.0" "$(grep '^not ok' lean.log | head -n 3)"
+
+# headed NAME PRECISION WIDTH: a step or two of attention over more than one tile, with heads so wide
+headed() {
+    cat >"$1.yaml" <<YAML
+devices: {type: GPU}
+model: {preset: gpt-bytes, depth: 1, width: $3, heads: 1, context: 70}
+data: {format: synthetic, examples: 4}
+training: {steps: 2, batchSize: 2, logicalShards: 1, precision: $2, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+strategy: {type: OneDevice}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+for precision in float32 bfloat16; do
+    for width in 64 128; do
+        headed "roomy-$precision-$width" "$precision" "$width" && lone "roomy-$precision-$width" &&
+            headed "lean-$precision-$width" "$precision" "$width" && EMULATED_SHARED_KIB=99 lone "lean-$precision-$width" &&
+            same_weights "lean-$precision-$width" "roomy-$precision-$width"
+        verdict $? "heads of $width in $precision: the same bits with 99 KiB as with 227" "$(tail -qn 1 {lean,roomy}-"$precision-$width".log)"
+    done
+done
+precision=
+headed starved float32 128
+EMULATED_SHARED_KIB=64 refused 69 'attention.*: heads of 128 need 86 KiB of a block.s shared memory, and GPU 0.* has 64: take more heads' starved
+headed broad-headed float32 192
+refused 69 'attention.*: heads of 192 are not to be had on a GPU, which has them up to 128 wide: take more heads' broad-headed

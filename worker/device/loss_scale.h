@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dynamic loss scaling (Micikevicius et al. 2018): the gradient of the loss is
+ * multiplied by a power of two, so that what layers give back stays within
+ * float16. A step whose gradient is not finite is skipped and halves it; a row of
+ * steps that are doubles it. Shared by all devices and the host, which come to the
+ * same. Powers of two change no bit of a sum that stays in range.
+ */
+#ifndef COXSWAIN_DEVICE_LOSS_SCALE_H
+#define COXSWAIN_DEVICE_LOSS_SCALE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define LOSS_SCALE_DEVICE __host__ __device__
+#else
+#define LOSS_SCALE_DEVICE
+#endif
+
+#define LOSS_SCALE_FIRST 65536
+#define LOSS_SCALE_LEAST 1
+#define LOSS_SCALE_MOST 16777216
+#define LOSS_SCALE_GOOD_STEPS 2000 /* in a row, until it is doubled */
+
+/* What it is after a step. `good_steps`: since it last changed; below 0: it stays. */
+static inline LOSS_SCALE_DEVICE void loss_scale_follow(float *scale, int32_t *good_steps, bool skipped)
+{
+    if (*good_steps < 0)
+        return;
+    *good_steps = skipped ? 0 : *good_steps + 1;
+    if (skipped && *scale > LOSS_SCALE_LEAST)
+        *scale *= 0.5f;
+    if (*good_steps < LOSS_SCALE_GOOD_STEPS)
+        return;
+    *good_steps = 0;
+    if (*scale < LOSS_SCALE_MOST)
+        *scale *= 2.0f;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which layers of a whole model run again on the way back, so that less is kept
+ * (Chen et al. 2016): all between two residual sums that everything behind reads
+ * the second of, and nothing before it. Of such a stretch the sum alone is kept;
+ * when the way back comes to it, what its layers read there is computed again, from
+ * the same numbers to the same bits. What follows the last sum is kept: its way
+ * back comes at once.
+ */
+#include "worker/model/graph_internal.h"
+
+/* Whether all layers behind it read it, or others behind it, alone. The batch is always there. */
+static bool is_bottleneck(const struct graph *graph, unsigned number)
+{
+    for (unsigned i = number + 1; i < graph->node_count; i++)
+        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++) {
+            int owner = graph_output_owner(graph, graph->nodes[i].inputs[k]);
+            if (owner != MODEL_INPUT && owner < (int)number)
+                return false;
+        }
+    return true;
+}
+
+static bool ends_stretch(const struct graph *graph, unsigned number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    return node->layer.kind->type == LAYER_ADD && node->needs_gradient && number + 1 < graph->node_count &&
+           is_bottleneck(graph, number);
+}
+
+/* Whether the way back, or a layer that runs again, reads what this one leaves. Layers behind it are marked already. */
+static bool is_wanted(const struct graph *graph, unsigned number, unsigned end)
+{
+    const struct layer *layer = &graph->nodes[number].layer;
+    if (layer->kind->kept || !layer->kind->forgets_output || layer->applies_relu)
+        return true;
+    for (unsigned i = number + 1; i <= end; i++) {
+        bool reads = graph->nodes[i].again || !graph->nodes[i].layer.kind->forgets_input;
+        for (unsigned k = 0; reads && k < graph->nodes[i].layer.input_count; k++)
+            if (graph_output_owner(graph, graph->nodes[i].inputs[k]) == (int)number)
+                return true;
+    }
+    return false;
+}
+
+static void mark_stretch(struct graph *graph, unsigned begin, unsigned end)
+{
+    for (unsigned i = end; i-- > begin;) {
+        graph->nodes[i].stretch_end = end;
+        graph->nodes[i].again = !graph->nodes[i].in_place && is_wanted(graph, i, end);
+    }
+}
+
+int graph_plan_recompute(struct graph *graph, struct error *error)
+{
+    unsigned begin = 0;
+    if (!graph->recompute || graph->is_stage || graph->evaluation_only)
+        return 0;
+    if (graph_has_global_statistics(graph))
+        return error_set(error, ERROR_INVALID,
+                         "strategy.recompute: the layers that share statistics: Global cannot run again for one shard "
+                         "alone; leave it out or take statistics: Shard");
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (ends_stretch(graph, i)) {
+            mark_stretch(graph, begin, i);
+            begin = i + 1;
+        }
+    if (begin == 0)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.recompute: the model has no residual sums (layers of type add) between which to "
+                         "compute again; leave it out");
+    return 0;
+}
+
+void graph_run_again(const struct graph_run *run, unsigned end)
+{
+    for (unsigned i = 0; i < end; i++)
+        if (run->graph->nodes[i].again && !run->graph->nodes[i].runs_before && run->graph->nodes[i].stretch_end == end)
+            graph_run_layer(run, i);
+}
