@@ -52,6 +52,7 @@ endif
 CUDA ?= 0
 CUDA_HOME ?= /usr/local/cuda
 CUDA_ARCHITECTURES ?= 80 90 100
+emulated_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
 ifeq ($(CUDA),1)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
@@ -66,7 +67,7 @@ else ifeq ($(CUDA),emulated)
 # GPUs that the processor plays: no toolkit, no GPU, no speed.
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
-cuda_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
+cuda_include := $(emulated_include)
 cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c graph.c runtime.c stream.c)
 cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libnccl.so.0
 cuda_environment = LD_LIBRARY_PATH=$(abspath $(BUILD)) EMULATED_GPUS_SHARED=1
@@ -518,12 +519,20 @@ check-format: ## every C file is as clang-format writes it
 
 lint_sources := $(foreach r,$(ROOMS),$(sources_$(r))) $(foreach p,$(PROGRAMS),$(folder_$(program_room_$(p)))/main.c) \
                 $(call find_sources,$(generator_folder)) $(preload_sources)
-tidied := $(lint_sources:%.c=$(BUILD)/lint/%.tidy)
-$(BUILD)/lint/%.tidy: %.c $(BUILD)/obj/%.o .clang-tidy
+# Where nothing of CUDA is compiled, what calls it is read as emulated GPUs have it.
+lint_apart := $(filter-out $(lint_sources),$(wildcard worker/device/cuda/*.c))
+tidied := $(patsubst %.c,$(BUILD)/lint/%.tidy,$(lint_sources) $(lint_apart))
+define tidy
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANGUAGE) $(module_cflags) $(BANNED) 2>$@.log || { cat $@.log; exit 1; }
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANGUAGE) $(module_cflags) $(cuda_include) $(BANNED) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
+endef
+$(BUILD)/lint/%.tidy: %.c $(BUILD)/obj/%.o .clang-tidy
+	$(tidy)
+$(lint_apart:%.c=$(BUILD)/lint/%.tidy): private cuda_include := $(emulated_include)
+$(lint_apart:%.c=$(BUILD)/lint/%.tidy): $(BUILD)/lint/%.tidy: %.c $(wildcard worker/device/*.h worker/device/cuda/*.h tests/gpu/emulated/include/*.h) .clang-tidy
+	$(tidy)
 
 .PHONY: lint-structure lint-cppcheck lint-shell
 lint: lint-structure lint-shell lint-cppcheck $(tidied) ## clang-tidy, cppcheck, shellcheck and the walls between the rooms
@@ -535,7 +544,7 @@ lint-cppcheck: $(CONFIGURATION)
 	$(call say,CHECK,cppcheck)
 	@mkdir -p $(BUILD)/lint
 	$(Q)cppcheck --quiet --std=c11 --language=c --cppcheck-build-dir=$(BUILD)/lint --error-exitcode=1 --inline-suppr \
-		--suppressions-list=.cppcheck-suppressions -D_GNU_SOURCE -I. $(lint_sources)
+		--suppressions-list=.cppcheck-suppressions -D_GNU_SOURCE -I. $(lint_sources) $(lint_apart)
 
 lint-shell:
 	$(call say,CHECK,shellcheck)
