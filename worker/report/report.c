@@ -315,7 +315,7 @@ static double utilisation(const struct report *report, const struct step_report 
 
 static void append_step(struct report *report, const struct step_report *step)
 {
-    struct tensorboard_scalar scalars[5] = {
+    struct tensorboard_scalar scalars[7] = {
         {"train/loss", step->loss},
         {"train/learning_rate", step->learning_rate},
         {"train/examples_per_second", step->examples_per_second},
@@ -325,6 +325,10 @@ static void append_step(struct report *report, const struct step_report *step)
         scalars[count++] = (struct tensorboard_scalar){"train/gradient_norm", step->gradient_norm};
     if (step->utilisation > 0)
         scalars[count++] = (struct tensorboard_scalar){"train/mfu", step->utilisation};
+    if (step->loss_scale > 0) {
+        scalars[count++] = (struct tensorboard_scalar){"train/loss_scale", (double)step->loss_scale};
+        scalars[count++] = (struct tensorboard_scalar){"train/skipped_steps", (double)step->skipped_steps};
+    }
     append_scalars(report, step->step, scalars, count);
 }
 

@@ -30,6 +30,7 @@ struct step_report {
     unsigned devices;           /* of the whole crew, for its utilisation; 0: not known */
     int64_t loss_scale;         /* of the next step; 0: losses are not scaled */
     bool skipped;               /* its gradient was not finite, and changed nothing */
+    int64_t skipped_steps;      /* of the whole run, this one included */
 };
 
 #define STEP_LINE_MAX 512

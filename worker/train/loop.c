@@ -289,6 +289,7 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
         .devices = strategy_world(trainer->strategy)->size * trainer->device_count,
         .loss_scale = loss_scale_of(trainer),
         .skipped = result->skipped,
+        .skipped_steps = trainer->state.progress.scaling.skipped_steps,
     };
     report_step(trainer->report, step, result->examples, ns);
     tell_skipped(trainer, result);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 #include <errno.h>
+#include <glob.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "worker/checkpoint/file.h"
 
 static atomic_bool disk_hangs, has_hung;
@@ -87,6 +89,49 @@ Test(report, who_leaves_says_that_the_disk_did_not_take_the_last_events, .init =
     told[length] = '\0';
     cr_expect_not_null(strstr(told, "the last events of the TensorBoard log are not on the disk"), "%s", told);
     report_free(report);
+    remove_directory(directory);
+}
+
+/* ---------------------------------------------------------------- what is drawn */
+
+/* Of the one event file below the directory, what the tag was given, in order (tensorboard.c decodes the format); how many. */
+static unsigned drawn(const char *directory, const char *tag, float values[], unsigned most)
+{
+    char pattern[64];
+    glob_t found;
+    unsigned count = 0;
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, 1 << 20);
+    snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
+    cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    cr_assert_eq(buffer_read_file(&bytes, found.gl_pathv[0], NULL), 0);
+    globfree(&found);
+    const char *next = bytes.data, *end = bytes.data + bytes.length;
+    while ((next = memmem(next, (size_t)(end - next), tag, strlen(tag))) != NULL) {
+        next += strlen(tag) + 1; /* behind the tag stands the key of the value, which is a float */
+        cr_assert(end - next >= (int)sizeof *values && count < most);
+        memcpy(&values[count++], next, sizeof *values);
+    }
+    return count;
+}
+
+Test(report, where_losses_are_scaled_the_scale_and_the_steps_skipped_are_drawn, .init = expect_step_line)
+{
+    char directory[] = "/tmp/coxswain-report-XXXXXX";
+    float scale[3], skipped[3];
+    struct step_report step = {.step = 1, .total_steps = 3, .loss = 1, .gradient_norm = NAN};
+    cr_assert_not_null(mkdtemp(directory));
+    struct report *report = open_chief(directory);
+    report_step(report, step, 8, 1000000); /* this one is not scaled */
+    step.step = 2, step.loss_scale = 65536, step.skipped_steps = 4;
+    report_step(report, step, 8, 1000000);
+    step.step = 3, step.loss_scale = 32768, step.skipped_steps = 5, step.skipped = true;
+    report_step(report, step, 8, 1000000);
+    report_free(report);
+    cr_assert_eq(drawn(directory, "train/loss_scale", scale, 3), 2);
+    cr_assert_eq(drawn(directory, "train/skipped_steps", skipped, 3), 2);
+    cr_expect(scale[0] == 65536 && scale[1] == 32768, "%g, %g", scale[0], scale[1]);
+    cr_expect(skipped[0] == 4 && skipped[1] == 5, "%g, %g", skipped[0], skipped[1]);
     remove_directory(directory);
 }
 
