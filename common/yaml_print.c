@@ -49,7 +49,7 @@ static bool needs_quotes(const char *text)
     size_t length = strlen(text);
     return length == 0 || !begins_plain(text) || is_reserved(text) || text[strspn(text, PLAIN_BYTES)] != '\0' ||
            strstr(text, ": ") || strstr(text, " #") || text[length - 1] == ' ' || text[length - 1] == ':' ||
-           (text[0] == '<' && text[1] == '<');
+           strncmp(text, "<<", 2) == 0 || strncmp(text, "...", 3) == 0; /* a merge; the end of a document */
 }
 
 /* JSON's double-quoted strings are YAML's as well. */

@@ -53,7 +53,7 @@ Test(yaml_print, quotes_what_would_read_as_something_else)
         "",      " ",    "a ",   " a",   "1",    "-1",   "1e3",   ".5",  "0x1F", "true", "No", "on",     "null",
         "~",     "a: b", "a:",   "a #b", "#a",   "- a",  "-",     "? a", "[a",   "{a",   "*a", "&a",     "!a",
         "|",     ">",    "'a'",  "\"a",  "a\nb", "a\tb", "<<",    "@a",  "`a",   "%a",   "é",  "a\\b",   "a,b",
-        "12:30", ".inf", ".nan", "---",  "...",  "=",    "a\x7f", "y",   "(a)",  "^a$",  "a]", "a, [b]",
+        "12:30", ".inf", ".nan", "---",  "...",  "=",    "a\x7f", "y",   "(a)",  "^a$",  "a]", "a, [b]", "... a",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         SCOPED_JSON *object = json_new_object();
@@ -64,6 +64,11 @@ Test(yaml_print, quotes_what_would_read_as_something_else)
         buffer_init(&text, CEILING);
         json_print(object, &text, NULL);
         expect_yaml(buffer_text(&text), NULL);
+        SCOPED_JSON *alone = json_new_string(texts[i]); /* where it could end the document */
+        SCOPED_BUFFER line;
+        buffer_init(&line, CEILING);
+        json_print(alone, &line, NULL);
+        expect_yaml(buffer_text(&line), NULL);
     }
     expect_yaml("{\"a\":\"plain text, with (some) marks\"}", "a: plain text, with (some) marks\n");
     expect_yaml("{\"a\":\"yes\"}", "a: \"yes\"\n");
