@@ -282,7 +282,7 @@ Test(ps_share, what_cannot_be_read_ahead_is_read_again_when_it_is_needed)
 
 Test(ps_share, what_is_read_ahead_holds_nobody_up_at_the_end, .timeout = 120)
 {
-    struct ahead ahead = {0};
+    static struct ahead ahead; /* the thread is in its data set until the process ends */
     struct error error = ERROR_INIT;
     open_ahead(&ahead, 0);
     examples_read = 0;
@@ -292,7 +292,7 @@ Test(ps_share, what_is_read_ahead_holds_nobody_up_at_the_end, .timeout = 120)
     expect_read(BATCH / 2 + 1);
     cr_expect_not(ps_share_rest(ahead.share, 1));
     cr_expect_not(ps_share_free(ahead.share), "the thread is in the data set");
-    free(ahead.gradients); /* the learner's data set stays */
+    free(ahead.gradients);
 }
 
 Test(ps_share, a_volume_that_goes_on_after_all_is_waited_for)
