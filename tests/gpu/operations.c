@@ -64,6 +64,57 @@ static void product_backward_data_finished(struct side *s, const int64_t *n, boo
                                                                     .tf32 = tf32});
 }
 
+/* Rows that do not lie packed; what is between them stays as it is, and nobody reads it. */
+#define APART 5
+
+static void product_forward_apart(struct side *s, const int64_t *n, bool tf32)
+{
+    const int64_t row = n[1] + APART;
+    device_dense_forward_stored(s->stream, s->stored,
+                                &(struct dense_forward){.m = n[0],
+                                                        .n = n[1],
+                                                        .k = n[2],
+                                                        .x = side_values(s, n[0] * n[2], 1),
+                                                        .weight = side_values(s, n[1] * n[2], 2),
+                                                        .bias = n[3] ? side_numbers(s, n[1], 3) : NULL,
+                                                        .value_bias = n[3] ? side_values(s, n[1], 3) : NULL,
+                                                        .y = side_output_values(s, n[0] * row),
+                                                        .tf32 = tf32,
+                                                        .y_row = row});
+}
+
+static void product_backward_data_apart(struct side *s, const int64_t *n, bool tf32)
+{
+    const int64_t row = n[1] + APART;
+    device_dense_backward_data_stored(
+        s->stream, s->stored,
+        &(struct dense_backward_data){.m = n[0],
+                                      .n = n[1],
+                                      .k = n[2],
+                                      .dy = side_values(s, n[0] * row, 1),
+                                      .weight = side_values(s, n[1] * n[2], 2),
+                                      .gelu_input = n[3] ? side_values(s, n[0] * n[2], 3) : NULL,
+                                      .dx = side_output_values(s, n[0] * n[2]),
+                                      .tf32 = tf32,
+                                      .dy_row = row});
+}
+
+static void product_backward_weight_apart(struct side *s, const int64_t *n, bool tf32)
+{
+    const int64_t row = n[1] + APART;
+    device_dense_backward_weight_stored(s->stream, s->stored,
+                                        &(struct dense_backward_weight){.m = n[0],
+                                                                        .n = n[1],
+                                                                        .k = n[2],
+                                                                        .dy = side_values(s, n[0] * row, 1),
+                                                                        .x = side_values(s, n[0] * n[2], 2),
+                                                                        .dweight = side_output(s, n[1] * n[2]),
+                                                                        .dbias = side_output(s, n[1]),
+                                                                        .accumulate = n[3],
+                                                                        .tf32 = tf32,
+                                                                        .dy_row = row});
+}
+
 #define PRODUCT(direction)                                                                                             \
     static void dense_##direction(struct side *s, const int64_t *n)                                                    \
     {                                                                                                                  \
@@ -78,6 +129,9 @@ PRODUCT(backward_data)
 PRODUCT(backward_weight)
 PRODUCT(forward_finished)
 PRODUCT(backward_data_finished)
+PRODUCT(forward_apart)
+PRODUCT(backward_data_apart)
+PRODUCT(backward_weight_apart)
 
 /* Sizes: images, side, channels in, channels out, kernel, stride, padding. */
 static struct conv2d_shape conv2d_shape(const int64_t *n)
@@ -496,23 +550,24 @@ static void softmax_cross_entropy(struct side *s, const int64_t *n)
         s->stream, s->stored,
         &(struct softmax_cross_entropy){n[0], n[1], n[3] ? dlogits : side_values(s, n[0] * n[1], 1),
                                         side_tokens(s, n[0], n[1], 2), 0.01f, dlogits, side_workspace(s, 2 * n[0]),
-                                        side_output_loss(s), 0, NULL});
+                                        side_output_loss(s), 0, NULL, 0});
 }
 
-/* Some rows at a time, in place; the last size says how many. */
+/* Some rows at a time, in place and so much further apart than packed; the last two sizes say it. */
 static void softmax_cross_entropy_by_parts(struct side *s, const int64_t *n)
 {
-    float *dlogits = side_output_values(s, n[0] * n[1]);
+    const int64_t row = n[1] + n[3];
+    float *dlogits = side_output_values(s, n[0] * row);
     int32_t *targets = side_tokens(s, n[0], n[1], 2);
     double *workspace = side_workspace(s, 2 * n[0]);
     struct loss_sums *sums = side_output_loss(s);
     for (int64_t first = 0; first < n[0]; first += n[2]) {
-        float *rows = side_from(s, dlogits, first * n[1]);
+        float *rows = side_from(s, dlogits, first * row);
         int64_t count = n[0] - first < n[2] ? n[0] - first : n[2];
         device_softmax_cross_entropy_stored(
             s->stream, s->stored,
             &(struct softmax_cross_entropy){count, n[1], rows, targets + first, 0.01f, rows, workspace + 2 * first,
-                                            first + count == n[0] ? sums : NULL, first, NULL});
+                                            first + count == n[0] ? sums : NULL, first, NULL, row});
     }
 }
 
@@ -555,6 +610,12 @@ static const struct {
             0, 8, 16, 1                                                                                                \
         }                                                                                                              \
     }
+    {"dense_forward apart", dense_forward_apart, 2e-6, DENSE},
+    {"dense_backward_data apart", dense_backward_data_apart, 2e-6, DENSE},
+    {"dense_backward_weight apart", dense_backward_weight_apart, 5e-6, DENSE},
+    {"dense_forward apart tf32", dense_forward_apart_tf32, CUT, DENSE},
+    {"dense_backward_data apart tf32", dense_backward_data_apart_tf32, CUT, DENSE},
+    {"dense_backward_weight apart tf32", dense_backward_weight_apart_tf32, CUT, DENSE},
     {"dense_forward finished", dense_forward_finished, 2e-6, FINISHED},
     {"dense_backward_data finished", dense_backward_data_finished, 2e-6, FINISHED},
     {"dense_forward finished tf32", dense_forward_finished_tf32, CUT, FINISHED},
@@ -676,7 +737,7 @@ static const struct {
     {"softmax_cross_entropy_by_parts",
      softmax_cross_entropy_by_parts,
      2e-6,
-     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2}, {4096, 256, 1000}, {1000, 1003, 512}, {-1}}},
+     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2, 7}, {4096, 256, 1000}, {1000, 1003, 512, 5}, {-1}}},
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 

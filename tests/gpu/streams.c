@@ -123,7 +123,7 @@ static void check_bad_target(struct side *gpu)
     side_put(gpu, bad, targets, sizeof targets);
     device_softmax_cross_entropy(
         stream, &(struct softmax_cross_entropy){2, 4, side_numbers(gpu, 8, 1), bad, 1.0f, side_numbers(gpu, 8, 2),
-                                                side_workspace(gpu, 4), side_output_loss(gpu), 0, NULL});
+                                                side_workspace(gpu, 4), side_output_loss(gpu), 0, NULL, 0});
     verdict(device_stream_synchronise(stream, &error) < 0 && strstr(error.message, "target -3 is outside 0..3"),
             "a bad target fails its stream", "%s", error.message);
     device_stream_free(stream);

@@ -37,6 +37,13 @@ static inline int64_t stored_bytes(enum stored stored)
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
 struct step_values;
 
+/* How far apart the rows of a matrix lie where they are not packed, in values, 0: they are. What lies between them is neither read nor
+ * written. So says the `row` of logits and their gradient: on GPUs rows that begin at multiples of 16 bytes make quicker products. */
+static inline int64_t row_or_packed(int64_t row, int64_t columns)
+{
+    return row > 0 ? row : columns;
+}
+
 /* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. With `gelu`, values [M,N], that becomes the GELU of y, which a
  * GPU may take before y is rounded. `value_bias` is the bias as values lie: a GPU may add it instead (NULL: it may not). */
 struct dense_forward {
@@ -47,6 +54,7 @@ struct dense_forward {
     bool tf32;
     const float *value_bias;
     float *gelu;
+    int64_t y_row; /* not with `gelu` */
 };
 
 /* dx[M,K] = dy[M,N] w[N,K]; where `relu_output` (x itself, [M,K]) is given, dx is zero where it is not positive; where x is the
@@ -57,6 +65,7 @@ struct dense_backward_data {
     float *dx;
     bool tf32;
     const float *gelu_input;
+    int64_t dy_row;
 };
 
 /* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (NULL: none). */
@@ -65,6 +74,7 @@ struct dense_backward_weight {
     const float *dy, *x;
     float *dweight, *dbias;
     bool accumulate, tf32;
+    int64_t dy_row;
 };
 
 /* A square-kernel convolution: x[B,H,W,C] -> y[B,OH,OW,O]; weights are O C KH KW. */
@@ -300,6 +310,7 @@ struct softmax_cross_entropy {
     struct loss_sums *sums;           /* overwritten; NULL: a later part's */
     int64_t earlier;                  /* rows of earlier parts, whose workspace lies before this one's */
     const struct step_values *values; /* NULL, or whose loss_scale `scale` is multiplied by */
+    int64_t row;                      /* of logits and dlogits */
 };
 
 /* The loss of a row is the mean over its `width` outputs of (y - target)^2; dy carries `scale`. */

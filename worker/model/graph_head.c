@@ -34,6 +34,15 @@ static int64_t rows_at_once(const struct layer *layer)
     return rows;
 }
 
+/* A GPU's products are quickest where rows begin at multiples of 16 bytes. */
+#define ROW_BYTES 16
+
+static int64_t row_of(const struct graph *graph, int64_t classes)
+{
+    const int64_t values = ROW_BYTES / stored_bytes(graph->stored);
+    return device_memory_is_shared(graph->device) ? classes : (classes + values - 1) / values * values;
+}
+
 void graph_plan_head(struct graph *graph)
 {
     const struct graph_node *node = &graph->nodes[graph->node_count - 1];
@@ -49,6 +58,7 @@ void graph_plan_head(struct graph *graph)
     graph->head = *layer;
     graph->head.inputs[0] = (struct layer_shape){.dims = {width_of(layer)}, .rank = 1};
     graph->head.output = (struct layer_shape){.dims = {layer->spec.units}, .rank = 1};
+    graph->head_row = row_of(graph, layer->spec.units);
 }
 
 /* The rows from `first` on, as examples of a row each. */
@@ -61,6 +71,7 @@ static struct layer_call part_of(const struct graph_run *run, const struct layer
     part.n = left < graph->head_rows ? left : graph->head_rows;
     part.x[0] = layer_values(call, call->x[0], place);
     part.dy = part.y;
+    part.y_row = graph->head_row;
     if (call->gelu_input)
         part.gelu_input = layer_values(call, call->gelu_input, place);
     if (call->dx)
@@ -71,7 +82,7 @@ static struct layer_call part_of(const struct graph_run *run, const struct layer
 static void run_logits(const struct graph_run *run, const struct layer_call *part)
 {
     part->layer->kind->forward(part);
-    graph_run_round(run, part->y, part->n * run->graph->format.classes);
+    graph_run_round(run, part->y, part->n * run->graph->head_row);
 }
 
 static void run_loss(const struct graph_run *run, const struct layer_call *part, int64_t first, bool is_last)
@@ -89,9 +100,10 @@ static void run_loss(const struct graph_run *run, const struct layer_call *part,
                                         .dlogits = run->evaluation ? NULL : part->y,
                                         .workspace = workspace + 2 * first,
                                         .sums = is_last ? run->pass->sums : NULL,
-                                        .earlier = first});
+                                        .earlier = first,
+                                        .row = graph->head_row});
     if (!run->evaluation)
-        graph_run_round(run, part->y, part->n * graph->format.classes);
+        graph_run_round(run, part->y, part->n * graph->head_row);
 }
 
 static void run_part(const struct graph_run *run, const struct layer_call *part, int64_t first, bool is_last)

@@ -70,6 +70,7 @@ struct graph {
     int64_t logit_rows; /* that were asked for */
     int64_t head_rows;  /* rows of logits at a time, the last layer's; 0: all of them, as other layers' values */
     struct layer head;  /* the last layer for a row, where head_rows */
+    int64_t head_row;   /* how far apart rows of its logits lie */
     int head_gradient;  /* block: its parameters', made whole while a pass of several such parts accumulates */
 
     bool is_stage, recompute;

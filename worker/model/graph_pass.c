@@ -163,7 +163,7 @@ void graph_run_loss(const struct graph_run *run, float *gradient)
         device_softmax_cross_entropy_stored(run->stream, graph->stored,
                                             &(struct softmax_cross_entropy){rows, graph->format.classes, output,
                                                                             run->targets, scale, gradient, workspace,
-                                                                            run->pass->sums, 0, run->pass->values});
+                                                                            run->pass->sums, 0, run->pass->values, 0});
     else
         device_mean_squared_error_stored(
             run->stream, graph->stored,

@@ -112,8 +112,7 @@ static int head_end(const struct graph *graph)
 /* The part's logits, and their gradient in the same place. */
 static void plan_logits(struct graph *graph, unsigned number)
 {
-    const struct layer_shape *output = &graph->head.output;
-    graph->nodes[number].output = add_block(graph, graph->head_rows * layer_shape_elements(output),
+    graph->nodes[number].output = add_block(graph, graph->head_rows * graph->head_row,
                                             (size_t)stored_bytes(graph->stored), (int)number, head_end(graph));
 }
 

@@ -78,6 +78,7 @@ struct layer_call {
     float *workspace; /* layer_kind.workspace floats, for one launch */
     bool accumulate;
     bool tf32;       /* products may be (operations.h) */
+    int64_t y_row;   /* of a dense layer's y and dy: how far apart their rows lie; 0: packed */
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
 

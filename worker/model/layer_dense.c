@@ -49,6 +49,7 @@ static void forward(const struct layer_call *call)
                                     .tf32 = call->tf32,
                                     .value_bias = call->bias,
                                     .gelu = call->gelu,
+                                    .y_row = call->y_row,
                                 });
 }
 
@@ -65,6 +66,7 @@ static void backward_parameters(const struct layer_call *call)
                                             .dbias = call->gradients[BIAS],
                                             .accumulate = call->accumulate,
                                             .tf32 = call->tf32,
+                                            .dy_row = call->y_row,
                                         });
 }
 
@@ -81,6 +83,7 @@ static void backward_input(const struct layer_call *call)
                                           .dx = call->dx,
                                           .tf32 = call->tf32,
                                           .gelu_input = call->gelu_input,
+                                          .dy_row = call->y_row,
                                       });
 }
 

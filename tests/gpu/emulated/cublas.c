@@ -121,12 +121,27 @@ static void multiply(void *context)
     free(job);
 }
 
+static bool begin_apart(int64_t stride, cudaDataType type, int64_t bytes)
+{
+    return stride * (type == CUDA_R_32F ? 4 : 2) % bytes != 0;
+}
+
+/* With EMULATED_ROWS=16: a product has rows that do not begin at multiples of 16 bytes. */
+static bool rows_are_odd(const struct product *job)
+{
+    const char *setting = getenv("EMULATED_ROWS");
+    const int64_t bytes = setting ? atoll(setting) : 0;
+    return bytes > 0 &&
+           (begin_apart(job->a_stride, job->operands, bytes) || begin_apart(job->b_stride, job->operands, bytes) ||
+            begin_apart(job->c_stride, job->result, bytes));
+}
+
 cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job)
 {
     const int64_t a_rows = job->a_operation == CUBLAS_OP_N ? job->m : job->k;
     const int64_t b_rows = job->b_operation == CUBLAS_OP_N ? job->k : job->n;
     if (job->m < 0 || job->n < 0 || job->k < 0 || job->a_stride < a_rows || job->b_stride < b_rows ||
-        job->c_stride < job->m)
+        job->c_stride < job->m || rows_are_odd(job))
         return CUBLAS_STATUS_INVALID_VALUE;
     emulated_queue_job(stream, multiply, job, sizeof *job);
     return CUBLAS_STATUS_SUCCESS;

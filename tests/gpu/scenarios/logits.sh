@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Logits by parts, and what is computed again (docs/worker.md#memory), with streams that are late: emulated.
+# Logits by parts, and what is computed again (docs/worker.md#memory), with streams that are late: emulated. Rows of parts begin at
+# multiples of 16 bytes, though those of the vocabulary do not.
 
 # tied NAME [RECOMPUTE]: a tied output, shards whose rows no part divides; the caller may set precision
 tied() {
@@ -20,7 +21,7 @@ for precision in float32 bfloat16; do
     tied whole && tied again true && same_weights again whole
     verdict $? "$precision: what is computed again has the bits of what is kept" "$(tail -qn 1 whole.log again.log)"
     export COXSWAIN_LOGIT_ROWS=11
-    tied parts && ! same_weights parts whole && close_to "$(losses parts.log)" "$(losses whole.log)"
+    EMULATED_ROWS=16 tied parts && ! same_weights parts whole && close_to "$(losses parts.log)" "$(losses whole.log)"
     verdict $? "$precision: logits by parts learn as all at once do" "$(tail -qn 1 parts.log)"
     COXSWAIN_GPU_GRAPHS=0 tied singly && same_weights singly parts &&
         EMULATED_LATE=all COXSWAIN_GPU_AHEAD=0 tied waiting true && same_weights waiting parts

@@ -8,7 +8,7 @@ void cpu_dense_backward_data(const struct cpu_call *call, const struct dense_bac
                        .n = op->k,
                        .k = op->n,
                        .a = op->dy,
-                       .a_row = op->n,
+                       .a_row = row_or_packed(op->dy_row, op->n),
                        .a_k = 1,
                        .b = op->weight,
                        .b_k = op->k,

@@ -10,7 +10,7 @@ void cpu_dense_backward_weight(const struct cpu_call *call, const struct dense_b
                        .k = op->m,
                        .a = op->dy,
                        .a_row = 1,
-                       .a_k = op->n,
+                       .a_k = row_or_packed(op->dy_row, op->n),
                        .b = op->x,
                        .b_k = op->k,
                        .b_column = 1,
@@ -19,5 +19,5 @@ void cpu_dense_backward_weight(const struct cpu_call *call, const struct dense_b
                        .accumulate = op->accumulate,
                    });
     if (op->dbias)
-        column_sums(call, op->dy, op->m, op->n, op->dbias, op->accumulate);
+        column_sums(call, op->dy, op->m, op->n, row_or_packed(op->dy_row, op->n), op->dbias, op->accumulate);
 }

@@ -14,7 +14,7 @@ void cpu_dense_forward(const struct cpu_call *call, const struct dense_forward *
                        .b_k = 1,
                        .b_column = op->k,
                        .c = op->y,
-                       .c_row = op->n,
+                       .c_row = row_or_packed(op->y_row, op->n),
                        .bias = op->bias,
                        .relu = op->activation == ACTIVATION_RELU,
                    });

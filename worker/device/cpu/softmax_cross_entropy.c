@@ -30,8 +30,8 @@ static inline __attribute__((always_inline)) float fill_powers(const float *logi
 static inline __attribute__((always_inline)) void run_row(const struct softmax_cross_entropy *op, int64_t row,
                                                           float *restrict powers)
 {
-    int64_t classes = op->classes, target = op->targets[row], first = 0;
-    const float *logits = op->logits + row * classes;
+    int64_t classes = op->classes, target = op->targets[row], first = 0, place = row * row_or_packed(op->row, classes);
+    const float *logits = op->logits + place;
     float maximum = lanes_maximum(logits, classes), sum = 0;
     for (int64_t at = 0; at < classes; at += SLICE)
         sum += fill_powers(logits + at, slice_at(at, classes), maximum, powers);
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) void run_row(const struct softmax_c
     if (!op->dlogits)
         return;
     float scale = op->values != NULL ? op->scale * op->values->loss_scale : op->scale;
-    float *dlogits = op->dlogits + row * classes, share = scale / sum;
+    float *dlogits = op->dlogits + place, share = scale / sum;
     for (int64_t at = 0; at < classes; at += SLICE) {
         int64_t count = slice_at(at, classes);
         if (classes > SLICE)

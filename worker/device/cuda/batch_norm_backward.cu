@@ -39,7 +39,7 @@ template <typename Stored> static void launch(const struct cuda_call *call, cons
 {
     struct weight_element<Stored> element = {*op};
     launch_column_sums(call, op->rows, op->c, op->workspace, false, element);
-    cuda_column_sums(call, op->dy, op->rows, op->c, op->workspace + op->c, false);
+    cuda_column_sums(call, op->dy, op->rows, op->c, op->c, op->workspace + op->c, false);
     launch_each(call, op->c, each_column, *op);
     if (op->dx)
         launch_each(call, op->rows * op->c, each_element<Stored>, *op);

@@ -21,10 +21,10 @@ static void by_products(const struct cuda_call *call, const struct conv2d_backwa
     const struct patch_view view = {(const uint16_t *)op->dy, s->b,      s->oh, s->ow, s->o, s->kernel, 1,
                                     s->kernel - 1 - s->padding,      s->stride, s->h,  s->w};
     const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0, true};
-    const struct product_finish finish = {pixels, s->c, NULL, false, op->relu_output, op->dx};
+    const struct product_finish finish = {pixels, s->c, NULL, false, op->relu_output, op->dx, 0};
     struct cuda_product product = {pixels,          s->c,  s->o,  op->dy, op->weight,
                                    op->dx,          false, false, false,  call->stored,
-                                   call->stored, 0,     0,     false};
+                                   call->stored, 0, 0, 0, false};
     if (patches_are_pixels(s))
         cuda_multiply(call, &product);
     else

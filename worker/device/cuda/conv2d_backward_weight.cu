@@ -106,7 +106,7 @@ static void by_products(const struct cuda_call *call, const struct weight_gradie
     const struct patch_view view = {
         (const uint16_t *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
     struct cuda_product product = {s->o,  s->c,           job->view.pixels, op->dy,         op->x, op->dweight, true,
-                                   false, op->accumulate, call->stored,  STORED_FLOAT32, 0,     0,           false};
+                                   false, op->accumulate, call->stored,  STORED_FLOAT32, 0,     0,  0,         false};
     if (patches_are_pixels(s)) {
         cuda_multiply(call, &product);
         return;
@@ -142,5 +142,5 @@ void cuda_conv2d_backward_weight(const struct cuda_call *call, const struct conv
     else
         by_tiles(call, &job);
     if (op->dbias)
-        cuda_column_sums(call, op->dy, job.view.pixels, s->o, op->dbias, op->accumulate);
+        cuda_column_sums(call, op->dy, job.view.pixels, s->o, s->o, op->dbias, op->accumulate);
 }

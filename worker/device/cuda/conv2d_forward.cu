@@ -21,10 +21,10 @@ static void by_products(const struct cuda_call *call, const struct conv2d_forwar
         (const uint16_t *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
     const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0,
                                           false};
-    const struct product_finish finish = {pixels, s->o, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y};
+    const struct product_finish finish = {pixels, s->o, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y, 0};
     struct cuda_product product = {pixels,          s->o,  s->c, op->x, op->weight,
                                    op->y,           false, true, false, call->stored,
-                                   call->stored, 0,     0,    false};
+                                   call->stored, 0,     0, 0,   false};
     if (patches_are_pixels(s))
         cuda_multiply(call, &product);
     else

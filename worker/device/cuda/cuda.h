@@ -70,7 +70,7 @@ struct cuda_product {
     void *c;
     bool a_transposed, b_transposed, accumulate;
     enum stored operands, result;
-    int64_t a_row, b_row; /* how far apart the stored rows of a and b lie; 0: packed */
+    int64_t a_row, b_row, c_row; /* how far apart the stored rows lie (those of c, where k is not 0); 0: packed */
     bool tf32;
 };
 void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product);
@@ -79,9 +79,9 @@ void cuda_multiply(const struct cuda_call *call, const struct cuda_product *prod
 #define CUDA_ATTENTION_WIDTH_MAX 128
 size_t cuda_attention_bytes(int64_t width, enum stored stored);
 
-/* sums[column] (+)= the sum over rows of the values x[rows,columns]: the gradient of a bias. */
-void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, float *sums,
-                      bool accumulate);
+/* sums[column] (+)= the sum over rows of the values x[rows,columns], whose rows lie `row` apart: the gradient of a bias. */
+void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, int64_t row,
+                      float *sums, bool accumulate);
 
 /* Adds up rows of (loss, 1 if correct) in a fixed order; `correct` false: rows of losses alone. */
 void cuda_loss_sums(const struct cuda_call *call, const double *rows, int64_t count, bool correct,

@@ -131,7 +131,7 @@ static cublasStatus_t multiply_float32(const struct cuda_stream *stream, const s
     return stream->device->cublas.cublasSgemm_v2_64(stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                                                     product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
                                                     product->m, product->k, &one, product->b, product->b_row,
-                                                    product->a, product->a_row, start, product->c, product->n);
+                                                    product->a, product->a_row, start, product->c, product->c_row);
 }
 
 static const cudaDataType types[] = {
@@ -148,7 +148,7 @@ static cublasStatus_t multiply_on_tensor_cores(const struct cuda_stream *stream,
                                                   product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
                                                   product->m, product->k, &one, product->b, operands, product->b_row,
                                                   product->a, operands, product->a_row, start, product->c,
-                                                  types[product->result], product->n, compute, CUBLAS_GEMM_DEFAULT);
+                                                  types[product->result], product->c_row, compute, CUBLAS_GEMM_DEFAULT);
 }
 
 /* cuBLAS counts down columns: what it sees of row-major matrices are their transposes, and c^T = b^T a^T. */
@@ -170,6 +170,7 @@ void cuda_multiply(const struct cuda_call *call, const struct cuda_product *give
         product->a_row = product->a_transposed ? product->m : product->k;
     if (product->b_row == 0)
         product->b_row = product->b_transposed ? product->k : product->n;
+    product->c_row = row_or_packed(product->c_row, product->n);
     if (product->operands != STORED_FLOAT32 || product->tf32)
         cublas_check(call, "cublasGemmEx", multiply_on_tensor_cores(call->owner, product, &start));
     else

@@ -4,8 +4,8 @@
 void cuda_dense_backward_weight(const struct cuda_call *call, const struct dense_backward_weight *op)
 {
     struct cuda_product product = {op->n, op->k,          op->m,        op->dy,         op->x, op->dweight, true,
-                                   false, op->accumulate, call->stored, STORED_FLOAT32, 0,     0,           op->tf32};
+                                   false, op->accumulate, call->stored, STORED_FLOAT32, op->dy_row,     0, 0,          op->tf32};
     cuda_multiply(call, &product);
     if (op->dbias)
-        cuda_column_sums(call, op->dy, op->m, op->n, op->dbias, op->accumulate);
+        cuda_column_sums(call, op->dy, op->m, op->n, row_or_packed(op->dy_row, op->n), op->dbias, op->accumulate);
 }

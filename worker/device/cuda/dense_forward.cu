@@ -28,8 +28,8 @@ static bool is_finished(const struct cuda_call *call, const struct dense_forward
 void cuda_dense_forward(const struct cuda_call *call, const struct dense_forward *op)
 {
     struct cuda_product product = {op->m, op->n, op->k,        op->x,        op->weight, op->y, false,
-                                   true,  false, call->stored, call->stored, 0,          0,     op->tf32};
-    struct product_finish finish = {op->m, op->n, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y};
+                                   true,  false, call->stored, call->stored, 0,          0,   op->y_row,  op->tf32};
+    struct product_finish finish = {op->m, op->n, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y, op->y_row};
     const struct gelu_forward gelu = {op->m * op->n, op->y, op->gelu};
     if (is_finished(call, op, &product))
         return;

@@ -11,7 +11,8 @@ template <typename Stored, int LENGTH> static __global__ void each_piece(struct 
     const int64_t first = number * LENGTH;
     /* A division of 64 bits costs more than all the rest. */
     const int64_t column = first <= UINT32_MAX ? (uint32_t)first % (uint32_t)job.columns : first % job.columns;
-    piece *place = (piece *)(values<Stored>(job.y).start + first), some = *place, mask = {};
+    const int64_t at = job.row > 0 ? first / job.columns * job.row + column : first;
+    piece *place = (piece *)(values<Stored>(job.y).start + at), some = *place, mask = {};
     if (job.mask)
         mask = *(const piece *)(values<Stored>(job.mask).start + first);
 #pragma unroll
@@ -32,7 +33,7 @@ template <typename Stored> static void launch(const struct cuda_call *call, cons
 {
     const int length = 16 / (int)sizeof(Stored);
     const uintptr_t places = (uintptr_t)job->y | (uintptr_t)job->mask;
-    if (job->columns % length == 0 && places % 16 == 0)
+    if (job->columns % length == 0 && job->row % length == 0 && places % 16 == 0)
         launch_each(call, job->rows * job->columns / length, each_piece<Stored, length>, *job);
     else
         launch_each(call, job->rows * job->columns, each_piece<Stored, 1>, *job);

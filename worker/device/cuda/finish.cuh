@@ -14,6 +14,7 @@ struct product_finish {
     bool relu;
     const float *mask; /* values [rows,columns]: y becomes zero where they are not positive; or NULL */
     float *y;
+    int64_t row; /* how far apart those of y lie, without a mask; 0: packed */
 };
 void finish_product(const struct cuda_call *call, const struct product_finish *job);
 

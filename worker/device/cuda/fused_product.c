@@ -9,7 +9,7 @@
 
 /* All that a plan depends on; without gaps, for memcmp. */
 struct fused_key {
-    int64_t m, n, k;
+    int64_t m, n, k, a_row, b_row, c_row;
     int32_t a_transposed, b_transposed, tf32, operands, result, epilogue;
     int64_t alignment, bias_alignment; /* of the matrices (but GELU's input, which has the best); of the bias */
 };
@@ -51,6 +51,9 @@ static struct fused_key key_of(const struct fused_product *job)
     return (struct fused_key){.m = product->m,
                               .n = product->n,
                               .k = product->k,
+                              .a_row = row_or_packed(product->a_row, product->a_transposed ? product->m : product->k),
+                              .b_row = row_or_packed(product->b_row, product->b_transposed ? product->k : product->n),
+                              .c_row = row_or_packed(product->c_row, product->n),
                               .a_transposed = product->a_transposed,
                               .b_transposed = product->b_transposed,
                               .tf32 = product->tf32,
@@ -116,13 +119,13 @@ static bool describe(const struct cuda_call *call, struct fused_plan *plan, cons
            set_alignment(call, plan, job) &&
            cublas_check(call, "cublasLtMatrixLayoutCreate",
                         cublas->cublasLtMatrixLayoutCreate(&plan->left, type_of(key->operands), (uint64_t)left_rows,
-                                                           (uint64_t)left_columns, left_rows)) &&
+                                                           (uint64_t)left_columns, key->b_row)) &&
            cublas_check(call, "cublasLtMatrixLayoutCreate",
                         cublas->cublasLtMatrixLayoutCreate(&plan->right, type_of(key->operands), (uint64_t)right_rows,
-                                                           (uint64_t)right_columns, right_rows)) &&
+                                                           (uint64_t)right_columns, key->a_row)) &&
            cublas_check(call, "cublasLtMatrixLayoutCreate",
                         cublas->cublasLtMatrixLayoutCreate(&plan->result, type_of(key->result), (uint64_t)key->n,
-                                                           (uint64_t)key->m, key->n));
+                                                           (uint64_t)key->m, key->c_row));
 }
 
 /* Partial sums, if any, are float32 in the work space, and added in a step of its own. */

@@ -19,7 +19,7 @@ extern "C" {
 enum fused_gelu { FUSED_NO_GELU, FUSED_GELU, FUSED_GELU_BACKWARD };
 
 struct fused_product {
-    struct cuda_product product; /* rows of a and b are packed, nothing is accumulated */
+    struct cuda_product product; /* nothing is accumulated */
     const void *bias;            /* [n], stored as c is; or NULL */
     void *gelu_input;            /* [m,n], likewise */
     enum fused_gelu gelu;

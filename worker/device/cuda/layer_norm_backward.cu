@@ -37,7 +37,7 @@ template <typename Stored> static void launch(const struct cuda_call *call, cons
 {
     struct weight_element<Stored> element = {*op};
     launch_column_sums(call, op->rows, op->c, op->dweight, op->accumulate, element);
-    cuda_column_sums(call, op->dy, op->rows, op->c, op->dbias, op->accumulate);
+    cuda_column_sums(call, op->dy, op->rows, op->c, op->c, op->dbias, op->accumulate);
     launch_rows(call, op->rows, each_row<Stored>, *op);
 }
 

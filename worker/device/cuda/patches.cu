@@ -115,7 +115,7 @@ void multiply_patches(const struct cuda_call *call, const struct patch_view *vie
         struct cuda_product product = {
             rows,  outputs, job.rows, call->patches,   job.packed,      (uint16_t *)out + first * outputs,
             false, false,   false,    call->stored, call->stored, 0,
-            0,     false};
+            0, 0,    false};
         gather(call, view, first, rows);
         cuda_multiply(call, &product);
     }
@@ -139,6 +139,7 @@ void sum_patches(const struct cuda_call *call, const struct patch_view *view, co
                                        call->stored,
                                        STORED_FLOAT32,
                                        patch_row(view),
+                                       0,
                                        0,
                                        false};
         gather(call, view, first, rows);

@@ -11,7 +11,8 @@ template <typename Stored> static __global__ void each_row(struct softmax_cross_
 {
     EACH_ROW(row, lane, op.rows);
     const int classes = (int)op.classes, target = op.targets[row];
-    const values<Stored> logits = values<Stored>(op.logits) + row * op.classes;
+    const int64_t place = row * op.row;
+    const values<Stored> logits = values<Stored>(op.logits) + place;
     const bool bad = target < 0 || target >= classes;
     if (bad && lane == 0)
         report_fault(fault, CUDA_FAULT_TARGET, target, op.classes);
@@ -34,7 +35,7 @@ template <typename Stored> static __global__ void each_row(struct softmax_cross_
     }
     if (!op.dlogits)
         return;
-    const values<Stored> dlogits = values<Stored>(op.dlogits) + row * op.classes;
+    const values<Stored> dlogits = values<Stored>(op.dlogits) + place;
     const float scale = op.values ? op.scale * op.values->loss_scale : op.scale, share = scale / sum;
     for (int j = lane; j < classes; j += WARP)
         dlogits.put(j, expf(logits[j] - maximum) * share - (j == target ? scale : 0.0f));
@@ -42,7 +43,9 @@ template <typename Stored> static __global__ void each_row(struct softmax_cross_
 
 void cuda_softmax_cross_entropy(const struct cuda_call *call, const struct softmax_cross_entropy *op)
 {
-    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op, call->fault);
+    struct softmax_cross_entropy rows = *op;
+    rows.row = row_or_packed(op->row, op->classes);
+    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), rows, call->fault);
     if (op->sums)
         cuda_loss_sums(call, op->workspace - 2 * op->earlier, op->earlier + op->rows, true, op->sums);
 }

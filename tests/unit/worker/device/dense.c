@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "tests/unit/worker/device/operation_check.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1},    {7, 19, 301}, {13, 65, 17},    {128, 10, 33},
@@ -61,6 +63,45 @@ Test(dense, backward_weight_adds_the_finished_gradient)
             check_everywhere(OPERATION_dense_backward_weight, &op, dw, start, expected, n * k, 2e-5f);
             free(dy), free(x), free(db), free(dw), free(start), free(expected);
         }
+}
+
+/* Values of a matrix, row by row, into one whose rows lie further apart. */
+static void spread(const float *packed, int64_t rows, int64_t columns, int64_t row, float *apart)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(apart + i * row, packed + i * columns, (size_t)columns * sizeof *apart);
+}
+
+/* Whether they lie packed or apart: the same bits, and nobody writes what is between. */
+Test(dense, rows_may_lie_apart)
+{
+    for (size_t s = 0; s < SHAPES; s++) {
+        int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2], row = n + 3;
+        float *x = check_numbers(m * k, 1), *w = check_numbers(n * k, 2), *b = check_numbers(n, 3);
+        float *y = check_numbers(m * n, 4), *apart = check_numbers(m * row, 5), *expected = check_numbers(m * row, 5);
+        float *dx = check_numbers(m * k, 6), *dx_apart = check_numbers(m * k, 7);
+        float *dw = check_numbers(n * k, 8), *dw_apart = check_numbers(n * k, 9);
+        float *db = check_numbers(n, 10), *db_apart = check_numbers(n, 11);
+        struct dense_forward forward = {m, n, k, x, w, b, y, .activation = ACTIVATION_RELU};
+        check_run(OPERATION_dense_forward, &forward, 2, NULL);
+        forward.y = apart, forward.y_row = row;
+        check_run(OPERATION_dense_forward, &forward, 2, NULL);
+        spread(y, m, n, row, expected);
+        cr_assert_arr_eq(apart, expected, (size_t)(m * row) * sizeof *apart);
+        struct dense_backward_data data = {m, n, k, y, w, .dx = dx};
+        check_run(OPERATION_dense_backward_data, &data, 2, NULL);
+        data.dy = apart, data.dx = dx_apart, data.dy_row = row;
+        check_run(OPERATION_dense_backward_data, &data, 2, NULL);
+        cr_assert_arr_eq(dx_apart, dx, (size_t)(m * k) * sizeof *dx);
+        struct dense_backward_weight weight = {m, n, k, y, x, dw, db, .accumulate = false};
+        check_run(OPERATION_dense_backward_weight, &weight, 2, NULL);
+        weight.dy = apart, weight.dweight = dw_apart, weight.dbias = db_apart, weight.dy_row = row;
+        check_run(OPERATION_dense_backward_weight, &weight, 2, NULL);
+        cr_assert_arr_eq(dw_apart, dw, (size_t)(n * k) * sizeof *dw);
+        cr_assert_arr_eq(db_apart, db, (size_t)n * sizeof *db);
+        free(x), free(w), free(b), free(y), free(apart), free(expected), free(dx), free(dx_apart);
+        free(dw), free(dw_apart), free(db), free(db_apart);
+    }
 }
 
 Test(dense, accumulated_shards_have_the_bits_of_added_gradients)

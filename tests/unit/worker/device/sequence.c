@@ -2,6 +2,8 @@
  *
  * Operations of sequence models and losses against their definitions.
  */
+#include <string.h>
+
 #include "tests/unit/worker/device/operation_check.h"
 
 Test(sequence, attention_sees_the_past_only)
@@ -89,11 +91,24 @@ Test(sequence, cross_entropy_counts_loss_and_hits)
         correct += best == targets[r];
     }
     struct loss_sums sums;
-    struct softmax_cross_entropy op = {ROWS, CLASSES, logits, targets, 0.25f, d, workspace, &sums, 0, NULL};
+    struct softmax_cross_entropy op = {ROWS, CLASSES, logits, targets, 0.25f, d, workspace, &sums, 0, NULL, 0};
     check_everywhere(OPERATION_softmax_cross_entropy, &op, d, start, expected, ROWS * CLASSES, 1e-6f);
     cr_assert_float_eq(sums.loss, loss, 1e-5);
     cr_assert_eq(sums.correct, correct);
     cr_assert_eq(sums.count, ROWS);
+    const double total = sums.loss;
+    enum { APART = CLASSES + 3 };
+    float *apart = check_numbers(ROWS * APART, 7), *between = check_numbers(ROWS * APART, 7);
+    for (int r = 0; r < ROWS; r++) {
+        memcpy(apart + r * APART, logits + r * CLASSES, CLASSES * sizeof *apart);
+        memcpy(between + r * APART, d + r * CLASSES, CLASSES * sizeof *between);
+    }
+    op.logits = op.dlogits = apart;
+    op.row = APART;
+    check_run(OPERATION_softmax_cross_entropy, &op, 2, NULL);
+    cr_assert_arr_eq(apart, between, ROWS * APART * sizeof *apart);
+    cr_assert_eq(sums.loss, total);
+    free(apart), free(between);
     free(logits), free(d), free(start), free(expected);
 }
 
@@ -114,7 +129,7 @@ Test(sequence, cross_entropy_of_millions_of_classes)
         loss += log(sum) - (double)logits[r * CLASSES + targets[r]];
     }
     struct loss_sums sums;
-    struct softmax_cross_entropy op = {ROWS, CLASSES, d, targets, 1e6f, d, workspace, &sums, 0, NULL};
+    struct softmax_cross_entropy op = {ROWS, CLASSES, d, targets, 1e6f, d, workspace, &sums, 0, NULL, 0};
     check_run(OPERATION_softmax_cross_entropy, &op, 2, NULL);
     check_close(d, expected, ROWS * CLASSES, 1e-5f);
     cr_assert_float_eq(sums.loss, loss, 1e-4);

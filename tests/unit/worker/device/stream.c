@@ -90,7 +90,7 @@ Test(stream, the_first_failure_surfaces_at_the_wait_and_stops_later_work)
     double workspace[2];
     struct loss_sums sums;
     device_softmax_cross_entropy(
-        f.first, &(struct softmax_cross_entropy){1, 2, logits, &target, 1, NULL, workspace, &sums, 0, NULL});
+        f.first, &(struct softmax_cross_entropy){1, 2, logits, &target, 1, NULL, workspace, &sums, 0, NULL, 0});
     device_fill(f.first, &(struct fill){1, 5.0f, &x});
     device_event_record(f.event, f.first);
     cr_assert_eq(device_event_wait(f.event, &error), -1);
