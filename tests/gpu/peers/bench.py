@@ -230,8 +230,9 @@ def count_gpus():
     return max(1, len(listed.strip().split("\n")))
 
 
-# What NCCL may choose between, but for LL128, which naming it would force upon machines that it is not safe on; the worker sets Ring and Simple only where the environment names none.
-FREE = {"NCCL_ALGO": "^CollnetChain", "NCCL_PROTO": "LL,Simple"}
+# The worker sets Ring and Simple where the environment names none. What names something for another collective alone leaves the sums
+# as NCCL finds best, LL128 included where that is safe, which no list of protocols can say.
+FREE = {"NCCL_ALGO": "broadcast:ring", "NCCL_PROTO": "broadcast:Simple"}
 
 
 def part_determinism():
@@ -267,9 +268,16 @@ def attempt(part):
 def with_torch():
     """Says why PyTorch is left out, where it is."""
     global TORCH
-    if TORCH and subprocess.run([TORCH, "-c", "import torch"], capture_output=True).returncode != 0:
-        notes.append(f"{TORCH} has no PyTorch: ours alone (GPU_BENCH_TORCH names another python)")
-        TORCH = ""
+    if not TORCH:
+        return
+    try:
+        if subprocess.run([TORCH, "-c", "import torch"], capture_output=True).returncode == 0:
+            return
+        why = "has no PyTorch"
+    except OSError as error:
+        why = f"cannot be run ({error.strerror})"
+    notes.append(f"{TORCH} {why}: ours alone (GPU_BENCH_TORCH names another python)")
+    TORCH = ""
 
 
 def main():

@@ -8,6 +8,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from aims import judge, summary  # noqa: E402
+from fitting import widest  # noqa: E402
 from participant import Gone, Participant, compete, run_worker  # noqa: E402
 
 
@@ -56,6 +57,20 @@ def check_turns(folder):
     say(len(found[0].rates) == 1 and "ours: 1 of 3 rounds, for want of time" in notes, "without time there are fewer rounds")
 
 
+def check_fitting():
+    tried = []
+
+    def up_to(most):
+        tried.clear()
+        return lambda micro: tried.append(micro) or micro <= most
+
+    say(widest(64, up_to(20), 64) == 16 and tried == [64, 32, 16], "passes are halved until they fit")
+    say(widest(64, up_to(40), 16) == 32 and tried == [16, 32, 64], "or doubled while they do, from where they are looked for")
+    say(widest(64, up_to(20), 32) == 16 and tried == [32, 16], "nothing is tried twice")
+    say(widest(64, up_to(0), 64) == 1 and tried[-1] == 2 and widest(8, up_to(99), 8) == 8 and tried == [8],
+        "a single example is not tried, nor more than there are")
+
+
 def check_worker(folder):
     path = os.path.join(folder, "worker")
     with open(path, "w") as file:
@@ -81,6 +96,7 @@ say(judge(row("checkpoints", share=0.002)) == ("at most 1 %", True), "0.2 % reac
 lines, reached = summary([row("start", seconds=2), row("lenet", "PyTorch graph", ratio=1.9)])
 say(not reached and lines[0] == "1 of 2 aims reached; missed: lenet beside PyTorch graph: at least 2 x.", "what is missed is counted and named")
 say("gpt2 beside its peak: at least 50 %" in lines[1] and "start" not in lines[1], "and what was not looked at is named, too")
+check_fitting()
 with tempfile.TemporaryDirectory() as scratch:
     check_turns(scratch)
     check_worker(scratch)

@@ -3,8 +3,8 @@
 
 MODE: `eager`, `compiled` (torch.compile), or `graph` (the step captured once as a CUDA graph), all with the optimizer fused; `plain`
 as a script comes, without any of that; `float32` likewise, without TF32 in convolutions. Works in bfloat16 run under autocast, with
-images channels-last. MICRO examples a pass; 0: the largest batch, half of it, a quarter … that an eager step has memory for, within
-SHARE of the GPU's. GPU_BENCH_DEVICE=cpu tries the script without a GPU.
+images channels-last. MICRO examples a pass; 0: the largest batch, half of it, a quarter … that a step of this MODE has memory for,
+within SHARE of the GPU's. GPU_BENCH_DEVICE=cpu tries the script without a GPU.
 
 Unlike ours its examples lie on the GPU from the beginning, and the host waits once a turn.
 """
@@ -17,6 +17,7 @@ import torch
 
 import gpu_models
 import gpu_works
+from fitting import widest
 
 DEVICE = os.environ.get("GPU_BENCH_DEVICE", "cuda")
 WARM_UP = 5
@@ -71,24 +72,30 @@ class Trainee:
         self.step = graph.replay
 
 
-def largest_micro(work, share):
+def fits(work, mode, micro):
+    try:
+        trainee = Trainee(work._replace(batch=micro), mode, micro)
+        trainee.step()
+        trainee.step()
+        synchronise()
+        return True
+    except torch.OutOfMemoryError:
+        return False
+    finally:
+        trainee = None
+        torch.compiler.reset()  # it would give up compiling after some batches, and holds on to what it has compiled
+        if DEVICE == "cuda":
+            torch.cuda.empty_cache()
+
+
+def largest_micro(work, mode, share):
     if DEVICE == "cuda":
         torch.cuda.set_per_process_memory_fraction(share)
-    micro = work.batch
-    while micro > 1:
-        try:
-            trainee = Trainee(work._replace(batch=micro), "eager", micro)
-            trainee.step()
-            trainee.step()
-            synchronise()
-            return micro
-        except torch.OutOfMemoryError:
-            micro //= 2
-        finally:
-            trainee = None
-            if DEVICE == "cuda":
-                torch.cuda.empty_cache()
-    return micro
+    eager = widest(work.batch, lambda micro: fits(work, "eager", micro), work.batch)
+    if mode != "compiled":
+        return eager
+    # Each try compiles for most of a minute: the first one is where it will likely end, or fail by little.
+    return widest(work.batch, lambda micro: fits(work, mode, micro), min(work.batch, 2 * eager))
 
 
 def memory_mebibytes():
@@ -115,7 +122,7 @@ def main():
     torch.manual_seed(7)
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = mode != "float32"
-    trainee = Trainee(work, mode, micro or largest_micro(work, share))
+    trainee = Trainee(work, mode, micro or largest_micro(work, mode, share))
     trainee.step()
     synchronise()
     say("first")
