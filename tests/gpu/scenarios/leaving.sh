@@ -1,47 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# A worker leaves a crew on request while emulated NCCL is still sending, or lags behind it.
+# A worker leaves a crew on request; emulated NCCL is still sending then, or lags behind it.
 reference single
 
-# What the leaver sends comes half a second after it is done with its step, and not if it ends its communicator before; and that
-# takes until the others have ended theirs.
-job apart 20 GPU MultiWorkerMirrored apart NCCL Crew 4
-unsaved apart
-export EMULATED_NCCL_ABORT=meets EMULATED_NCCL_SLOW_MS=40
-cluster="{\"worker\":$(hosts 1 2)}"
-pids=()
-start_member apart worker 0
-EMULATED_NCCL_SLOW_MS=0 EMULATED_NCCL_TAIL_MS=500 start_member apart worker 1
-until_true 60 at_step apart 2
-kill -TERM "${pids[1]}"
-await "${pids[1]}"
-start_member apart worker 1 1
-await_crew && step=$(sed -n 's/.*left on request after step \([0-9]*\) of.*/\1/p' apart.1.log) &&
-    (($(cat apart.?.record | grep -c "^share [^ ]* [^ ]* $step ") == 2)) && same_weights apart single
-verdict $? "a worker leaves on request once all have its gradients: nobody takes that step again" "${step:-} $(tails apart)"
-! grep -h 'NCCL has not let go' apart.*.log
-verdict $? "and the others hear of it while it ends its communicator, which takes until they have ended theirs" "$(tails apart)"
-unset EMULATED_NCCL_ABORT EMULATED_NCCL_SLOW_MS
+# goes NAME: worker 1 is asked to leave once its chief has done two steps, and before the last batch, and another takes its place;
+# the crew ends in the bits of one, and nobody takes the step again after which it left, which is in `left`
+goes() {
+    job "$1" 20 GPU MultiWorkerMirrored "$1" NCCL Crew 4
+    unsaved "$1"
+    hold "$1" 1 12
+    cluster="{\"worker\":$(hosts 1 2)}"
+    pids=()
+    start_member "$1" worker 0
+    EMULATED_NCCL_SLOW_MS=0 EMULATED_NCCL_TAIL_MS=500 start_member "$1" worker 1
+    until_true 60 at_step "$1" 2
+    kill -TERM "${pids[1]}"
+    delay "$1" 1 100 # it reads on, and not so fast that it ends before it hears of it
+    await "${pids[1]}"
+    undelay "$1"
+    start_member "$1" worker 1 1
+    await_crew && left=$(sed -n 's/.*left on request after step \([0-9]*\) of.*/\1/p' "$1.1.log") &&
+        (($(cat "$1".?.record | grep -c "^share [^ ]* [^ ]* $left ") == 2)) && same_weights "$1" single
+}
+if can_sum 2 1 "one of two workers leaves on request"; then
+    # What the leaver sends comes half a second after it is done with its step, and not if it ends its communicator before; and that
+    # takes until the others have ended theirs.
+    left=
+    EMULATED_NCCL_ABORT=meets EMULATED_NCCL_SLOW_MS=40 goes apart
+    verdict $? "a worker leaves on request once all have its gradients: nobody takes that step again" "$left $(tails apart)"
+    ! grep -h 'NCCL has not let go' apart.*.log
+    verdict $? "and the others hear of it while it ends its communicator, which takes until they have ended theirs" "$(tails apart)"
+fi
 
-# More than four parts of gradients, so that whoever queues the fifth waits for others'. The straggler reads for twice as long as a
-# whole step took before, on whatever machine.
-cat >lagging.yaml <<YAML
+# lags NAME: more than four parts of gradients, so that whoever queues the fifth waits for others'. The straggler reads for longer
+# than two whole steps took before, on whatever machine, and for long enough to be named.
+lags() {
+    cat >"$1.yaml" <<YAML
 devices: {type: GPU}
 model: {inputShape: [2], layers: [{type: embedding, size: 8, units: 660000}, {type: dense, units: 8}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 64}
 training: {steps: 1000000, batchSize: 2, determinism: Run, seed: 7, optimizer: {type: sgd, learningRate: "1e-3"}}
 strategy: {type: MultiWorkerMirrored}
 YAML
-COXSWAIN_GRACE_SECONDS=2 start_crew lagging 2
-until_true 60 grep -Eqs "^step +([2-9]|[1-9][0-9]+)/" lagging.0.log # which names a time
-delay lagging 1 "$(sed -n 's/^step .* \([0-9]*\)[0-9.]* ms.*/\1/p' lagging.0.log | tail -n 1 | awk '{ print 2 * $1 }')"
-until_true 60 says lagging 'worker [01] is a straggler'
-says lagging 'by NCCL' && says lagging 'worker 1 is a straggler' && ! says lagging 'worker 0 is a straggler'
-verdict $? "a straggler is named, and nobody else, where gradients are many parts" "$(tails lagging)"
-delay lagging 1 86400000
-kill -TERM "${pids[1]}" # it abandons its step, for whose gradients the chief waits before it asks for anything else
-until_true 60 says lagging 'waiting for worker 1 (left by request'
-verdict $? "one that abandons its step is missed at once" "$(tails lagging)"
-end_crew KILL
-undelay lagging
+    COXSWAIN_GRACE_SECONDS=2 start_crew "$1" 2
+    until_true 60 grep -Eqs "^step +([2-9]|[1-9][0-9]+)/" "$1.0.log" # which names a time
+    delay "$1" 1 "$(sed -n 's/^step .* \([0-9]*\)[0-9.]* ms.*/\1/p' "$1.0.log" | tail -n 1 | awk '{ print 2 * $1 + 50 }')"
+    until_true 60 says "$1" 'worker [01] is a straggler'
+}
+if can_sum 2 1 "a straggler whose gradients are many parts"; then
+    lags lagging
+    says lagging 'by NCCL' && says lagging 'worker 1 is a straggler' && ! says lagging 'worker 0 is a straggler'
+    verdict $? "a straggler is named, and nobody else, where gradients are many parts" "$(tails lagging)"
+    delay lagging 1 86400000
+    kill -TERM "${pids[1]}" # it abandons its step, for whose gradients the chief waits before it asks for anything else
+    until_true 60 says lagging 'waiting for worker 1 (left by request'
+    verdict $? "one that abandons its step is missed at once" "$(tails lagging)"
+    end_crew KILL
+    undelay lagging
+fi

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Logits by parts, and what is computed again (docs/worker.md#memory), with streams that are late: emulated. Rows of parts begin at
-# multiples of 16 bytes, though those of the vocabulary do not.
+# Logits by parts, and what is computed again (docs/worker.md#memory); emulated streams are late. Rows of parts begin at multiples of
+# 16 bytes, though those of the vocabulary do not.
 
 # tied NAME [RECOMPUTE]: a tied output, shards whose rows no part divides; the caller may set precision
 tied() {
@@ -21,13 +21,19 @@ for precision in float32 bfloat16; do
     tied whole && tied again true && same_weights again whole
     verdict $? "$precision: what is computed again has the bits of what is kept" "$(tail -qn 1 whole.log again.log)"
     export COXSWAIN_LOGIT_ROWS=11
-    EMULATED_ROWS=16 tied parts && ! same_weights parts whole && close_to "$(losses parts.log)" "$(losses whole.log)"
+    EMULATED_ROWS=16 tied parts && close_to "$(losses parts.log)" "$(losses whole.log)"
     verdict $? "$precision: logits by parts learn as all at once do" "$(tail -qn 1 parts.log)"
+    if plays_gpus; then # cuBLAS may, and need not, add the parts as it adds the whole
+        ! same_weights parts whole
+        verdict $? "$precision: in another order" "$(tail -qn 1 parts.log)"
+    fi
     COXSWAIN_GPU_GRAPHS=0 tied singly && same_weights singly parts &&
         EMULATED_LATE=all COXSWAIN_GPU_AHEAD=0 tied waiting true && same_weights waiting parts
     verdict $? "$precision: the same bits launch by launch, and with streams that are late" "$(tail -qn 1 singly.log waiting.log)"
-    strategy=Mirrored devices=2 EMULATED_GPUS=2 tied mirrors && same_weights mirrors parts
-    verdict $? "$precision: and on two GPUs" "$(tail -n 1 mirrors.log)"
+    if can_have 2 "logits by parts on two GPUs, $precision"; then
+        strategy=Mirrored devices=2 tied mirrors && same_weights mirrors parts
+        verdict $? "$precision: and on two GPUs" "$(tail -n 1 mirrors.log)"
+    fi
     unset COXSWAIN_LOGIT_ROWS
 done
 unset precision

@@ -14,6 +14,13 @@
 #
 # What is to be killed or frozen is held before, and cannot end (hold): GPUs are as quick as they are.
 
+# What every machine plays: workers that have it to themselves, and those that may as well share one GPU
+# shellcheck disable=SC2034 # the machines'
+{
+    own_scenarios=(alone ahead loss_scale logits several)
+    crew_scenarios=(crews precisions servers pipeline sharded local_steps lost leaving)
+}
+
 # run_scenarios NAME…: those of this folder, each with the time that it takes
 run_scenarios() {
     local scenario begun

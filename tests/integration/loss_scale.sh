@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034 # by_hand.sh asks for what is set here
+#
+# training.precision: float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
+# and what was skipped are in checkpoints and in TensorBoard, go from peer to peer, and give the same bits whoever computes; a scale
+# that cannot be lowered ends the job. Source by_hand.sh first, set `device` (CPU, GPU), and have the machine say can_have, can_sum and
+# through_host as tests/gpu/scenarios/scene.sh asks it.
+
+# scaled NAME [FOLDER]: a job; FOLDER is that of its checkpoints. The caller may set steps, precision, clip, strategy, more and devices
+scaled() {
+    cat >"$1.yaml" <<YAML
+devices: {type: $device, count: ${devices:-1}}
+model:
+  inputShape: [12]
+  loss: meanSquaredError
+  layers:
+    - {type: dense, units: 16}
+    - {type: tanh}
+    - {type: dense, units: 1}
+data: {format: synthetic, examples: 1000, validation: {last: 100}}
+training:
+  steps: ${steps:-24}
+  batchSize: 6
+  logicalShards: 6
+  precision: ${precision:-float16}
+  ${clip:+gradientClipNorm: $clip}
+  optimizer: $optimizer
+  seed: 7
+strategy: {type: ${strategy:-OneDevice}${more:-}}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 4, keep: 9}
+export: {to: $1.safetensors, storage: runs}
+YAML
+}
+
+optimizer='{type: adamw, learningRate: "1", beta2: "0.9"}'
+
+# by_nccl NAME: on GPUs its gradients have gone from GPU to GPU, as the chief says
+by_nccl() {
+    [[ $device == CPU ]] || grep -q 'from GPU to GPU by NCCL' "$1".log
+}
+
+# norm LOG: of the last step's gradient
+norm() {
+    sed -n 's/^step .*|g| \([^ ]*\) .*/\1/p' "$1" | tail -n 1
+}
+
+# near A B: to a hundredth
+near() {
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(b > 0 && a > 0.99 * b && a < 1.01 * b) }'
+}
+
+# skips LOG: the steps that were
+skips() {
+    sed -n 's/^step \([0-9]*\) is skipped.*/\1/p' "$1" | tr '\n' ' '
+}
+
+scaled one
+lone one
+verdict $? "float16 trains" "$(tail -n 1 one.log)"
+all=$(skips one.log)
+read -ra each <<<"$all"
+((${#each[@]} >= 3 && each[0] < 5 && each[-1] > 4))
+verdict $? "skipping some steps, before and after the first checkpoint" "$all"
+grep -q "step 24/24 .*  scale $((65536 >> ${#each[@]}))  " one.log
+verdict $? "each halves the scale" "$(grep 'step 24/24' one.log)"
+(($(grep -rao train/loss_scale one/tensorboard | wc -l) == 24 && $(grep -rao train/skipped_steps one/tensorboard | wc -l) == 24))
+verdict $? "which TensorBoard draws, and how many were" "$(ls one)"
+
+steps=4 scaled resumed
+lone resumed && steps=24 scaled resumed && lone resumed && same_weights resumed one
+verdict $? "goes on from a checkpoint with the same bits" "$(tail -n 1 resumed.log)"
+[[ " $all" == *" $(skips resumed.log)" ]] && grep -q "(${#each[@]} skipped so far)" resumed.log
+verdict $? "with the scale and the count that it had" "$(skips resumed.log)"
+
+if [[ $device == GPU ]]; then
+    scaled waiting
+    COXSWAIN_GPU_AHEAD=0 lone waiting && same_weights waiting one
+    verdict $? "the same bits where the host judges each step" "$(tail -n 1 waiting.log)"
+    scaled singly
+    COXSWAIN_GPU_GRAPHS=0 lone singly && same_weights singly one
+    verdict $? "and without CUDA graphs" "$(tail -n 1 singly.log)"
+fi
+worker_options=(--threads 3)
+scaled threads
+lone threads && same_weights threads one
+verdict $? "the same bits with another number of threads" "$(tail -n 1 threads.log)"
+worker_options=(--threads 1)
+if can_sum 1 3 "float16 on three devices of a worker"; then
+    strategy=Mirrored devices=3 scaled mirrors
+    lone mirrors && by_nccl mirrors && same_weights mirrors one
+    verdict $? "three devices: the bits of one" "$(tail -n 1 mirrors.log)"
+    strategy=CentralStorage devices=3 scaled central
+    lone central && same_weights central one
+    verdict $? "and where they share one state" "$(tail -n 1 central.log)"
+fi
+clip='"0.5"' scaled clipped
+lone clipped
+verdict $? "float16 trains with gradients that are clipped" "$(tail -n 1 clipped.log)"
+if [[ $device == CPU ]]; then
+    strategy=Pipeline devices=2 scaled stages
+    lone stages && same_weights stages one
+    verdict $? "two stages: the bits of one" "$(tail -n 1 stages.log)"
+    clip='"0.5"' strategy=Pipeline devices=2 scaled short
+    lone short && same_weights short clipped && ! same_weights clipped one
+    verdict $? "which clip the gradient without its scale" "$(tail -qn 1 clipped.log short.log)"
+fi
+strategy=Pipeline scaled apart
+if [[ $device == CPU ]]; then
+    crew apart 2 && same_weights apart one
+else # stages keep values as float32, which are rounded once less
+    crew apart 2 && [[ -n $(skips apart.0.log) ]]
+fi
+verdict $? "two workers with a stage each: the bits of one, or a step that both skip" "$(tails apart)"
+if [[ $device == GPU ]]; then
+    driven=$optimizer optimizer='{type: sgd, learningRate: "0.01"}'
+    steps=4 scaled whole
+    steps=4 strategy=Pipeline scaled parts
+    optimizer=$driven
+    lone whole && crew parts 2 && near "$(norm parts.0.log)" "$(norm whole.log)"
+    verdict $? "whose gradient is about that of one GPU" "$(norm whole.log) $(norm parts.0.log)"
+fi
+if can_sum 2 1 "float16 with a sharded optimizer"; then
+    strategy=MultiWorkerMirrored more=', shardedOptimizer: true' scaled sharded
+    crew sharded 2 && by_nccl sharded.0 && same_weights sharded one
+    verdict $? "a sharded optimizer: the bits of one" "$(tails sharded)"
+    clip='"0.5"' strategy=MultiWorkerMirrored more=', shardedOptimizer: true' scaled shares
+    crew shares 2 && by_nccl shares.0 && same_weights shares clipped
+    verdict $? "and with gradients that are clipped" "$(tails shares)"
+fi
+if [[ $device == GPU ]] && can_sum 2 2 "float16 by two workers with two GPUs each"; then
+    strategy=MultiWorkerMirrored devices=2 scaled quartet
+    crew quartet 2 && by_nccl quartet.0 && same_weights quartet one && [[ $(skips quartet.0.log) == "$all" ]]
+    verdict $? "two workers with two GPUs each skip the same steps: the bits of one" "$(tails quartet)"
+    strategy=MultiWorkerMirrored devices=2 more=', shardedOptimizer: true' scaled quarters
+    crew quarters 2 && by_nccl quarters.0 && same_weights quarters one
+    verdict $? "and where their four GPUs have the slots between them" "$(tails quarters)"
+    strategy=MultiWorkerMirrored devices=2 more=', shardedOptimizer: true' scaled hosted
+    through_host crew hosted 2 && ! by_nccl hosted.0 && same_weights hosted one
+    verdict $? "by way of the host as well" "$(tails hosted)"
+fi
+
+# A worker is killed between two skips, and cannot have ended before; another takes its place.
+if can_sum 2 1 "float16, and one of two workers killed"; then
+    strategy=MultiWorkerMirrored scaled crew
+    delay crew 1 1000
+    start_crew crew 2
+    until_true 120 has_saved crew 4
+    verdict $? "two workers come to a checkpoint" "$(tails crew)"
+    lose 1
+    undelay crew
+    start_member crew worker 1 1
+    await_crew && by_nccl crew.0 && same_weights crew one
+    verdict $? "one is lost and replaced: the bits of one" "$(tails crew)"
+fi
+
+precision=bfloat16 steps=30 scaled back one
+lone back && ! grep -q scale back.log && grep -q 'step 30/30' back.log
+verdict $? "bfloat16 goes on from it" "$(tail -n 2 back.log)"
+steps=34 scaled again one
+lone again && grep -q 'step 34/34' again.log
+verdict $? "and float16 from that" "$(tail -n 2 again.log)"
+
+optimizer='{type: sgd, learningRate: "9"}' steps=200 scaled fast
+refused 71 'set training.precision to bfloat16' fast
