@@ -19,6 +19,7 @@ struct work {
     int64_t logit_rows; /* graph_options */
     bool recompute;     /* likewise */
     enum precision precision;
+    enum weight_rounding weight_rounding;
     bool finished;    /* cuBLASLt does what follows its products */
     bool small;       /* enough for a GPU that is emulated */
     float difference; /* step of the finite differences; 0: none, the model is too large or too coarse for them */

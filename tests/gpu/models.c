@@ -73,6 +73,7 @@ _Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
     }
 #define BFLOAT16 .precision = PRECISION_BFLOAT16
 #define FLOAT16 .precision = PRECISION_FLOAT16
+#define DRAWN .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC
 static const struct work works[] = {
     {"odd layers", ODD_LAYERS, SGD, .batch = 5, .difference = 2e-3f},
     {"small gpt", SMALL_GPT, ADAMW, .batch = 3, .difference = 5e-3f},
@@ -80,6 +81,8 @@ static const struct work works[] = {
     {"small gpt in bfloat16", SMALL_GPT, ADAMW, .batch = 3, .small = true, BFLOAT16},
     {"odd layers in float16", ODD_LAYERS, SGD, .batch = 5, .small = true, FLOAT16},
     {"small gpt in float16", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16},
+    {"odd layers in bfloat16, weights drawn", ODD_LAYERS, SGD, .batch = 5, .small = true, BFLOAT16, DRAWN},
+    {"small gpt in float16, weights drawn", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16, DRAWN},
     {"odd layers in tf32", ODD_LAYERS, SGD, .batch = 5, .small = true, .precision = PRECISION_TF32},
     {"small gpt in tf32", SMALL_GPT, ADAMW, .batch = 3, .small = true, .precision = PRECISION_TF32},
     {"odd layers, logits by parts", ODD_LAYERS, SGD, .batch = 5, .logit_rows = 2, .difference = 2e-3f},

@@ -520,6 +520,29 @@ static void dropout(struct side *s, const int64_t *n)
                                             .first_example = (int64_t)1 << 33});
 }
 
+/* Sizes: elements, the number of the first. */
+static void round_stochastically(struct side *s, const int64_t *n, bool to_float16)
+{
+    device_stochastic_round_stored(s->stream, s->stored,
+                                   &(struct stochastic_round){.count = n[0],
+                                                              .x = side_numbers(s, n[0], 1),
+                                                              .y = side_output_values(s, n[0]),
+                                                              .to_float16 = to_float16,
+                                                              .key = 0x1234567890abcdefu,
+                                                              .step = 70000,
+                                                              .first = n[1]});
+}
+
+static void stochastic_bfloat16(struct side *s, const int64_t *n)
+{
+    round_stochastically(s, n, false);
+}
+
+static void stochastic_float16(struct side *s, const int64_t *n)
+{
+    round_stochastically(s, n, true);
+}
+
 /* Sizes: B, T, C, heads. */
 static void attention_forward(struct side *s, const int64_t *n)
 {
@@ -716,6 +739,15 @@ static const struct {
      shortcut_backward,
      0,
      {{1, 1, 1, 1, 1, 1}, {3, 9, 7, 5, 12, 2}, {16, 32, 32, 16, 32, 2}, {-1}}},
+#define PLACES                                                                                                         \
+    {                                                                                                                  \
+        {1, 3}, {255, 0}, {16385, 6}, {70001, ((int64_t)1 << 34) + 1},                                                 \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"stochastic_round to bfloat16", stochastic_bfloat16, 0, PLACES},
+    {"stochastic_round to float16", stochastic_float16, 0, PLACES},
     {"dropout", dropout, 0, {{1, 1}, {3, 1001, 7}, {128, 4096, 70000}, {-1}}},
 #define ATTENTION                                                                                                      \
     {                                                                                                                  \

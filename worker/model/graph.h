@@ -10,7 +10,10 @@
  * PRECISION_BFLOAT16, PRECISION_FLOAT16: what layers give each other, on the way
  * there and back, what they read of the batch, and the weights of products are
  * rounded to it. All arithmetic is float32, as are parameters, their gradients
- * and the statistics of normalisations.
+ * and the statistics of normalisations. WEIGHT_ROUNDING_STOCHASTIC rounds the copy of
+ * the parameters that products read by chance: a function of the pass's seed and step
+ * and of the element's place in the whole model, so that all passes of a step, whoever
+ * computes them and whatever part of the model he holds, read the same weights.
  *
  *     graph_forward_backward(graph, stream, &pass, error);   returns at once
  *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
@@ -52,7 +55,8 @@ struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
     enum precision precision;
-    int64_t max_examples; /* of one pass: the largest logical shard or evaluation batch, at least 1 */
+    enum weight_rounding weight_rounding; /* of passes that learn; evaluations round to the nearest */
+    int64_t max_examples;                 /* of one pass: the largest logical shard or evaluation batch, at least 1 */
     bool recompute;       /* keep what crosses the borders of the part, or of residual blocks; compute the rest again */
     bool evaluation_only; /* plans no backward pass */
     bool layout_only;     /* plans no pass at all: for layout, format and partitions */
@@ -75,6 +79,7 @@ const struct parameter_layout *graph_layout(const struct graph *graph); /* lives
 const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
 enum precision graph_precision(const struct graph *graph);
+enum weight_rounding graph_weight_rounding(const struct graph *graph);
 int64_t graph_logit_rows(const struct graph *graph); /* graph_options.logit_rows */
 
 /* Every tensor of the layout, or where a layer is split over devices its slices: which layer (of graph_layer_count()) has it,
@@ -114,7 +119,7 @@ struct graph_pass {
     float *gradients;        /* device memory, flat */
     bool accumulate;         /* add the finished gradients of this pass to what `gradients` holds */
     struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
-    /* What dropouts are a function of; evaluations have none. */
+    /* What dropouts and stochastic roundings are a function of; evaluations have none. */
     uint64_t seed;
     int64_t step;                     /* being computed, from 1 */
     const struct step_values *values; /* NULL, or device memory that says it in place of `step` and `loss_scale` */

@@ -161,6 +161,46 @@ static void lay_out_copies(struct graph *graph)
     }
 }
 
+/* Of a parameter with all its slices; 0: it is counted elsewhere. */
+static int64_t elements_in_model(const struct graph_node *node, const struct layer_parameter *parameter)
+{
+    if (parameter->borrowed || node->slice.index > 0)
+        return 0;
+    int64_t elements = node->slice.count ? node->slice.whole : parameter->shape[0];
+    for (unsigned i = 1; i < parameter->rank; i++)
+        elements *= parameter->shape[i];
+    return elements;
+}
+
+static int64_t row_elements_of(const struct parameter_tensor *tensor)
+{
+    return tensor->shape[0] > 0 ? tensor->elements / tensor->shape[0] : 0;
+}
+
+static void place_tensors(struct graph *graph, unsigned number_in_model, int64_t place)
+{
+    for (unsigned t = 0; t < graph->layout.tensor_count; t++)
+        if (graph->tensors[t].number == number_in_model)
+            graph->tensors[t].place = place + graph->tensors[t].first_row * row_elements_of(&graph->tensors[t]);
+}
+
+/* As the whole model has them: in the order of lay_out_layers, whatever is held. */
+static void find_places(struct graph *graph)
+{
+    unsigned number = 0;
+    int64_t place = 0;
+    for (int trained = 0; trained <= 1; trained++)
+        for (unsigned i = 0; i < graph->node_count; i++)
+            for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++) {
+                const struct layer_parameter *parameter = &graph->nodes[i].layer.parameters[p];
+                int64_t elements = elements_in_model(&graph->nodes[i], parameter);
+                if (parameter->statistic == (trained != 0) || elements == 0)
+                    continue;
+                place_tensors(graph, number++, place);
+                place += elements;
+            }
+}
+
 /* Running statistics, then what is trained, each in the order of the layers; copies last. */
 void graph_lay_out_parameters(struct graph *graph)
 {
@@ -171,11 +211,7 @@ void graph_lay_out_parameters(struct graph *graph)
     graph->layout.statistics = graph->layout.elements;
     lay_out_layers(graph, false, &number_in_model);
     lay_out_copies(graph);
-}
-
-static int64_t row_elements_of(const struct parameter_tensor *tensor)
-{
-    return tensor->shape[0] > 0 ? tensor->elements / tensor->shape[0] : 0;
+    find_places(graph);
 }
 
 unsigned graph_parameter_pieces(const struct graph *graph, struct parameter_piece *ret_pieces)

@@ -194,13 +194,14 @@ static void take_gradients(const struct graph_run *run, const struct graph_stage
 }
 
 static int begin(struct graph *graph, struct device_stream *stream, const struct graph_stage_pass *pass,
-                 struct graph_run *ret_run, struct error *error)
+                 bool evaluation, struct graph_run *ret_run, struct error *error)
 {
     if (graph_check_pass(graph, &pass->pass, error) < 0)
         return -1;
     if (!graph->is_stage || graph->evaluation_only || pass->slot >= graph->slots)
         return error_set(error, ERROR_INTERNAL, "this graph was not planned for slot %u of a stage", pass->slot);
-    *ret_run = (struct graph_run){.graph = graph, .stream = stream, .pass = &pass->pass, .slot = pass->slot};
+    *ret_run = (struct graph_run){
+        .graph = graph, .stream = stream, .pass = &pass->pass, .slot = pass->slot, .evaluation = evaluation};
     graph_run_begin(ret_run);
     return 0;
 }
@@ -215,7 +216,7 @@ int graph_stage_forward(struct graph *graph, struct device_stream *stream, const
                         struct error *error)
 {
     struct graph_run run;
-    if (begin(graph, stream, pass, &run, error) < 0)
+    if (begin(graph, stream, pass, false, &run, error) < 0)
         return -1;
     take_values(&run, pass);
     if (!defers(graph))
@@ -227,7 +228,7 @@ int graph_stage_backward(struct graph *graph, struct device_stream *stream, cons
                          struct error *error)
 {
     struct graph_run run;
-    if (begin(graph, stream, pass, &run, error) < 0)
+    if (begin(graph, stream, pass, false, &run, error) < 0)
         return -1;
     if (graph->recompute)
         graph_run_forward(&run);
@@ -245,9 +246,8 @@ int graph_stage_evaluate(struct graph *graph, struct device_stream *stream, cons
                          struct error *error)
 {
     struct graph_run run;
-    if (begin(graph, stream, pass, &run, error) < 0)
+    if (begin(graph, stream, pass, true, &run, error) < 0)
         return -1;
-    run.evaluation = true;
     take_values(&run, pass);
     graph_run_forward(&run);
     if (graph_stage_has_loss(graph))

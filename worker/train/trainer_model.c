@@ -14,6 +14,7 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
             .device = trainer->devices[i].device,
             .model = &trainer->job->model,
             .precision = trainer->job->training.precision,
+            .weight_rounding = trainer->job->training.weight_rounding,
             .max_examples = trainer->plan.max_shard_examples,
             .logit_rows = trainer->identity->logit_rows,
             .recompute = trainer->job->strategy.recompute,
