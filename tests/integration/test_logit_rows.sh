@@ -7,6 +7,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
+. "$root/tests/integration/same_bits.sh"
 
 # job NAME [FOLDER]: FOLDER is that of its checkpoints; a tied output, shards of unequal size, whose rows no part divides
 job() {
@@ -37,20 +38,7 @@ verdict $? "to the same loss" "$(loss whole) and $(loss parts)"
 ! same_weights whole parts
 verdict $? "with other bits" "else the rest shows nothing"
 
-job threads
-worker_options=(--threads 3)
-lone threads && same_weights threads parts
-verdict $? "the same bits again, with another number of threads" "$(tail -n 1 threads.log)"
-worker_options=(--threads 1)
-strategy=MultiWorkerMirrored job crew
-crew crew 2 && same_weights crew parts
-verdict $? "two workers: the bits of one" "$(tails crew)"
-strategy=Mirrored devices=3 job mirrors
-lone mirrors && same_weights mirrors parts
-verdict $? "three devices: the bits of one" "$(tail -n 1 mirrors.log)"
-strategy=Pipeline devices=2 job stages
-lone stages && same_weights stages parts
-verdict $? "two stages: the bits of one" "$(tail -n 1 stages.log)"
+whoever_computes parts
 strategy=Pipeline more=', recompute: true' devices=2 job again
 lone again && same_weights again parts
 verdict $? "two stages that compute again: the bits of one" "$(tail -n 1 again.log)"

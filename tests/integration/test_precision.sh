@@ -7,6 +7,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
+. "$root/tests/integration/same_bits.sh"
 
 # job NAME [FOLDER]: FOLDER is that of its checkpoints
 job() {
@@ -31,7 +32,6 @@ export: {to: $1.safetensors, storage: runs}
 YAML
 }
 
-
 make_digits
 
 precision=float32 job float32
@@ -49,21 +49,7 @@ precision=tf32 job tf32
 lone tf32 && same_weights tf32 float32
 verdict $? "TF32 is float32 on a CPU" "$(tail -n 1 tf32.log)"
 
-job twice
-worker_options=(--threads 3)
-lone twice && same_weights twice one
-verdict $? "the same bits again, with another number of threads" "$(tail -n 1 twice.log)"
-worker_options=(--threads 1)
-
-strategy=MultiWorkerMirrored job crew
-crew crew 2 && same_weights crew one
-verdict $? "two workers: the bits of one" "$(tails crew)"
-strategy=Mirrored devices=3 job mirrors
-lone mirrors && same_weights mirrors one
-verdict $? "three devices: the bits of one" "$(tail -n 1 mirrors.log)"
-strategy=Pipeline devices=2 job stages
-lone stages && same_weights stages one
-verdict $? "two stages: the bits of one" "$(tail -n 1 stages.log)"
+whoever_computes one
 
 precision=float32 steps=18 job begun
 lone begun && job ended begun && lone ended && grep -q 'step 36/36' ended.log

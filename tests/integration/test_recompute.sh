@@ -7,6 +7,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
+. "$root/tests/integration/same_bits.sh"
 
 gpt='preset: gpt2-124m, depth: 2, width: 24, heads: 2, context: 16, vocabulary: 300, dropout: "0.2"'
 
@@ -30,12 +31,7 @@ verdict $? "trains" "$(tail -n 1 kept.log)"
 job again
 lone again && same_weights again kept
 verdict $? "what is computed again has the bits of what is kept" "$(tail -n 1 again.log)"
-strategy=MultiWorkerMirrored job crew
-crew crew 2 && same_weights crew kept
-verdict $? "in a crew of two" "$(tails crew)"
-strategy=Mirrored devices=3 job mirrors
-lone mirrors && same_weights mirrors kept
-verdict $? "on three devices" "$(tail -n 1 mirrors.log)"
+whoever_computes kept
 steps=6 recompute=false job begun
 lone begun && job ended begun && lone ended && same_weights ended kept
 verdict $? "and from a checkpoint of a run without it" "$(tail -n 2 ended.log)"
