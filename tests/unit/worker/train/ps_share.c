@@ -258,16 +258,23 @@ Test(ps_share, who_has_several_shares_of_a_step_reads_none_in_vain)
     expect_reads_of_shares((int64_t[]){0, 1, 3, 2, 4, 5, 7, 6}, 8, 8);
 }
 
+/* The first ticket is done, and the first example of the second, which is read ahead, stands or fails. */
+static void stop_reading_ahead(struct ahead *ahead, atomic_uint *stops_at)
+{
+    struct error error = ERROR_INIT;
+    open_ahead(ahead, 0);
+    examples_read = 0;
+    atomic_store(stops_at, BATCH / 2);
+    cr_expect_eq(do_share(ahead, 0, false, &error), 0, "%s", error.message);
+    foresee(ahead, 1);
+    expect_read(BATCH / 2 + 1);
+}
+
 Test(ps_share, what_cannot_be_read_ahead_is_read_again_when_it_is_needed)
 {
     struct ahead ahead = {0};
     struct error error = ERROR_INIT;
-    open_ahead(&ahead, 0);
-    examples_read = 0;
-    failing_at = BATCH / 2;
-    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
-    foresee(&ahead, 1);
-    expect_read(BATCH / 2 + 1);
+    stop_reading_ahead(&ahead, &failing_at);
     cr_expect(ps_share_rest(ahead.share, PATIENCE_MS));
     cr_expect_eq(do_share(&ahead, 1, false, &error), 0, "%s", error.message);
     failing_at = examples_read;
@@ -280,17 +287,16 @@ Test(ps_share, what_cannot_be_read_ahead_is_read_again_when_it_is_needed)
 
 /* ---------------------------------------------------------------- a volume that hangs */
 
+static void hang_reading_ahead(struct ahead *ahead)
+{
+    stop_reading_ahead(ahead, &standing_at);
+    cr_expect_not(ps_share_rest(ahead->share, 1));
+}
+
 Test(ps_share, what_is_read_ahead_holds_nobody_up_at_the_end, .timeout = 120)
 {
     static struct ahead ahead; /* the thread is in its data set until the process ends */
-    struct error error = ERROR_INIT;
-    open_ahead(&ahead, 0);
-    examples_read = 0;
-    standing_at = BATCH / 2;
-    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
-    foresee(&ahead, 1);
-    expect_read(BATCH / 2 + 1);
-    cr_expect_not(ps_share_rest(ahead.share, 1));
+    hang_reading_ahead(&ahead);
     cr_expect_not(ps_share_free(ahead.share), "the thread is in the data set");
     free(ahead.gradients);
 }
@@ -298,14 +304,7 @@ Test(ps_share, what_is_read_ahead_holds_nobody_up_at_the_end, .timeout = 120)
 Test(ps_share, a_volume_that_goes_on_after_all_is_waited_for)
 {
     struct ahead ahead = {0};
-    struct error error = ERROR_INIT;
-    open_ahead(&ahead, 0);
-    examples_read = 0;
-    standing_at = BATCH / 2;
-    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
-    foresee(&ahead, 1);
-    expect_read(BATCH / 2 + 1);
-    cr_expect_not(ps_share_rest(ahead.share, 1));
+    hang_reading_ahead(&ahead);
     standing_at = NONE;
     cr_expect(ps_share_rest(ahead.share, PATIENCE_MS));
     cr_expect(ps_share_free(ahead.share));
