@@ -127,19 +127,42 @@ static void say(const struct work *work, bool ok, const char *what, double found
     verdict(ok, text, "%.9g and %.9g", found, other);
 }
 
-static void compare_gradients(const struct work *work, struct learner *cpu, struct learner *gpu)
+/* What two learners of one state make of one batch. */
+struct comparison {
+    bool same_bits;    /* of the gradients */
+    double error;      /* of the gradients, relative */
+    double losses[2];  /* the first's and the second's mean */
+    double loss_error; /* relative */
+    double memory[2];  /* bytes of activations */
+};
+
+static struct comparison compare(struct learner *learner, struct learner *other)
 {
-    struct graph_pass cpu_pass = learner_pass(cpu), gpu_pass = learner_pass(gpu);
-    learner_backward(cpu, &cpu_pass);
-    learner_backward(gpu, &gpu_pass);
-    float *expected = learner_gradients(cpu), *found = learner_gradients(gpu);
-    double error = relative_error(found, expected, cpu->state.layout.elements);
-    say(work, error < allowed(work, 1e-5, 2e-2), "gradients are the CPU's", error, 0);
-    say(work,
-        fabs(learner_mean_loss(gpu) - learner_mean_loss(cpu)) < allowed(work, 1e-6, 1e-3) * learner_mean_loss(cpu),
-        "the loss is the CPU's", learner_mean_loss(gpu), learner_mean_loss(cpu));
+    struct graph_pass pass = learner_pass(learner), other_pass = learner_pass(other);
+    struct memory_plan plan, other_plan;
+    int64_t elements = learner->state.layout.elements;
+    learner_backward(learner, &pass);
+    learner_backward(other, &other_pass);
+    float *found = learner_gradients(learner), *expected = learner_gradients(other);
+    graph_memory_plan(learner->graph, 0, &plan);
+    graph_memory_plan(other->graph, 0, &other_plan);
+    struct comparison comparison = {
+        .same_bits = memcmp(found, expected, (size_t)elements * sizeof *found) == 0,
+        .error = relative_error(found, expected, elements),
+        .losses = {learner_mean_loss(learner), learner_mean_loss(other)},
+        .memory = {(double)plan.bytes[MEMORY_ACTIVATIONS], (double)other_plan.bytes[MEMORY_ACTIVATIONS]},
+    };
+    comparison.loss_error = fabs(comparison.losses[0] - comparison.losses[1]) / comparison.losses[1];
     free(found);
     free(expected);
+    return comparison;
+}
+
+static void compare_gradients(const struct work *work, struct learner *cpu, struct learner *gpu)
+{
+    struct comparison to = compare(gpu, cpu);
+    say(work, to.error < allowed(work, 1e-5, 2e-2), "gradients are the CPU's", to.error, 0);
+    say(work, to.loss_error < allowed(work, 1e-6, 1e-3), "the loss is the CPU's", to.losses[0], to.losses[1]);
 }
 
 /* Adding pass by pass gives the bits of adding finished gradients. */
@@ -245,55 +268,47 @@ static void check_memory(const struct work *work, struct side *gpu)
     say(work, part < 0.7, "activations take little more than half of float32's memory", part, 0.5);
 }
 
-/* Against all logits at once, on the same GPU: gradients, loss, and memory. */
+/* With one that does the same state's work in another manner. */
+static struct comparison compare_with(const struct work *manner, struct side *side, struct learner *gpu)
+{
+    struct learner other;
+    learner_open(&other, manner, side);
+    carry_state(gpu, &other);
+    struct comparison comparison = compare(gpu, &other);
+    learner_close(&other);
+    return comparison;
+}
+
+static void say_memory(const struct work *work, const struct comparison *to)
+{
+    say(work, to->memory[0] <= to->memory[1], "with no more memory", to->memory[0], to->memory[1]);
+}
+
 static void check_parts(const struct work *work, struct learner *gpu)
 {
     struct work whole = *work;
     whole.logit_rows = LOGIT_ROWS_ALL;
-    struct learner other;
-    struct memory_plan by_parts, at_once;
-    learner_open(&other, &whole, gpu->side);
-    carry_state(gpu, &other);
-    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
-    learner_backward(gpu, &pass);
-    learner_backward(&other, &other_pass);
-    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
-    double error = relative_error(found, expected, gpu->state.layout.elements);
-    say(work, error < allowed(work, 1e-5, 2e-2), "gradients are those of all logits at once", error, 0);
-    double loss = learner_mean_loss(gpu), other_loss = learner_mean_loss(&other);
-    say(work, fabs(loss - other_loss) < allowed(work, 1e-6, 1e-3) * other_loss, "so is the loss", loss, other_loss);
-    graph_memory_plan(gpu->graph, 0, &by_parts);
-    graph_memory_plan(other.graph, 0, &at_once);
-    say(work, by_parts.bytes[MEMORY_ACTIVATIONS] <= at_once.bytes[MEMORY_ACTIVATIONS], "with no more memory",
-        (double)by_parts.bytes[MEMORY_ACTIVATIONS], (double)at_once.bytes[MEMORY_ACTIVATIONS]);
-    free(found);
-    free(expected);
-    learner_close(&other);
+    struct comparison to = compare_with(&whole, gpu->side, gpu);
+    say(work, to.error < allowed(work, 1e-5, 2e-2), "gradients are those of all logits at once", to.error, 0);
+    say(work, to.loss_error < allowed(work, 1e-6, 1e-3), "so is the loss", to.losses[0], to.losses[1]);
+    say_memory(work, &to);
 }
 
-/* Against what is kept, on the same GPU: not a bit differs. */
 static void check_recompute(const struct work *work, struct learner *gpu)
 {
     struct work kept = *work;
     kept.recompute = false;
-    struct learner other;
-    struct memory_plan again, at_once;
-    int64_t elements = gpu->state.layout.elements;
-    learner_open(&other, &kept, gpu->side);
-    carry_state(gpu, &other);
-    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
-    learner_backward(gpu, &pass);
-    learner_backward(&other, &other_pass);
-    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
-    say(work, memcmp(found, expected, (size_t)elements * sizeof *found) == 0, "not a bit differs from what is kept",
-        relative_error(found, expected, elements), 0);
-    graph_memory_plan(gpu->graph, 0, &again);
-    graph_memory_plan(other.graph, 0, &at_once);
-    say(work, again.bytes[MEMORY_ACTIVATIONS] <= at_once.bytes[MEMORY_ACTIVATIONS], "with no more memory",
-        (double)again.bytes[MEMORY_ACTIVATIONS], (double)at_once.bytes[MEMORY_ACTIVATIONS]);
-    free(found);
-    free(expected);
-    learner_close(&other);
+    struct comparison to = compare_with(&kept, gpu->side, gpu);
+    say(work, to.same_bits, "not a bit differs from what is kept", to.error, 0);
+    say_memory(work, &to);
+}
+
+/* The GELUs of its dense layers, and their way back, by cuBLASLt and by kernels: near, and not the same bits. */
+static void check_finishing(const struct work *work, struct side *fused, struct learner *gpu)
+{
+    struct comparison to = compare_with(work, fused, gpu);
+    say(work, to.error > 0 && to.error < allowed(work, 1e-5, 2e-2), "cuBLASLt takes its GELUs, near those of kernels",
+        to.error, 0);
 }
 
 static void check_training(const struct work *work, struct learner *cpu, struct learner *gpu)
@@ -315,24 +330,6 @@ static void check_training(const struct work *work, struct learner *cpu, struct 
     on_gpu = learner_train(gpu, 1);
     say(work, fabs(on_gpu - on_cpu) < allowed(work, 1e-5, 2e-3) * on_cpu && on_gpu < next, "and training goes on there",
         on_gpu, on_cpu);
-}
-
-/* The GELUs of its dense layers, and their way back, by cuBLASLt and by kernels: near, and not the same bits. */
-static void check_finishing(const struct work *work, struct side *fused, struct learner *gpu)
-{
-    struct learner other;
-    learner_open(&other, work, fused);
-    carry_state(gpu, &other);
-    struct graph_pass pass = learner_pass(gpu), other_pass = learner_pass(&other);
-    learner_backward(gpu, &pass);
-    learner_backward(&other, &other_pass);
-    float *found = learner_gradients(gpu), *expected = learner_gradients(&other);
-    double error = relative_error(found, expected, gpu->state.layout.elements);
-    say(work, error > 0 && error < allowed(work, 1e-5, 2e-2), "cuBLASLt takes its GELUs, near those of kernels", error,
-        0);
-    free(expected);
-    free(found);
-    learner_close(&other);
 }
 
 static uint32_t digest_after(const struct work *work, struct side *gpu, int steps)

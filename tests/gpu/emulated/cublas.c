@@ -147,28 +147,6 @@ cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
-                                 int64_t m, int64_t n, int64_t k, const float *alpha, const float *a, int64_t a_stride,
-                                 const float *b, int64_t b_stride, const float *beta, float *c, int64_t c_stride)
-{
-    const struct product job = {.m = m,
-                                .n = n,
-                                .k = k,
-                                .a_stride = a_stride,
-                                .b_stride = b_stride,
-                                .c_stride = c_stride,
-                                .a_operation = a_operation,
-                                .b_operation = b_operation,
-                                .alpha = *alpha,
-                                .beta = *beta,
-                                .c = c,
-                                .a = a,
-                                .b = b,
-                                .operands = CUDA_R_32F,
-                                .result = CUDA_R_32F};
-    return emulated_multiply(handle->stream, &job);
-}
-
 /* Of the table of types that NVIDIA's manual has: those of the worker. */
 cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
                                int64_t m, int64_t n, int64_t k, const void *alpha, const void *a, cudaDataType a_type,
@@ -194,11 +172,19 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t a_operat
                                 .tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32};
     const bool halves = (a_type == CUDA_R_16BF || a_type == CUDA_R_16F) && b_type == a_type &&
                         compute == CUBLAS_COMPUTE_32F && (c_type == a_type || c_type == CUDA_R_32F);
-    const bool cut =
-        a_type == CUDA_R_32F && b_type == CUDA_R_32F && c_type == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    if ((!halves && !cut) || algorithm != CUBLAS_GEMM_DEFAULT)
+    const bool floats = a_type == CUDA_R_32F && b_type == CUDA_R_32F && c_type == CUDA_R_32F &&
+                        (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_FAST_TF32);
+    if ((!halves && !floats) || algorithm != CUBLAS_GEMM_DEFAULT)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return emulated_multiply(handle->stream, &job);
+}
+
+cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
+                                 int64_t m, int64_t n, int64_t k, const float *alpha, const float *a, int64_t a_stride,
+                                 const float *b, int64_t b_stride, const float *beta, float *c, int64_t c_stride)
+{
+    return cublasGemmEx_64(handle, a_operation, b_operation, m, n, k, alpha, a, CUDA_R_32F, a_stride, b, CUDA_R_32F,
+                           b_stride, beta, c, CUDA_R_32F, c_stride, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
