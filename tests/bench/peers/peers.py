@@ -15,12 +15,11 @@ PEERS_THREADS of one process (2); PEERS_MODELS; PEERS_PARTS of one, two, ps, all
 """
 import os
 import re
-import select
-import signal
 import statistics
-import subprocess
 import sys
 import time
+
+from process import Gone, Process
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "build")
@@ -67,30 +66,11 @@ def machine_seconds():
     return (user + nice + system + irq + softirq + steal) / TICK
 
 
-class Gone(Exception):
-    pass
-
-
-class Participant:
+class Participant(Process):
     def __init__(self, name, command):
-        self.name, self.turns, self.peak_mb = name, [], 0
-        self.log = open(os.path.join(BUILD, f"peers-{re.sub('[^a-z0-9]+', '-', name.lower())}.log"), "w")
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TORCHINDUCTOR_CACHE_DIR": os.path.join(BUILD, "peers-inductor")}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-                                        start_new_session=True, env=environment)
-        self.buffer = b""
-
-    def line(self, deadline):
-        while b"\n" not in self.buffer:
-            wait = deadline - time.monotonic()
-            if wait <= 0 or not select.select([self.process.stdout], [], [], wait)[0]:
-                raise Gone(f"{self.name} did not answer in time")
-            block = os.read(self.process.stdout.fileno(), 65536)
-            if not block:
-                raise Gone(f"{self.name} ended: see {self.log.name}")
-            self.buffer += block
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        return line.decode(errors="replace")
+        super().__init__(name, command, os.path.join(BUILD, f"peers-{re.sub('[^a-z0-9]+', '-', name.lower())}.log"),
+                         {"TORCHINDUCTOR_CACHE_DIR": os.path.join(BUILD, "peers-inductor")})
+        self.turns, self.peak_mb = [], 0
 
     def answer(self, pattern, seconds):
         deadline = time.monotonic() + seconds
@@ -104,8 +84,7 @@ class Participant:
 
     def turn(self):
         before = sum(seconds for _, seconds in self.processes())
-        self.process.stdin.write(f"SECONDS {TURN}\n".encode())
-        self.process.stdin.flush()
+        self.say(f"SECONDS {TURN}")
         units, wall, *measured = self.answer(r"[\d.e+-]+( [\d.e+-]+)+$", 60 + 20 * TURN)
         spent = measured[0] if measured else sum(seconds for _, seconds in self.processes()) - before
         self.turns.append((units / wall, units / max(spent, 1 / TICK)))
@@ -127,12 +106,7 @@ class Participant:
     def end(self):
         # A participant's own children are killed with it: nobody waits for them, and their time would pass for others'.
         spent_by_orphans[0] += sum(seconds for process, seconds in self.processes() if process != self.process.pid)
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
-        self.log.close()
+        super().end()
 
 
 def python(interpreter, script, *arguments):

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench-peers` calls a missed floor, and a missed aim. Prints ok/not ok lines (see tests/run)."""
+"""What `make bench-peers` calls a missed floor, and a missed aim, and whom it does without. Prints ok/not ok lines (see tests/run)."""
 import contextlib
 import io
 import os
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from peers import judge, judge_aims  # noqa: E402
+from process import Ended, Process  # noqa: E402
 from turns import free_addresses  # noqa: E402
 
 ROWS = [{"what": "mlp, 2 threads", "peer": "PyTorch eager", "ratios": (2.0, 2.0)},
@@ -48,6 +50,17 @@ say(ends(0, "3 of 3 aims reached.", AIMED, 0.2, True, by=judge_aims), "on a busy
 say(ends(0, "not looked at here: saves", AIMED, 0.01, False, by=judge_aims), "what has its aim elsewhere is named")
 AIMED[1]["memory"] = (200, 400)
 say(ends(1, "missed: memory: a third of a peer's", AIMED[1:], 0.01, True, by=judge_aims), "memory has an aim too")
+
+with tempfile.TemporaryDirectory() as scratch:
+    weary = Process("weary", [sys.executable, "-c", "import sys; sys.exit('it had enough')"], os.path.join(scratch, "log"))
+    weary.process.wait()
+    try:
+        weary.say("SECONDS 1")
+        words = ""
+    except Ended as ended:
+        words = str(ended)
+    weary.end()
+say(words == "weary ended: it had enough", "who has ended before its turn is done without, with its last words")
 
 drawn = subprocess.run([os.path.join(HERE, "picture")], stdin=open(os.path.join(HERE, "measured")), capture_output=True, text=True)
 with open(os.path.join(HERE, "../../../docs/peers.svg")) as file:

@@ -1,52 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that train in turns (gpu-bench, train_torch.py), and workers whose step lines are read as they come."""
+import contextlib
 import json
 import os
 import re
-import select
-import signal
 import statistics
-import subprocess
+import sys
 import time
 
-
-class Gone(Exception):
-    pass
-
-
-class Process:
-    def __init__(self, name, command, log, environment=None, stdin=subprocess.DEVNULL):
-        self.name, self.buffer = name, b""
-        self.log = open(log, "w")
-        self.started = time.monotonic()
-        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.log, start_new_session=True,
-                                        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})})
-
-    def line(self, deadline):
-        """The next; None: it has ended."""
-        while b"\n" not in self.buffer:
-            wait = deadline - time.monotonic()
-            if wait <= 0 or not select.select([self.process.stdout], [], [], wait)[0]:
-                raise Gone(f"{self.name} did not answer in time")
-            block = os.read(self.process.stdout.fileno(), 65536)
-            if not block:
-                return None
-            self.buffer += block
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        return line.decode(errors="replace")
-
-    def last_words(self):
-        words = open(self.log.name, errors="replace").read().strip().split("\n")[-1]
-        return f"{self.name} ended: {words}" if words else f"{self.name} ended: see {self.log.name}"
-
-    def end(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
-        self.process.stdout.close()
-        self.log.close()
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/peers"))
+from process import Ended, Gone, Process  # noqa: E402
 
 
 class Participant:
@@ -59,11 +22,9 @@ class Participant:
         self.rates, self.ms, self.first, self.memory, self.round_seconds = [], [], [], [], 0.0
 
     def start(self, deadline):
-        self.process = Process(self.name, self.command(self.micro), self.log, stdin=subprocess.PIPE)
+        self.process = Process(self.name, self.command(self.micro), self.log, {"PYTHONDONTWRITEBYTECODE": "1"})
         while True:
             line = self.process.line(deadline)
-            if line is None:
-                raise Gone(self.process.last_words())
             if line == "first":
                 self.first.append(time.monotonic() - self.process.started)
             elif line.startswith("ready "):
@@ -73,17 +34,10 @@ class Participant:
 
     def turn(self, seconds, deadline):
         began = time.monotonic()
-        try:
-            if self.process is None:
-                self.start(deadline)
-            self.process.process.stdin.write(f"SECONDS {seconds}\n".encode())
-            self.process.process.stdin.flush()
-            line = self.process.line(deadline)
-            if line is None:
-                raise Gone(self.process.last_words())
-            units, taken, steps, memory = map(float, line.split())
-        except BrokenPipeError:
-            raise Gone(self.process.last_words()) from None
+        if self.process is None:
+            self.start(deadline)
+        self.process.say(f"SECONDS {seconds}")
+        units, taken, steps, memory = map(float, self.process.line(deadline).split())
         self.rates.append(units / taken)
         self.ms.append(1000 * taken / steps)
         self.memory.append(memory)
@@ -136,14 +90,12 @@ def run_worker(worker, job, steps, folder, deadline, environment=None):
                       os.path.join(folder, "worker.log"), environment)
     seen, last = [], ""
     try:
-        while True:
-            line = process.line(deadline)
-            if line is None:
-                break
-            last = line
-            match = re.match(r"step +(\d+)/", line)
-            if match:
-                seen.append((int(match[1]), time.monotonic() - process.started))
+        with contextlib.suppress(Ended):
+            while True:
+                last = process.line(deadline)
+                match = re.match(r"step +(\d+)/", last)
+                if match:
+                    seen.append((int(match[1]), time.monotonic() - process.started))
         if process.process.wait() != 0 or not seen or seen[-1][0] != steps:
             words = open(process.log.name, errors="replace").read().strip().split("\n")[-1] or last
             raise Gone(f"coxswain-worker ended with {process.process.returncode}: {words}")
