@@ -69,13 +69,6 @@ int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 
 /* ---- what the step came to */
 
-/* Of the passes that are over. */
-static double loss_scale_of(const struct pipeline *pipeline)
-{
-    return loss_scaling_factor(&pipeline->base.options.state->progress.scaling,
-                               graph_precision(pipeline->base.options.graph));
-}
-
 static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct error *error)
 {
     const struct parameter_layout *layout = &pipeline->base.options.state->layout;
@@ -110,7 +103,7 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     float words[CREW_SIZE_MAX] = {0};
     if (collect(pipeline, votes, controls, words, &result->gradient_norm, error) < 0)
         return -1;
-    result->gradient_norm /= loss_scale_of(pipeline);
+    result->gradient_norm /= strategy_loss_scale(&pipeline->base.options);
     for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
         inputs[i] = controls[i];
     reduction_plan_combine(pipeline->plan, inputs, sums, CONTROL_VOTES);
@@ -134,7 +127,7 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
         .step = result->step - state->progress.scaling.skipped_steps,
         .learning_rate = learning_rate,
         .gradient_scale =
-            (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) / loss_scale_of(pipeline),
+            (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) / strategy_loss_scale(options),
     };
     memcpy(range.slots, state->slots, sizeof range.slots);
     strategy_leave_boundary(options);

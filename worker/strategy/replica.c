@@ -44,11 +44,6 @@ static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot
                                                     .y = slot_memory(replica, subtree, slot - 1)});
 }
 
-float replica_loss_scale(const struct replica *replica)
-{
-    return loss_scaling_told(&replica->options.state->progress.scaling, graph_precision(replica->options.graph));
-}
-
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
 {
     const struct batch *batch = &replica->batches[replica->current];
@@ -59,7 +54,7 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .batch_is_near = replica->copies != NULL,
                                .examples = part.count,
                                .scale = (float)(1.0 / replica_target_count(replica, batch->size)),
-                               .loss_scale = replica_loss_scale(replica),
+                               .loss_scale = strategy_loss_scale_told(&replica->options),
                                .sums = &replica->sums[shard - replica->first],
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
@@ -153,7 +148,7 @@ static int queue_repeatedly(struct replica *replica, const struct batch *batch, 
         return replica_queue_shards(replica, error);
     int64_t step = replica->options.state->progress.step + 1;
     device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)step,
-                                                            .loss_scale = replica_loss_scale(replica),
+                                                            .loss_scale = strategy_loss_scale_told(&replica->options),
                                                             .values = replica->told});
     return repeated_launches_queue(&replica->passes[replica->current], &replica->launches, replica_key(replica, batch),
                                    queue_shards, replica, error);

@@ -63,8 +63,6 @@ struct replica {
 
 /* The pass of one of its shards, but for where its gradients go. */
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard);
-/* Of the losses of the step that comes next; 0: they are not scaled. */
-float replica_loss_scale(const struct replica *replica);
 /* The largest number of examples that a shard has. */
 int64_t replica_largest_shard(const struct strategy_options *options, unsigned shards);
 

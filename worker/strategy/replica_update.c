@@ -53,13 +53,6 @@ void replica_slice(const struct parameter_layout *layout, unsigned index, unsign
     *ret_end = index + 1 == count ? layout->elements : slice_start(layout, index + 1, count);
 }
 
-/* Of the passes that are over. */
-static double loss_scale_of(const struct replica_update *update)
-{
-    const struct strategy_options *options = &update->replicas[0]->options;
-    return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
-}
-
 /* The sums of the blocks are shared out; they are added in order, so who computed which is not seen in the norm. */
 static int measure_norm(const struct replica_update *update, double *ret_norm, struct error *error)
 {
@@ -75,7 +68,8 @@ static int measure_norm(const struct replica_update *update, double *ret_norm, s
     }
     if (synchronise(update, error) < 0)
         return -1;
-    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics) / loss_scale_of(update);
+    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics) /
+                strategy_loss_scale(&update->replicas[0]->options);
     return 0;
 }
 
@@ -96,7 +90,7 @@ static void start_update(const struct replica_update *update, unsigned index, co
                                     .learning_rate = update->learning_rate,
                                     .gradient_scale =
                                         (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) /
-                                        loss_scale_of(update)};
+                                        strategy_loss_scale(&replica->options)};
     memcpy(range.slots, state->slots, sizeof(range.slots));
     if (first < end)
         optimizer_update(replica->stream, replica->options.optimizer, &range);

@@ -104,13 +104,6 @@ static double add_blocks(struct sharded_optimizer *optimizer)
     return gradient_norm_finish(optimizer->ordered, plan->elements - plan->statistics);
 }
 
-/* Of the passes that are over. */
-static double loss_scale_of(const struct sharded_optimizer *optimizer)
-{
-    const struct strategy_options *options = &optimizer->options;
-    return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
-}
-
 static int measure_norm(struct sharded_optimizer *optimizer, struct collective *group, double *ret_norm,
                         struct error *error)
 {
@@ -123,7 +116,7 @@ static int measure_norm(struct sharded_optimizer *optimizer, struct collective *
         (size > 1 &&
          collective_all_gather(group, (float *)optimizer->sums, places.stripe * size, &places, owners, error) < 0))
         return -1;
-    *ret_norm = add_blocks(optimizer) / loss_scale_of(optimizer);
+    *ret_norm = add_blocks(optimizer) / strategy_loss_scale(&optimizer->options);
     return 0;
 }
 
@@ -188,7 +181,7 @@ int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct s
     const struct optimizer_range range = {
         .step = verdict->step - options->state->progress.scaling.skipped_steps,
         .learning_rate = verdict->learning_rate,
-        .gradient_scale = (limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0) / loss_scale_of(optimizer),
+        .gradient_scale = (limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0) / strategy_loss_scale(options),
     };
     bool skipped = !isfinite(verdict->norm);
     strategy_leave_boundary(options);

@@ -81,14 +81,23 @@ void strategy_result_longest(struct strategy_result *result, const float *words,
         result->longest_ns[rank] = word_ns((unsigned)words[rank]);
 }
 
+double strategy_loss_scale(const struct strategy_options *options)
+{
+    return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
+}
+
+float strategy_loss_scale_told(const struct strategy_options *options)
+{
+    return loss_scaling_told(&options->state->progress.scaling, graph_precision(options->graph));
+}
+
 /* The norm alone tells the verdict to those who learn of it later. */
 static int judge_scaled(const struct strategy_options *options, struct strategy_result *result, struct error *error)
 {
-    double scale = loss_scaling_factor(&options->state->progress.scaling, PRECISION_FLOAT16);
     if (isfinite(result->gradient_norm))
         result->gradient_norm = NAN;
     result->skipped = true;
-    if (scale > LOSS_SCALE_LEAST)
+    if (strategy_loss_scale(options) > LOSS_SCALE_LEAST)
         return 0;
     return error_set(
         error, ERROR_NOT_FINITE,

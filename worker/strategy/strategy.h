@@ -163,6 +163,11 @@ void strategy_result_longest(struct strategy_result *result, const float *words,
  * as the scale of the loss can be lowered. Every rank has the same and comes to the same verdict. */
 int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error);
 
+/* For strategies: by what the losses of the state's next step are multiplied, and its gradients with them; 1: by nothing. */
+double strategy_loss_scale(const struct strategy_options *options);
+/* Likewise, as passes and begin_step are told it: 0 where losses are not scaled. */
+float strategy_loss_scale_told(const struct strategy_options *options);
+
 /* For strategies, before a step's first change to the state: from here on nobody reads it, or gives the step up. */
 void strategy_leave_boundary(const struct strategy_options *options);
 /* Likewise, where the state does not change: from here on nobody gives the step up; and then, from here on somebody may. */
