@@ -117,6 +117,7 @@ for exchange in SendToAll Gossip; do
     until_true 60 no_pods_of "$name"
     verdict $? "$name: all leave when asked to"
     steps=$((10#$(newest_checkpoint "$name") + 500))
+    delay "$name-2" 5 # they overshoot by what they have not heard of one another: little while each batch takes its time
     crew "$name-2" 2 "$steps" "$name"
     wait_for "$name-2" state Succeeded 120 && learnt "$name-2"
     verdict $? "$name: the mean of all has learnt, and two go on from it" "$(log_of "$(member "$name-2" 0)" | tail -n 8)"
