@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +66,10 @@ int buffer_append_byte(struct buffer *buffer, char byte, struct error *error)
     return buffer_append(buffer, &byte, 1, error);
 }
 
-int buffer_format_list(struct buffer *buffer, const char *format, va_list arguments)
+static int format_list(struct buffer *buffer, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+static int format_list(struct buffer *buffer, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
@@ -82,7 +86,7 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int result = buffer_format_list(buffer, format, arguments);
+    int result = format_list(buffer, format, arguments);
     va_end(arguments);
     return result;
 }

@@ -11,7 +11,6 @@
 #ifndef COXSWAIN_COMMON_BUFFER_H
 #define COXSWAIN_COMMON_BUFFER_H
 
-#include <stdarg.h>
 #include <stddef.h>
 
 #include "common/error.h"
@@ -36,8 +35,6 @@ int buffer_append(struct buffer *buffer, const void *bytes, size_t length, struc
 int buffer_append_string(struct buffer *buffer, const char *text, struct error *error);
 int buffer_append_byte(struct buffer *buffer, char byte, struct error *error);
 int buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buffer_format_list(struct buffer *buffer, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
 
 /* Removes the first `length` bytes (at most all of them). */
 void buffer_consume(struct buffer *buffer, size_t length);

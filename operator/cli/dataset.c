@@ -52,7 +52,8 @@ static int file_check(const struct dataset_file *file, const char *path, struct 
     return 0;
 }
 
-int dataset_check(const struct dataset *dataset, const char *directory, struct error *error)
+/* Whether `directory` holds all files with their digests; ERROR_NOT_FOUND when one is missing. */
+static int check(const struct dataset *dataset, const char *directory, struct error *error)
 {
     for (const struct dataset_file *file = dataset->files; file->path; file++) {
         SCOPED_FREE char *path = memory_format("%s/%s", directory, file->path);
@@ -195,7 +196,7 @@ int dataset_obtain(const struct dataset *dataset, struct event_loop *loop, datas
 {
     const char *given = getenv("COXSWAIN_DATA");
     if (given && *given) {
-        if (dataset_check(dataset, given, error) < 0)
+        if (check(dataset, given, error) < 0)
             return error_wrap(error, "COXSWAIN_DATA");
         *ret_directory = realpath(given, NULL);
         return *ret_directory ? 0 : error_set_errno(error, "COXSWAIN_DATA %s", given);

@@ -45,7 +45,4 @@ typedef bool dataset_progress(void *context, const char *file, int64_t received,
 int dataset_obtain(const struct dataset *dataset, struct event_loop *loop, dataset_progress *progress, void *context,
                    char **ret_directory, struct error *error);
 
-/* Whether `directory` holds all files with their digests; ERROR_NOT_FOUND when one is missing. */
-int dataset_check(const struct dataset *dataset, const char *directory, struct error *error);
-
 #endif

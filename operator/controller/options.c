@@ -84,8 +84,9 @@ static int parse_seconds(const char *name, const char *text, int64_t *ret_ms, st
     return 0;
 }
 
-int options_parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX], uint16_t *ret_port,
-                          struct error *error)
+/* "127.0.0.1:8080", "[::]:8080", ":8080" (all addresses), "localhost:0". */
+static int parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX], uint16_t *ret_port,
+                         struct error *error)
 {
     const char *colon = strrchr(text, ':'), *first = text, *last = colon;
     if (colon && *first == '[' && colon > first && colon[-1] == ']') {
@@ -151,7 +152,7 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_CERTIFICATES:
         return parse_seconds("--certificate-period", value, &options->certificate_period_ms, error);
     case OPTION_METRICS:
-        return options_parse_address(value, options->metrics_address, &options->metrics_port, error);
+        return parse_address(value, options->metrics_address, &options->metrics_port, error);
     default:
         return apply_log(id, value, options, error);
     }

@@ -32,10 +32,6 @@ struct options {
 /* Strings are borrowed from `arguments`. ERROR_INVALID names the option and says what it takes. */
 int options_parse(int count, char **arguments, struct options *ret_options, struct error *error);
 
-/* "127.0.0.1:8080", "[::]:8080", ":8080" (all addresses), "localhost:0". */
-int options_parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX], uint16_t *ret_port,
-                          struct error *error);
-
 extern const char *const options_usage;
 
 #endif

@@ -19,7 +19,9 @@ static bool is_name_character(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-bool admission_is_dns_name(const char *name, size_t longest, bool dots)
+/* DNS-1123: 1 to `longest` characters of a-z, 0-9, '-' and, when `dots`, '.', each part beginning and ending with a
+ * letter or digit. */
+static bool is_dns_name(const char *name, size_t longest, bool dots)
 {
     size_t length = strlen(name);
     if (length == 0 || length > longest)
@@ -52,7 +54,7 @@ static void check_name(const struct resource *resource, const struct json *objec
         cause_add(causes, CAUSE_REQUIRED, "metadata.name", NULL, "name or generateName is required");
         return;
     }
-    if (!admission_is_dns_name(name, label ? 63 : 253, !label))
+    if (!is_dns_name(name, label ? 63 : 253, !label))
         cause_add(causes, CAUSE_INVALID, "metadata.name", value, label ? LABEL_RULE : SUBDOMAIN_RULE);
 }
 
@@ -77,7 +79,7 @@ static bool is_label_key(const char *key)
         return false;
     memcpy(prefix, key, length);
     prefix[length] = '\0';
-    return admission_is_dns_name(prefix, 253, true) && is_qualified_part(slash + 1, strlen(slash + 1));
+    return is_dns_name(prefix, 253, true) && is_qualified_part(slash + 1, strlen(slash + 1));
 }
 
 #define LABEL_VALUE_RULE                                                                                               \

@@ -17,8 +17,4 @@ struct json *admission_check(const struct write *write, struct json *object, con
 /* The status and server-side fields that a new object of a built-in type starts with. */
 void admission_prepare_new(const struct resource *resource, struct json *object);
 
-/* DNS-1123: 1 to `longest` characters of a-z, 0-9, '-' and, when `dots`, '.', each part beginning and ending with a
- * letter or digit. */
-bool admission_is_dns_name(const char *name, size_t longest, bool dots);
-
 #endif

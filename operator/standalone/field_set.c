@@ -93,7 +93,8 @@ static struct json *keys_of_element(const struct field_keys *keys, const struct 
     return object;
 }
 
-char *field_element_name(const struct field_keys *keys, const struct json *element)
+/* `k:{…}` or `v:…` for an element; free with free(). */
+static char *element_name(const struct field_keys *keys, const struct json *element)
 {
     SCOPED_JSON *object = keys->set ? json_copy(element) : keys_of_element(keys, element);
     SCOPED_BUFFER text;
@@ -128,7 +129,7 @@ static struct json *set_of_list(const struct json *list, struct field_place plac
     if (!keys.set && keys.keys[0] == NULL)
         return set;
     for (const struct json *item = json_first(list); item; item = json_next(item)) {
-        SCOPED_FREE char *name = field_element_name(&keys, item);
+        SCOPED_FREE char *name = element_name(&keys, item);
         struct json *inside = keys.set ? json_new_object() : field_set_of(item, field_place_element(place));
         if (!keys.set)
             json_set(inside, ".", json_new_object());

@@ -32,8 +32,6 @@ bool field_is_atomic(struct field_place place);
 
 /* The element of `list` that agrees with `like` in all keys (sets: is equal); NULL: none. */
 struct json *field_element(const struct json *list, const struct field_keys *keys, const struct json *like);
-/* `k:{…}` or `v:…` for an element; free with free(). */
-char *field_element_name(const struct field_keys *keys, const struct json *element);
 
 /* What `value` speaks of, all the way down; a new object. */
 struct json *field_set_of(const struct json *value, struct field_place place);

@@ -24,7 +24,8 @@ char *container_log_path(const char *pod_directory, const char *container)
     return memory_format("%s/logs/%s.log", pod_directory, container);
 }
 
-char *container_termination_path(const char *pod_directory, const char *container)
+/* <pod directory>/containers/<container>/termination-log; release with free(). */
+static char *termination_path(const char *pod_directory, const char *container)
 {
     return memory_format("%s/containers/%s/termination-log", pod_directory, container);
 }
@@ -44,7 +45,7 @@ static int mounts_prepare(const struct volume_source *source, const struct json 
                           struct container_launch *launch, struct error *error)
 {
     const char *directory = source->pod_directory, *name = json_string_at(container, "name", "");
-    SCOPED_FREE char *termination = container_termination_path(directory, name);
+    SCOPED_FREE char *termination = termination_path(directory, name);
     SCOPED_FREE char *hosts = pod_hosts_path(directory);
     if (volume_mounts_resolve(source, container, &launch->mounts, error) < 0 ||
         termination_log_make(termination, error) < 0)
@@ -126,8 +127,7 @@ static int environment_prepare(const struct volume_source *source, const struct 
         return 0;
     environment_rewrite(environment, &launch->mounts);
     SCOPED_FREE char *hosts = pod_hosts_path(source->pod_directory);
-    SCOPED_FREE char *termination =
-        container_termination_path(source->pod_directory, json_string_at(container, "name", ""));
+    SCOPED_FREE char *termination = termination_path(source->pod_directory, json_string_at(container, "name", ""));
     environment_set_default(environment, ENV_HOSTS_FILE, hosts);
     environment_set_default(environment, ENV_TERMINATION_LOG, termination);
     return 0;
@@ -252,7 +252,7 @@ static char *last_log_lines(const char *pod_directory, const char *container)
 char *container_termination_message(const char *pod_directory, const struct json *container, int exit_code)
 {
     const char *name = json_string_at(container, "name", "");
-    SCOPED_FREE char *path = container_termination_path(pod_directory, name);
+    SCOPED_FREE char *path = termination_path(pod_directory, name);
     SCOPED_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC);
     char text[TERMINATION_MESSAGE_MAX];
     ssize_t length = file < 0 ? 0 : read(file, text, sizeof text);

@@ -29,10 +29,9 @@ int container_launch_prepare(const struct volume_source *source, const struct js
                              struct container_launch *ret_launch, struct error *error);
 void container_launch_release(struct container_launch *launch);
 
-/* <pod directory>/hosts, /logs/<container>.log, /containers/<container>/termination-log; release with free(). */
+/* <pod directory>/hosts, /logs/<container>.log; release with free(). */
 char *pod_hosts_path(const char *pod_directory);
 char *container_log_path(const char *pod_directory, const char *container);
-char *container_termination_path(const char *pod_directory, const char *container);
 
 /* What the container left in its termination log; where that is empty and the policy is FallbackToLogsOnError, the end of
  * its log. Release with free(). */

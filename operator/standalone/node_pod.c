@@ -382,7 +382,8 @@ static void signal_all(struct pod *pod, int signal_number)
     }
 }
 
-void pod_stop(struct pod *pod, int64_t grace_ms)
+/* SIGTERM, and SIGKILL after `grace_ms`; nothing starts any more. Again: shortens the time. */
+static void stop(struct pod *pod, int64_t grace_ms)
 {
     int64_t kill_at_ms = clock_now_ms() + grace_ms;
     bool first = !pod->state.stopping;
@@ -405,7 +406,7 @@ void pod_evict(struct pod *pod, int64_t grace_ms)
         pod->state.ended_message = "the control plane ended, and this pod with it";
         pod->state.disrupted = true;
     }
-    pod_stop(pod, grace_ms);
+    stop(pod, grace_ms);
 }
 
 /* In place: the container has this very file mounted, or reads it by its path. */
@@ -440,7 +441,7 @@ void pod_update(struct pod *pod, const struct json *object)
     if (strcmp(published, pod->state.address) != 0)
         publish(pod);
     if (json_at(object, "metadata.deletionTimestamp"))
-        pod_stop(pod, pod_grace_ms(pod));
+        stop(pod, pod_grace_ms(pod));
 }
 
 static int directories_make(const struct pod *pod, struct error *error)

@@ -33,9 +33,7 @@ void pod_free(struct pod *pod);
 void pod_advance(struct pod *pod);
 /* The object as the registry has it now. */
 void pod_update(struct pod *pod, const struct json *object);
-/* SIGTERM, and SIGKILL after `grace_ms`; nothing starts any more. Again: shortens the time. */
-void pod_stop(struct pod *pod, int64_t grace_ms);
-/* As pod_stop, and its end is the node's doing. */
+/* SIGTERM, and SIGKILL after `grace_ms`; nothing starts any more, and its end is the node's doing. */
 void pod_evict(struct pod *pod, int64_t grace_ms);
 /* Writes the hosts file in place when it has changed. */
 void pod_write_hosts(struct pod *pod, const struct buffer *published);

@@ -51,7 +51,7 @@ static struct json *with_details(struct json *status, const struct resource *res
     return details;
 }
 
-struct json *refusal_not_found(const struct resource *resource, const char *name)
+static struct json *not_found(const struct resource *resource, const char *name)
 {
     char type[API_VERSION_TEXT_MAX];
     resource_qualified(resource, type);
@@ -154,7 +154,7 @@ static const struct {
 struct json *refusal_from_error(const struct resource *resource, const char *name, const struct error *error)
 {
     if (error->kind == ERROR_NOT_FOUND && resource)
-        return refusal_not_found(resource, name);
+        return not_found(resource, name);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (errors[i].kind == error->kind)
             return refusal_new(errors[i].code, errors[i].reason, "%s", error->message);

@@ -14,7 +14,6 @@
 
 struct json *refusal_new(int code, const char *reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-struct json *refusal_not_found(const struct resource *resource, const char *name);
 struct json *refusal_already_exists(const struct resource *resource, const char *name);
 /* "Operation cannot be fulfilled on …: " and `why`; NULL: the object has been modified. */
 struct json *refusal_conflict(const struct resource *resource, const char *name, const char *why);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <regex.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

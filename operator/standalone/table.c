@@ -2,6 +2,7 @@
 #include "operator/standalone/table.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

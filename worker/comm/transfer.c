@@ -227,8 +227,9 @@ void transfer_send_start(struct collective *group, unsigned rank, unsigned chann
     pthread_mutex_unlock(&group->lock);
 }
 
-void transfer_receive_start(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,
-                            struct transfer *transfer)
+/* `length` must be the sender's. */
+static void receive_start(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,
+                          struct transfer *transfer)
 {
     struct error error = ERROR_INIT;
     pthread_mutex_lock(&group->lock);
@@ -320,7 +321,7 @@ int transfer_receive(struct collective *group, unsigned rank, unsigned channel, 
                      struct error *error)
 {
     struct transfer transfer = {0};
-    transfer_receive_start(group, rank, channel, bytes, length, &transfer);
+    receive_start(group, rank, channel, bytes, length, &transfer);
     return transfer_wait(group, &transfer, error);
 }
 

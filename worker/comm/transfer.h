@@ -36,9 +36,6 @@ struct transfer {
 
 void transfer_send_start(struct collective *group, unsigned rank, unsigned channel, const void *bytes, size_t length,
                          struct transfer *transfer);
-/* `length` must be the sender's. */
-void transfer_receive_start(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,
-                            struct transfer *transfer);
 /* Fine to call for one that is not under way. */
 int transfer_wait(struct collective *group, struct transfer *transfer, struct error *error);
 int transfer_receive(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,

@@ -67,6 +67,16 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
         codec_epochs(codec, message);
 }
 
+static const char *message_name(enum coordination_message_type type)
+{
+    static const char *const names[] = {[COORDINATION_NONE] = "NONE",
+#define X(name) [COORDINATION_##name] = #name,
+                                        COORDINATION_MESSAGES(X)
+#undef X
+    };
+    return type < COORDINATION_TYPE_COUNT ? names[type] : "unknown";
+}
+
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error)
 {
     unsigned char bytes[COORDINATION_MESSAGE_MAX];
@@ -75,8 +85,7 @@ int coordination_message_encode(const struct coordination_message *message, stru
     crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_message(&codec, &copy);
     if (codec.failed)
-        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes",
-                         coordination_message_name(message->type));
+        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes", message_name(message->type));
     put_u32(bytes + codec.at, crc32c(0, bytes, codec.at));
     return buffer_append(out, bytes, codec.at + 4, error);
 }
@@ -98,14 +107,4 @@ int coordination_message_decode(const void *bytes, size_t length, struct coordin
         return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes makes no sense", length);
     *ret_message = message;
     return 0;
-}
-
-const char *coordination_message_name(enum coordination_message_type type)
-{
-    static const char *const names[] = {[COORDINATION_NONE] = "NONE",
-#define X(name) [COORDINATION_##name] = #name,
-                                        COORDINATION_MESSAGES(X)
-#undef X
-    };
-    return type < COORDINATION_TYPE_COUNT ? names[type] : "unknown";
 }

@@ -71,6 +71,5 @@ int coordination_message_encode(const struct coordination_message *message, stru
  * protocol. */
 int coordination_message_decode(const void *bytes, size_t length, struct coordination_message *ret_message,
                                 struct error *error);
-const char *coordination_message_name(enum coordination_message_type type);
 
 #endif

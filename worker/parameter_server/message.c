@@ -112,6 +112,16 @@ static void codec_message(struct codec *codec, struct ps_message *message)
 
 #define FIXED_BYTES_MAX 4096
 
+static const char *message_name(enum ps_message_type type)
+{
+    static const char *const names[] = {[PS_NONE] = "NONE",
+#define X(name) [PS_##name] = #name,
+                                        PS_MESSAGES(X)
+#undef X
+    };
+    return type < PS_TYPE_COUNT ? names[type] : "unknown";
+}
+
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error)
 {
     size_t capacity =
@@ -122,8 +132,7 @@ int ps_message_encode(const struct ps_message *message, struct buffer *out, stru
     crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_message(&codec, &copy);
     if (codec.failed)
-        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes",
-                         ps_message_name(message->type));
+        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes", message_name(message->type));
     put_u32(bytes + codec.at, crc32c(0, bytes, codec.at));
     return buffer_append(out, bytes, codec.at + 4, error);
 }
@@ -145,16 +154,6 @@ int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_m
     }
     *ret_message = message;
     return 0;
-}
-
-const char *ps_message_name(enum ps_message_type type)
-{
-    static const char *const names[] = {[PS_NONE] = "NONE",
-#define X(name) [PS_##name] = #name,
-                                        PS_MESSAGES(X)
-#undef X
-    };
-    return type < PS_TYPE_COUNT ? names[type] : "unknown";
 }
 
 void bulk_head_encode(const struct bulk_head *head, unsigned char bytes[BULK_HEAD_BYTES])

@@ -126,7 +126,6 @@ void ps_message_release(struct ps_message *message);
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error);
 /* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED for one of another protocol. */
 int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_message, struct error *error);
-const char *ps_message_name(enum ps_message_type type);
 
 /* Bulk messages. */
 #define BULK_HEAD_BYTES 24

@@ -19,9 +19,6 @@ struct progress_pace {
     int64_t free_ms; /* the first time that nobody has */
 };
 
-/* Takes a turn, not before `earliest_ms`. */
-int64_t progress_pace_take(struct progress_pace *pace, int64_t earliest_ms);
-
 /* Whether a job whose turn is at `turn_ms` (0: it has none) may use it now; else it has, or gets, a later one.
  * Used or not, `turn_ms` is then its next one. */
 bool progress_pace_is_turn(struct progress_pace *pace, int64_t *turn_ms, int64_t now_ms);

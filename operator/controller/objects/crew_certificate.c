@@ -25,7 +25,8 @@ bool crew_certificate_replaces(int64_t generation)
     return generation >= 2;
 }
 
-char *crew_certificate_secret_name(const struct training_job *job, int64_t generation)
+/* "<job>-tls-<start of its UID>-even"; release with free(). */
+static char *secret_name(const struct training_job *job, int64_t generation)
 {
     return memory_format("%s-tls-%.*s-%s", job->name, UID_PART, job->uid, places[generation % 2]);
 }
@@ -47,7 +48,7 @@ int crew_certificate_build(const struct training_job *job, const struct certific
     SCOPED(certificate_release) struct certificate made = {0};
     if (certificate_make(&request, NULL, &made, error) < 0)
         return -1;
-    SCOPED_FREE char *name = crew_certificate_secret_name(job, generation->number);
+    SCOPED_FREE char *name = secret_name(job, generation->number);
     SCOPED_FREE char *text = file_text(&made, from_s), *encoded = base64_encode(text, strlen(text));
     struct json *secret = json_new_object();
     json_set_string(secret, "apiVersion", "v1");
@@ -61,7 +62,7 @@ int crew_certificate_build(const struct training_job *job, const struct certific
 
 static void add_source(struct json *sources, const struct training_job *job, int place)
 {
-    SCOPED_FREE char *name = crew_certificate_secret_name(job, place);
+    SCOPED_FREE char *name = secret_name(job, place);
     struct json *secret = json_set_object(json_append(sources, json_new_object()), "secret");
     struct json *item = json_append(json_set_array(secret, "items"), json_new_object());
     json_set_string(secret, "name", name);

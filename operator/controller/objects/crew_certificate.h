@@ -25,8 +25,6 @@
 bool crew_certificate_is_needed(const struct training_job *job);
 /* Another generation's Secret has the name of this one's. */
 bool crew_certificate_replaces(int64_t generation);
-/* "<job>-tls-<start of its UID>-even"; release with free(). */
-char *crew_certificate_secret_name(const struct training_job *job, int64_t generation);
 /* The Secret with a new key and certificate. */
 int crew_certificate_build(const struct training_job *job, const struct certificate_generation *generation,
                            int64_t now_ms, struct json **ret_secret, struct error *error);

@@ -20,7 +20,8 @@ bool crew_key_is_needed(const struct training_job *job)
     return job->framework == FRAMEWORK_COXSWAIN && pods > 1;
 }
 
-char *crew_key_secret_name(const struct training_job *job)
+/* "<job>-crew-<start of its UID>"; release with free(). */
+static char *secret_name(const struct training_job *job)
 {
     return memory_format("%s-crew-%.*s", job->name, UID_PART, job->uid);
 }
@@ -30,7 +31,7 @@ int crew_key_secret_build(const struct training_job *job, struct json **ret_secr
     unsigned char key[KEY_BYTES];
     if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
         return error_set_errno(error, "make the crew's key");
-    SCOPED_FREE char *name = crew_key_secret_name(job), *text = base64_encode(key, sizeof key);
+    SCOPED_FREE char *name = secret_name(job), *text = base64_encode(key, sizeof key);
     struct json *secret = json_new_object();
     json_set_string(secret, "apiVersion", "v1");
     json_set_string(secret, "kind", "Secret");
@@ -44,7 +45,7 @@ int crew_key_secret_build(const struct training_job *job, struct json **ret_secr
 
 void crew_key_add_volume(struct json *volumes, const struct training_job *job)
 {
-    SCOPED_FREE char *name = crew_key_secret_name(job);
+    SCOPED_FREE char *name = secret_name(job);
     struct json *volume = json_append(volumes, json_new_object());
     json_set_string(volume, "name", CREW_KEY_VOLUME);
     struct json *source = json_set(volume, "secret", json_new_object());

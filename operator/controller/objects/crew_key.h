@@ -14,8 +14,6 @@
 
 /* Only our worker asks for a key, and only in a crew of several. */
 bool crew_key_is_needed(const struct training_job *job);
-/* "<job>-crew-<start of its UID>"; release with free(). */
-char *crew_key_secret_name(const struct training_job *job);
 /* The Secret with a new random key. ERROR_SYSTEM when the machine has no random numbers. */
 int crew_key_secret_build(const struct training_job *job, struct json **ret_secret, struct error *error);
 

@@ -22,16 +22,18 @@ const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler)
 
 /* ---------------------------------------------------------------- how many */
 
-int64_t gang_role_minimum(const struct training_job *job, enum role role)
+/* Pods of a role that must be placed together with the others: none of the evaluator, of elastic workers the least. */
+static int64_t role_minimum(const struct training_job *job, enum role role)
 {
     return role == ROLE_EVALUATOR ? 0 : crew_role_minimum(job, role);
 }
 
-int64_t gang_minimum(const struct training_job *job)
+/* minAvailable, or the sum over the roles. */
+static int64_t minimum(const struct training_job *job)
 {
     int64_t sum = 0;
     for (int role = 0; role < ROLE_COUNT; role++)
-        sum += gang_role_minimum(job, (enum role)role);
+        sum += role_minimum(job, (enum role)role);
     int64_t given = job->run_policy.gang.min_available;
     return given != FIELD_UNSET ? given : sum;
 }
@@ -40,10 +42,10 @@ int64_t gang_minimum(const struct training_job *job)
 
 static int add_resources(struct json *spec, const struct pod_builder *builder, struct error *error)
 {
-    int64_t left = gang_minimum(builder->job);
+    int64_t left = minimum(builder->job);
     struct json *sum = json_set(spec, "minResources", json_new_object());
     for (int role = 0; role < ROLE_COUNT && left > 0; role++) {
-        int64_t count = gang_role_minimum(builder->job, (enum role)role);
+        int64_t count = role_minimum(builder->job, (enum role)role);
         SCOPED_JSON *pod = NULL;
         if (count == 0)
             continue;
@@ -62,14 +64,14 @@ static void fill_tasks(struct json *spec, const struct training_job *job)
         return;
     struct json *tasks = json_set(spec, "minTaskMember", json_new_object());
     for (int role = 0; role < ROLE_COUNT; role++)
-        if (gang_role_minimum(job, (enum role)role) > 0)
-            json_set_integer(tasks, role_name((enum role)role), gang_role_minimum(job, (enum role)role));
+        if (role_minimum(job, (enum role)role) > 0)
+            json_set_integer(tasks, role_name((enum role)role), role_minimum(job, (enum role)role));
 }
 
 static int fill_volcano(struct json *spec, const struct pod_builder *builder, struct error *error)
 {
     const struct run_policy *policy = &builder->job->run_policy;
-    json_set_integer(spec, "minMember", gang_minimum(builder->job));
+    json_set_integer(spec, "minMember", minimum(builder->job));
     fill_tasks(spec, builder->job);
     json_set_string(spec, "queue", policy->gang.queue);
     json_set_string(spec, "priorityClassName", policy->priority_class_name);
@@ -79,7 +81,7 @@ static int fill_volcano(struct json *spec, const struct pod_builder *builder, st
 static int fill_coscheduling(struct json *spec, const struct pod_builder *builder, struct error *error)
 {
     int64_t timeout = builder->job->run_policy.gang.schedule_timeout_seconds;
-    json_set_integer(spec, "minMember", gang_minimum(builder->job));
+    json_set_integer(spec, "minMember", minimum(builder->job));
     if (timeout != FIELD_UNSET)
         json_set_integer(spec, "scheduleTimeoutSeconds", timeout);
     return add_resources(spec, builder, error);
@@ -89,7 +91,7 @@ static int fill_native(struct json *spec, const struct pod_builder *builder, str
 {
     (void)error;
     struct json *policy = json_set(spec, "schedulingPolicy", json_new_object());
-    json_set_integer(json_set(policy, "gang", json_new_object()), "minCount", gang_minimum(builder->job));
+    json_set_integer(json_set(policy, "gang", json_new_object()), "minCount", minimum(builder->job));
     return 0;
 }
 

@@ -19,11 +19,6 @@ struct gang_kind {
 /* NULL for GANG_NONE. */
 const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler);
 
-/* Pods of a role that must be placed together with the others: none of the evaluator, of elastic workers the least. */
-int64_t gang_role_minimum(const struct training_job *job, enum role role);
-/* minAvailable, or the sum over the roles. */
-int64_t gang_minimum(const struct training_job *job);
-
 /* The PodGroup, in this version of its API. ERROR_INVALID when the pods cannot be built. */
 int gang_build(const struct pod_builder *builder, const char *version, struct json **ret_group, struct error *error);
 

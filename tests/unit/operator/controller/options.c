@@ -2,6 +2,7 @@
 #include "operator/controller/options.h"
 
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <string.h>
 
 static int parse(struct options *options, struct error *error, int count, ...)

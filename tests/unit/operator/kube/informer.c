@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/informer.h"
+
+#include <stdarg.h>
+
 #include "tests/unit/operator/kube/loop_fixture.h"
 
 TestSuite(informer, .timeout = 120);
