@@ -52,7 +52,7 @@ endif
 CUDA ?= 0
 CUDA_HOME ?= /usr/local/cuda
 CUDA_ARCHITECTURES ?= 80 90 100
-emulated_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
+emulated_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0 -DCUDNN_FILE_NUMBER=0
 ifeq ($(CUDA),1)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
@@ -69,7 +69,7 @@ cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
 cuda_include := $(emulated_include)
 cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c graph.c runtime.c stream.c)
-cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libnccl.so.0
+cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libcudnn.so.0 $(BUILD)/libnccl.so.0
 cuda_environment = LD_LIBRARY_PATH=$(abspath $(BUILD)) EMULATED_GPUS_SHARED=1
 LDFLAGS += -rdynamic
 NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
@@ -190,6 +190,10 @@ $(BUILD)/libcublas.so.0: tests/gpu/emulated/cublas.c $(wildcard tests/gpu/emulat
 $(BUILD)/libcublasLt.so.0: $(addprefix tests/gpu/emulated/,cublaslt.c cublas.c) $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $(filter %.c,$^) -o $@ -lm
+
+$(BUILD)/libcudnn.so.0: tests/gpu/emulated/cudnn.c $(wildcard tests/gpu/emulated/*.h) worker/device/cuda/cudnn.h $(CONFIGURATION)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@ -lm
 
 $(BUILD)/libnccl.so.0: $(wildcard tests/gpu/emulated/nccl*.c tests/gpu/emulated/*.h) worker/device/cuda/nccl.h $(CONFIGURATION)
 	$(call say,LINK,$@)

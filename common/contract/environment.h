@@ -67,6 +67,9 @@
 /* 1: cuBLASLt finishes products (bias, GELU), in place of kernels behind them; to measure what that is worth, on real GPUs, where it
  * has not run yet. The same for a whole crew: bits follow it. */
 #define ENV_GPU_LT "COXSWAIN_GPU_LT"
+/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. Crews compare, for it is
+ * a part of their arithmetic. */
+#define ENV_GPU_DNN "COXSWAIN_GPU_DNN"
 
 /* How many rows of a wide last layer's logits a pass computes at a time, in place of what its shape says; 0: all of them. To
  * measure what that is worth. The same for a whole crew: bits follow it. */

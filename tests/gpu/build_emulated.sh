@@ -13,7 +13,7 @@ build_emulated() {
     mkdir -p "$BUILD"
     flock "$BUILD/in-the-making" make --no-print-directory -C "$(dirname "${BASH_SOURCE[0]}")/../.." -j"$(nproc)" CUDA=emulated \
         BUILD="$BUILD" DEVELOPER=1 "${programs[@]}" "$BUILD/libcublas.so.0" "$BUILD/libcublasLt.so.0" \
-        "$BUILD/libnccl.so.0" >"$log" 2>&1
+        "$BUILD/libcudnn.so.0" "$BUILD/libnccl.so.0" >"$log" 2>&1
     status=$?
     verdict "$status" "compiles for emulated GPUs" "$(grep -E 'error|Error' "$log" | head -n 5)"
     ((status == 0)) || exit 1

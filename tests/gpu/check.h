@@ -89,6 +89,8 @@ void check_work(struct side *gpu);
 /* Prints how many GPUs a worker finds, and which NCCL. 0. */
 int tell_machine(void);
 /* `small`: only models that are small enough for finite differences. */
+/* Those of cuDNN against ours, and that they are cuDNN's. */
+void check_convolutions(struct side *plain, struct side *dnn);
 void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool small);
 
 #endif

@@ -30,12 +30,30 @@ static int rehearse(void)
     return verdicts_exit_status();
 }
 
-/* The GPU again, where cuBLASLt finishes products (ENV_GPU_LT); before others have threads that read the environment. */
-static void open_fused(struct side *fused)
+/* Whether there is a cuDNN: a machine need not have it. */
+static bool has_dnn(void)
+{
+    struct error error = ERROR_INIT;
+    struct device *probe = NULL;
+    setenv(ENV_GPU_DNN, "1", 1);
+    const bool found = device_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, &probe, &error) == 0;
+    if (found)
+        device_close(probe);
+    else
+        printf("skip cuDNN: %s\n", error.message);
+    unsetenv(ENV_GPU_DNN);
+    return found;
+}
+
+/* The GPU again, where cuBLASLt finishes products (ENV_GPU_LT) and cuDNN computes convolutions (ENV_GPU_DNN); before others have
+ * threads that read the environment. */
+static void open_fused(struct side *fused, bool with_dnn)
 {
     setenv(ENV_GPU_LT, "1", 1);
+    setenv(ENV_GPU_DNN, with_dnn ? "1" : "0", 1);
     side_open(fused, DEVICE_TYPE_GPU);
     unsetenv(ENV_GPU_LT);
+    unsetenv(ENV_GPU_DNN);
 }
 
 int main(int argc, char **argv)
@@ -53,7 +71,8 @@ int main(int argc, char **argv)
     }
     device_close(probe);
     struct side cpu, gpu, fused;
-    open_fused(&fused);
+    const bool with_dnn = has_dnn();
+    open_fused(&fused, with_dnn);
     side_open(&cpu, DEVICE_TYPE_CPU);
     side_open(&gpu, DEVICE_TYPE_GPU);
     printf("%s; %s\n", device_description(gpu.device), device_description(cpu.device));
@@ -62,6 +81,8 @@ int main(int argc, char **argv)
         check_operations(&cpu, &gpu, is_one ? argv[2] : "");
         check_operations(&cpu, &fused, is_one ? argv[2] : "dense");
     }
+    if (with_dnn && !streams && (!is_one || strncmp(argv[2], "conv2d", strlen("conv2d")) == 0))
+        check_convolutions(&gpu, &fused);
     if (!is_one && !streams) {
         check_not_a_number(&cpu, &gpu);
         check_steps(&cpu, &gpu);

@@ -38,9 +38,10 @@ static void convolution(struct side *s)
 {
     const struct conv2d_shape shape = {1, 8, 8, 3, 20, 3, 1, 0, 6, 6};
     float *workspace = side_numbers(s, conv2d_workspace(&shape), 4);
-    device_conv2d_forward(s->stream, &(struct conv2d_forward){shape, numbers_with_nan(s, 8 * 8 * 3, 0),
-                                                              side_numbers(s, 20 * 27, 2), side_numbers(s, 20, 3),
-                                                              side_output(s, 36 * 20), workspace, ACTIVATION_RELU});
+    device_conv2d_forward(s->stream,
+                          &(struct conv2d_forward){shape, numbers_with_nan(s, 8 * 8 * 3, 0),
+                                                   side_numbers(s, 20 * 27, 2), side_numbers(s, 20, 3),
+                                                   side_output(s, 36 * 20), workspace, ACTIVATION_RELU, .tf32 = false});
 }
 
 static void batch_norm(struct side *s)

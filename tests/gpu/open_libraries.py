@@ -11,8 +11,10 @@ import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/device/cuda")
 # Library -> the list of functions that worker/device/cuda/ finds in it
-LISTS = {"libcublas": "CUBLAS_FUNCTIONS", "libcublasLt": "CUBLASLT_FUNCTIONS", "libnccl": "NCCL_FUNCTIONS"}
-HEADERS = {"libcublas": "cublas.h", "libcublasLt": "cublas.h", "libnccl": "nccl.h"}
+LISTS = {"libcublas": "CUBLAS_FUNCTIONS", "libcublasLt": "CUBLASLT_FUNCTIONS", "libnccl": "NCCL_FUNCTIONS", "libcudnn": "CUDNN_FUNCTIONS"}
+HEADERS = {"libcublas": "cublas.h", "libcublasLt": "cublas.h", "libnccl": "nccl.h", "libcudnn": "cudnn.h"}
+# The image does not carry it; named by hand it is looked at, too
+OPTIONAL = {"libcudnn"}
 
 
 def functions_of(library):
@@ -24,7 +26,7 @@ def functions_of(library):
 
 def main():
     toolkit, paths = sys.argv[1], sys.argv[2:]
-    wanted = set(LISTS)
+    wanted = set(LISTS) - OPTIONAL
     for path in paths:
         handle = ctypes.CDLL(os.path.join(toolkit, path))
         name = os.path.basename(path).split(".")[0]

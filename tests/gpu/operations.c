@@ -155,28 +155,28 @@ static int64_t weights_of(const struct conv2d_shape *s)
     return s->o * s->c * s->kernel * s->kernel;
 }
 
-static void conv2d_forward(struct side *s, const int64_t *n)
+static void convolve_forward(struct side *s, const int64_t *n, bool tf32)
 {
     struct conv2d_shape shape = conv2d_shape(n);
     device_conv2d_forward_stored(
         s->stream, s->stored,
         &(struct conv2d_forward){shape, side_values(s, inputs_of(&shape), 1), side_values(s, weights_of(&shape), 2),
                                  side_numbers(s, shape.o, 3), side_output_values(s, outputs_of(&shape)),
-                                 side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU});
+                                 side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU, tf32});
 }
 
-static void conv2d_backward_data(struct side *s, const int64_t *n)
+static void convolve_backward_data(struct side *s, const int64_t *n, bool tf32)
 {
     struct conv2d_shape shape = conv2d_shape(n);
-    device_conv2d_backward_data_stored(s->stream, s->stored,
-                                       &(struct conv2d_backward_data){shape, side_values(s, outputs_of(&shape), 1),
-                                                                      side_values(s, weights_of(&shape), 2),
-                                                                      side_values(s, inputs_of(&shape), 3),
-                                                                      side_output_values(s, inputs_of(&shape)),
-                                                                      side_numbers(s, conv2d_workspace(&shape), 4)});
+    device_conv2d_backward_data_stored(
+        s->stream, s->stored,
+        &(struct conv2d_backward_data){shape, side_values(s, outputs_of(&shape), 1),
+                                       side_values(s, weights_of(&shape), 2), side_values(s, inputs_of(&shape), 3),
+                                       side_output_values(s, inputs_of(&shape)),
+                                       side_numbers(s, conv2d_workspace(&shape), 4), tf32});
 }
 
-static void backward_weight(struct side *s, const int64_t *n, bool accumulate)
+static void convolve_backward_weight(struct side *s, const int64_t *n, bool accumulate, bool tf32)
 {
     struct conv2d_shape shape = conv2d_shape(n);
     device_conv2d_backward_weight_stored(
@@ -184,18 +184,21 @@ static void backward_weight(struct side *s, const int64_t *n, bool accumulate)
         &(struct conv2d_backward_weight){shape, side_values(s, outputs_of(&shape), 1),
                                          side_values(s, inputs_of(&shape), 2), side_output(s, weights_of(&shape)),
                                          side_output(s, shape.o), side_numbers(s, conv2d_workspace(&shape), 4),
-                                         accumulate});
+                                         accumulate, tf32});
 }
 
-static void conv2d_backward_weight(struct side *s, const int64_t *n)
-{
-    backward_weight(s, n, false);
-}
-
-static void conv2d_backward_weight_added(struct side *s, const int64_t *n)
-{
-    backward_weight(s, n, true);
-}
+#define CONVOLUTION(name, ...)                                                                                         \
+    static void conv2d_##name(struct side *s, const int64_t *n)                                                        \
+    {                                                                                                                  \
+        convolve_##__VA_ARGS__;                                                                                        \
+    }
+CONVOLUTION(forward, forward(s, n, false))
+CONVOLUTION(forward_tf32, forward(s, n, true))
+CONVOLUTION(backward_data, backward_data(s, n, false))
+CONVOLUTION(backward_data_tf32, backward_data(s, n, true))
+CONVOLUTION(backward_weight, backward_weight(s, n, false, false))
+CONVOLUTION(backward_weight_tf32, backward_weight(s, n, false, true))
+CONVOLUTION(backward_weight_added, backward_weight(s, n, true, false))
 
 /* Sizes: images, side, channels, size, stride, padding. */
 static struct pool_shape pool_shape(const int64_t *n)
@@ -655,6 +658,9 @@ static const struct {
     {"conv2d_backward_data", conv2d_backward_data, 2e-6, CONV},
     {"conv2d_backward_weight", conv2d_backward_weight, 5e-6, CONV},
     {"conv2d_backward_weight added", conv2d_backward_weight_added, 5e-6, CONV},
+    {"conv2d_forward tf32", conv2d_forward_tf32, CUT, CONV},
+    {"conv2d_backward_data tf32", conv2d_backward_data_tf32, CUT, CONV},
+    {"conv2d_backward_weight tf32", conv2d_backward_weight_tf32, CUT, CONV},
 #define POOL                                                                                                           \
     {                                                                                                                  \
         {1, 4, 1, 2, 2, 0}, {3, 9, 5, 3, 2, 1}, {2, 11, 70, 2, 3, 0}, {4, 13, 32, 5, 1, 2},                            \

@@ -88,6 +88,7 @@ struct conv2d_forward {
     float *y;
     float *workspace; /* conv2d_workspace() floats */
     enum activation activation;
+    bool tf32;
 };
 
 struct conv2d_backward_data {
@@ -95,6 +96,7 @@ struct conv2d_backward_data {
     const float *dy, *weight, *relu_output;
     float *dx;
     float *workspace;
+    bool tf32;
 };
 
 struct conv2d_backward_weight {
@@ -102,7 +104,7 @@ struct conv2d_backward_weight {
     const float *dy, *x;
     float *dweight, *dbias;
     float *workspace;
-    bool accumulate;
+    bool accumulate, tf32;
 };
 
 /* Square windows; what lies in the padding never wins a maximum, a NaN always does. */

@@ -56,6 +56,7 @@ static void forward(const struct layer_call *call)
                                      .y = call->y,
                                      .workspace = call->workspace,
                                      .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                     .tf32 = call->tf32,
                                  });
 }
 
@@ -70,6 +71,7 @@ static void backward_parameters(const struct layer_call *call)
                                              .dbias = call->gradients[BIAS],
                                              .workspace = call->workspace,
                                              .accumulate = call->accumulate,
+                                             .tf32 = call->tf32,
                                          });
 }
 
@@ -83,6 +85,7 @@ static void backward_input(const struct layer_call *call)
                                            .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
                                            .dx = call->dx,
                                            .workspace = call->workspace,
+                                           .tf32 = call->tf32,
                                        });
 }
 

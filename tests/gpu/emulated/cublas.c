@@ -9,49 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/emulated/number.h"
 #include "tests/gpu/emulated/product.h"
 #include "tests/gpu/emulated/stream.h"
-#include "worker/device/bfloat16.h"
-#include "worker/device/float16.h"
 
 struct cublasContext {
     cudaStream_t stream;
 };
 
-/* A matrix's number i; a bfloat16 is the upper half of a float32. */
-static float number(const void *matrix, cudaDataType type, int64_t i)
-{
-    if (type == CUDA_R_32F)
-        return ((const float *)matrix)[i];
-    if (type == CUDA_R_16F)
-        return float16_unpack(((const uint16_t *)matrix)[i]);
-    const uint32_t bits = (uint32_t)((const uint16_t *)matrix)[i] << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* A tensor core reads ten of the 23 bits behind the point. */
 static float factor(const struct product *job, const void *matrix, int64_t i)
 {
-    float value = number(matrix, job->operands, i);
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits &= job->tf32 ? 0xffffe000u : 0xffffffffu;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static void put(void *matrix, cudaDataType type, int64_t i, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (type == CUDA_R_32F)
-        ((float *)matrix)[i] = value;
-    else if (type == CUDA_R_16F)
-        ((uint16_t *)matrix)[i] = float16_pack(float16_round(value));
-    else
-        ((uint16_t *)matrix)[i] = (uint16_t)(bfloat16_round_bits(bits) >> 16);
+    const float value = number(matrix, job->operands, i);
+    return job->tf32 ? cut_to_tf32(value) : value;
 }
 
 /* sums[i] of column j: a's columns are gone through one after the other. */

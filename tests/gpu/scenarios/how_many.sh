@@ -37,6 +37,9 @@ job half 8 GPU OneDevice half
 COXSWAIN_GPU_LT=1 LD_LIBRARY_PATH=$work/halves refused 69 'there is a GPU, but no libcublasLt.so.0: install cuBLAS' half
 LD_LIBRARY_PATH=$work/halves lone half
 verdict $? "and without COXSWAIN_GPU_LT=1 there is no need of cuBLASLt" "$(tail -n 2 half.log)"
+ln -s "$BUILD/libcublasLt.so.0" halves/
+COXSWAIN_GPU_DNN=1 LD_LIBRARY_PATH=$work/halves refused 69 'COXSWAIN_GPU_DNN=1 asks for cuDNN, and there is no libcudnn.so.0: install cuDNN 9' half
+COXSWAIN_GPU_DNN=1 EMULATED_DNN_VERSION=8907 refused 69 'the cuDNN of this machine calls itself 8907; install cuDNN 9' half
 job alike 20 Auto PeerToPeer alike
 lone alike && grep -q 'devices.type Auto takes the CPU: PeerToPeer computes on CPUs only so far' alike.log
 verdict $? "and where GPUs cannot do what the job asks for" "$(tail -n 2 alike.log)"

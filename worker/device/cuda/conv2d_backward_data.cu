@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/convolution.h"
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/cuda/finish.cuh"
@@ -14,6 +15,13 @@ static __global__ void pack_turned_weight(struct conv2d_backward_data op)
     op.workspace[(turned * s.o + i / window / s.c) * s.c + i / window % s.c] = op.weight[i];
 }
 
+static void finish(const struct cuda_call *call, const struct conv2d_backward_data *op)
+{
+    const struct conv2d_shape *s = &op->shape;
+    const struct product_finish job = {s->b * s->h * s->w, s->c, NULL, false, op->relu_output, op->dx, 0};
+    finish_product(call, &job);
+}
+
 static void by_products(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct conv2d_shape *s = &op->shape;
@@ -21,7 +29,6 @@ static void by_products(const struct cuda_call *call, const struct conv2d_backwa
     const struct patch_view view = {(const uint16_t *)op->dy, s->b,      s->oh, s->ow, s->o, s->kernel, 1,
                                     s->kernel - 1 - s->padding,      s->stride, s->h,  s->w};
     const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0, true};
-    const struct product_finish finish = {pixels, s->c, NULL, false, op->relu_output, op->dx, 0};
     struct cuda_product product = {pixels,          s->c,  s->o,  op->dy, op->weight,
                                    op->dx,          false, false, false,  call->stored,
                                    call->stored, 0, 0, 0, false};
@@ -29,13 +36,17 @@ static void by_products(const struct cuda_call *call, const struct conv2d_backwa
         cuda_multiply(call, &product);
     else
         multiply_patches(call, &view, &weights, op->dx);
-    finish_product(call, &finish);
+    finish(call, op);
 }
 
 /* The correlation of the dilated gradient with the turned kernel. */
 void cuda_conv2d_backward_data(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct conv2d_shape *s = &op->shape;
+    if (cuda_convolve_backward_data(call, op)) {
+        finish(call, op);
+        return;
+    }
     if (call->stored != STORED_FLOAT32) {
         by_products(call, op);
         return;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/convolution.h"
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/cuda/patches.cuh"
@@ -137,10 +138,12 @@ void cuda_conv2d_backward_weight(const struct cuda_call *call, const struct conv
                 (int)s->padding, 1,         (int)s->oh, (int)s->ow, s->b * s->oh * s->ow};
     job.taps = (int)(s->kernel * s->kernel * s->c);
     job.o = (int)s->o;
-    if (call->stored != STORED_FLOAT32)
-        by_products(call, &job);
-    else
-        by_tiles(call, &job);
+    if (!cuda_convolve_backward_weight(call, op)) {
+        if (call->stored != STORED_FLOAT32)
+            by_products(call, &job);
+        else
+            by_tiles(call, &job);
+    }
     if (op->dbias)
         cuda_column_sums(call, op->dy, job.view.pixels, s->o, s->o, op->dbias, op->accumulate);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/convolution.h"
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/cuda/finish.cuh"
@@ -13,6 +14,19 @@ static __global__ void pack_weight(struct conv2d_forward op)
     op.workspace[(i % window * s.c + i / window % s.c) * s.o + i / window / s.c] = op.weight[i];
 }
 
+static void finish(const struct cuda_call *call, const struct conv2d_forward *op)
+{
+    const struct conv2d_shape *s = &op->shape;
+    const struct product_finish job = {s->b * s->oh * s->ow,
+                                       s->o,
+                                       op->bias,
+                                       op->activation == ACTIVATION_RELU,
+                                       NULL,
+                                       op->y,
+                                       0};
+    finish_product(call, &job);
+}
+
 static void by_products(const struct cuda_call *call, const struct conv2d_forward *op)
 {
     const struct conv2d_shape *s = &op->shape;
@@ -21,7 +35,6 @@ static void by_products(const struct cuda_call *call, const struct conv2d_forwar
         (const uint16_t *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
     const struct patch_weights weights = {op->weight, (uint16_t *)op->workspace, s->o, s->c, s->kernel, 0,
                                           false};
-    const struct product_finish finish = {pixels, s->o, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y, 0};
     struct cuda_product product = {pixels,          s->o,  s->c, op->x, op->weight,
                                    op->y,           false, true, false, call->stored,
                                    call->stored, 0,     0, 0,   false};
@@ -29,12 +42,16 @@ static void by_products(const struct cuda_call *call, const struct conv2d_forwar
         cuda_multiply(call, &product);
     else
         multiply_patches(call, &view, &weights, op->y);
-    finish_product(call, &finish);
+    finish(call, op);
 }
 
 void cuda_conv2d_forward(const struct cuda_call *call, const struct conv2d_forward *op)
 {
     const struct conv2d_shape *s = &op->shape;
+    if (cuda_convolve_forward(call, op)) {
+        finish(call, op);
+        return;
+    }
     if (call->stored != STORED_FLOAT32) {
         by_products(call, op);
         return;

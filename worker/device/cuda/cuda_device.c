@@ -127,7 +127,7 @@ static const char *cuda_arithmetic(const struct device *base)
 static double cuda_peak_flops(const struct device *base, enum device_peak peak)
 {
     const struct cuda_device *device = (const struct cuda_device *)base;
-    return gpu_peak_flops(device->name, device->arithmetic, peak);
+    return gpu_peak_flops(device->name, device->architecture, peak);
 }
 
 /* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
@@ -219,22 +219,34 @@ static int describe(struct cuda_device *device, struct error *error)
         return -1;
     snprintf(device->name, sizeof device->name, "%s", properties.name);
     device->shared_bytes = properties.sharedMemPerBlockOptin;
-    snprintf(device->arithmetic, sizeof device->arithmetic, "sm_%d%d", properties.major, properties.minor);
+    snprintf(device->architecture, sizeof device->architecture, "sm_%d%d", properties.major, properties.minor);
+    snprintf(device->arithmetic, sizeof device->arithmetic, "%s", device->architecture);
     snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
              properties.name, (double)properties.totalGlobalMem / (1 << 30));
     return 0;
 }
 
-static bool fuses_products(void)
+static bool is_asked_for(const char *name)
 {
-    const char *setting = getenv(ENV_GPU_LT);
+    const char *setting = getenv(name);
     return setting && strcmp(setting, "1") == 0;
+}
+
+/* Whoever computes with it has other bits, and with another version of it perhaps others again. */
+static int open_cudnn(struct cuda_device *device, struct error *error)
+{
+    if (!is_asked_for(ENV_GPU_DNN))
+        return 0;
+    if (cudnn_open(&device->cudnn, error) < 0)
+        return -1;
+    snprintf(device->arithmetic, sizeof device->arithmetic, "%s+dnn%d", device->architecture, device->cudnn.version);
+    return 0;
 }
 
 static int prepare(struct cuda_device *device, struct error *error)
 {
     if (cuda_check(cudaSetDevice(device->index), "opening it", error) < 0 || describe(device, error) < 0 ||
-        cublas_open(&device->cublas, fuses_products(), error) < 0)
+        cublas_open(&device->cublas, is_asked_for(ENV_GPU_LT), error) < 0 || open_cudnn(device, error) < 0)
         return -1;
     void *faults = NULL;
     if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)

@@ -15,6 +15,7 @@
 #include "worker/device/backend.h"
 #include "worker/device/cuda/cublas.h"
 #include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/cudnn.h"
 #include "worker/device/cuda/nccl.h"
 
 /* Whether a stream is well; lives as long as the device, because events outlive streams. */
@@ -28,11 +29,13 @@ struct cuda_health {
 struct cuda_device {
     struct device base;
     int index;
-    char name[256];      /* "NVIDIA H200" */
-    char arithmetic[16]; /* "sm_90" */
-    size_t shared_bytes; /* that a block may ask for */
+    char name[256];       /* "NVIDIA H200" */
+    char architecture[8]; /* "sm_90" */
+    char arithmetic[16];  /* that, or with cuDNN "sm_90+dnn92801" */
+    size_t shared_bytes;  /* that a block may ask for */
     struct cublas cublas;
-    struct nccl nccl; /* opened by the first who wants it */
+    struct cudnn cudnn; /* opened where it is asked for */
+    struct nccl nccl;   /* opened by the first who wants it */
     _Atomic bool
         out_of_bounds;         /* a call of NCCL's does not come back: whatever waits for the device would not either */
     struct cuda_fault *faults; /* one a stream */
@@ -50,6 +53,8 @@ struct cuda_stream {
     cublasHandle_t products; /* made at the first product */
     cublasLtHandle_t fused;  /* likewise, and */
     struct fused_plan *plans;
+    cudnnHandle_t convolutions; /* made at the first that cuDNN may compute, and */
+    struct convolution_plan *convolution_plans;
     bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
     struct error record_error;
 };
@@ -73,6 +78,9 @@ int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place
 /* Whether it is success; if not the call's stream has failed. */
 bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place);
 #define cublas_check(call, name, status) cublas_check_at(call, status, CUDA_PLACE(name))
+/* The call's stream has failed, in cuDNN; `words` are its own. */
+void cuda_call_fail_dnn(const struct cuda_call *call, cudnnStatus_t status, const char *words,
+                        const struct cuda_place *place);
 /* The first failure of a stream. */
 int cuda_health_check(const struct cuda_health *health, struct error *error);
 

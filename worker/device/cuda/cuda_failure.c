@@ -59,6 +59,25 @@ enum error_kind cublas_failure_kind(cublasStatus_t status, cudaError_t after)
     }
 }
 
+#define THOUSANDS(status) ((int)(status) / 1000 * 1000)
+
+enum error_kind cudnn_failure_kind(cudnnStatus_t status, cudaError_t after)
+{
+    switch ((int)status) {
+    case CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED:
+    case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
+        return ERROR_NO_SPACE;
+    case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+    case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+        return ERROR_UNSUPPORTED;
+    }
+    if (THOUSANDS(status) == CUDNN_STATUS_NOT_SUPPORTED)
+        return ERROR_UNSUPPORTED;
+    if (THOUSANDS(status) == CUDNN_STATUS_BAD_PARAM)
+        return ERROR_INTERNAL;
+    return after != cudaSuccess ? cuda_failure_kind(after) : ERROR_DEVICE;
+}
+
 static const char *remedy_of(enum error_kind kind)
 {
     switch (kind) {
@@ -90,4 +109,16 @@ int cublas_failure_set(cublasStatus_t status, cudaError_t after, const char *wor
                        struct error *error)
 {
     return tell(cublas_failure_kind(status, after), "cuBLAS", words, "status", (int)status, place, error);
+}
+
+int cudnn_failure_set(cudnnStatus_t status, cudaError_t after, const char *words, const struct cuda_place *place,
+                      struct error *error)
+{
+    const enum error_kind kind = cudnn_failure_kind(status, after);
+    if (kind != ERROR_UNSUPPORTED)
+        return tell(kind, "cuDNN", words, "status", (int)status, place, error);
+    return error_set(error, kind,
+                     "GPU: cuDNN: %s (%s at %s:%d, status %d); install all libraries of one cuDNN 9, and a driver that "
+                     "it is for, or leave COXSWAIN_GPU_DNN away",
+                     words, place->call, place->file, place->line, (int)status);
 }

@@ -16,15 +16,19 @@
 #include "common/error.h"
 #include "worker/device/cuda/cublas.h"
 #include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/cudnn.h"
 
 enum error_kind cuda_failure_kind(cudaError_t result);
 /* `after`: what cudaGetLastError said behind it, which tells more than "execution failed" does. */
 enum error_kind cublas_failure_kind(cublasStatus_t status, cudaError_t after);
+enum error_kind cudnn_failure_kind(cudnnStatus_t status, cudaError_t after);
 
 /* "GPU: waiting for its work: … (cudaStreamSynchronize at worker/…/cuda_stream.c:168, CUDA error 700); what to do". Of `call`
  * the words before its bracket are told. Returns -1. */
 int cuda_failure_set(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error);
 int cublas_failure_set(cublasStatus_t status, cudaError_t after, const char *words, const struct cuda_place *place,
                        struct error *error);
+int cudnn_failure_set(cudnnStatus_t status, cudaError_t after, const char *words, const struct cuda_place *place,
+                      struct error *error);
 
 #endif

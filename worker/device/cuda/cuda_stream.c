@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/device/cuda/convolution.h"
 #include "worker/device/cuda/cuda_device.h"
 #include "worker/device/cuda/cuda_failure.h"
 #include "worker/device/cuda/fused_product.h"
@@ -106,6 +107,14 @@ bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const 
                        &cause);
     fail(call, &cause);
     return false;
+}
+
+void cuda_call_fail_dnn(const struct cuda_call *call, cudnnStatus_t status, const char *words,
+                        const struct cuda_place *place)
+{
+    struct error cause = ERROR_INIT;
+    cudnn_failure_set(status, cudaGetLastError(), words, place, &cause);
+    fail(call, &cause);
 }
 
 /* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in TF32 unasked,
@@ -255,6 +264,7 @@ void cuda_stream_free(struct device_stream *base)
     if (stream->stream)
         (void)cudaStreamSynchronize(stream->stream);
     fused_plans_free(stream);
+    convolution_plans_free(stream);
     if (stream->products)
         (void)device->cublas.cublasDestroy_v2(stream->products);
     if (stream->stream)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolutions by cuDNN against ours on the same GPU: near, and not the same bits, for then cuDNN has not been used.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "tests/gpu/check.h"
+
+/* What images begin with is a multiple of 16 bytes in each precision, and so is what a second one begins with. */
+static const struct conv2d_shape shapes[] = {
+    {2, 11, 8, 2, 6, 3, 1, 1, 11, 8}, {3, 9, 8, 5, 8, 5, 2, 2, 5, 4},   {4, 7, 8, 8, 16, 1, 2, 0, 4, 4},
+    {1, 5, 16, 1, 24, 3, 3, 0, 1, 5}, {5, 8, 8, 16, 16, 3, 1, 1, 8, 8}, {2, 14, 14, 32, 8, 5, 1, 0, 10, 10},
+};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+enum direction { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT };
+static const char *const directions[] = {"conv2d_forward", "conv2d_backward_data", "conv2d_backward_weight"};
+
+/* Sizes: a shape's number, a direction, whether TF32 may be, whether gradients accumulate. */
+static void convolve(struct side *s, const int64_t *n)
+{
+    const struct conv2d_shape *shape = &shapes[n[0]];
+    const int64_t inputs = shape->b * shape->h * shape->w * shape->c;
+    const int64_t outputs = shape->b * shape->oh * shape->ow * shape->o;
+    const int64_t weights = shape->o * shape->c * shape->kernel * shape->kernel;
+    float *workspace = side_numbers(s, conv2d_workspace(shape), 4);
+    if (n[1] == FORWARD)
+        device_conv2d_forward_stored(s->stream, s->stored,
+                                     &(struct conv2d_forward){.shape = *shape,
+                                                              .x = side_values(s, inputs, 1),
+                                                              .weight = side_values(s, weights, 2),
+                                                              .bias = side_numbers(s, shape->o, 3),
+                                                              .y = side_output_values(s, outputs),
+                                                              .workspace = workspace,
+                                                              .activation = ACTIVATION_RELU,
+                                                              .tf32 = n[2]});
+    else if (n[1] == BACKWARD_DATA)
+        device_conv2d_backward_data_stored(s->stream, s->stored,
+                                           &(struct conv2d_backward_data){.shape = *shape,
+                                                                          .dy = side_values(s, outputs, 1),
+                                                                          .weight = side_values(s, weights, 2),
+                                                                          .relu_output = side_values(s, inputs, 3),
+                                                                          .dx = side_output_values(s, inputs),
+                                                                          .workspace = workspace,
+                                                                          .tf32 = n[2]});
+    else
+        device_conv2d_backward_weight_stored(s->stream, s->stored,
+                                             &(struct conv2d_backward_weight){.shape = *shape,
+                                                                              .dy = side_values(s, outputs, 1),
+                                                                              .x = side_values(s, inputs, 2),
+                                                                              .dweight = side_output(s, weights),
+                                                                              .dbias = side_output(s, shape->o),
+                                                                              .workspace = workspace,
+                                                                              .accumulate = n[3],
+                                                                              .tf32 = n[2]});
+}
+
+/* Weight gradients of cuDNN are rounded to what values are. */
+static double allowed(const struct side *dnn, const int64_t *n)
+{
+    static const double places[] = {
+        [STORED_FLOAT32] = 5e-6, [STORED_BFLOAT16] = 1.0 / 256, [STORED_FLOAT16] = 1.0 / 2048};
+    if (n[2] && !dnn->rounds)
+        return 2.0 / 1024;
+    return n[1] == BACKWARD_WEIGHT ? places[dnn->rounds] : places[STORED_FLOAT32];
+}
+
+/* The first output of the case, as it lies in memory. */
+static void *result_of(struct side *s, const int64_t *n, size_t *ret_bytes)
+{
+    struct error error = ERROR_INIT;
+    convolve(s, n);
+    must(device_stream_synchronise(s->stream, &error), &error);
+    const struct output *output = &s->outputs[0];
+    *ret_bytes = (size_t)(output->count * (output->kind == OUTPUT_VALUES ? stored_bytes(s->stored) : 4));
+    void *bytes = memory_allocate(1, *ret_bytes);
+    side_get(s, bytes, output->memory, (int64_t)*ret_bytes);
+    side_clear(s);
+    return bytes;
+}
+
+/* In two bytes most sums round alike: there it is the large float32 gradients of weights that tell. */
+static void check_use(struct side *plain, struct side *dnn, enum direction direction)
+{
+    const int64_t sizes[] = {SHAPES - 1, (int64_t)direction, 0, 0};
+    char text[128];
+    size_t bytes;
+    void *ours = result_of(plain, sizes, &bytes), *theirs = result_of(dnn, sizes, &bytes);
+    snprintf(text, sizeof text, "cuDNN computes %s, %d bytes a value", directions[direction],
+             (int)stored_bytes(dnn->stored));
+    verdict(memcmp(ours, theirs, bytes) != 0, text, "every bit is that of ours: it has not been used");
+    free(theirs);
+    free(ours);
+}
+
+static void check_direction(struct side *plain, struct side *dnn, enum direction direction)
+{
+    for (int64_t shape = 0; shape < (int64_t)SHAPES; shape++)
+        for (int64_t flags = 0; flags < 4; flags++) {
+            const int64_t sizes[] = {shape, (int64_t)direction, flags & 1, flags >> 1};
+            char text[64];
+            snprintf(text, sizeof text, "%s by cuDNN", directions[direction]);
+            if ((sizes[2] && dnn->rounds) || (sizes[3] && direction != BACKWARD_WEIGHT))
+                continue;
+            compare_sides(plain, dnn, text, convolve, sizes, allowed(dnn, sizes));
+        }
+    if (direction == BACKWARD_WEIGHT || !dnn->rounds)
+        check_use(plain, dnn, direction);
+}
+
+void check_convolutions(struct side *plain, struct side *dnn)
+{
+    static const enum stored kinds[] = {STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        plain->rounds = dnn->rounds = plain->stored = dnn->stored = kinds[i];
+        for (enum direction direction = FORWARD; direction <= BACKWARD_WEIGHT; direction++)
+            check_direction(plain, dnn, direction);
+    }
+    plain->rounds = dnn->rounds = plain->stored = dnn->stored = STORED_FLOAT32;
+}
