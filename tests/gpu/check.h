@@ -88,6 +88,9 @@ void check_recordings(struct side *gpu);
 void check_work(struct side *gpu);
 /* Prints how many GPUs a worker finds, and which NCCL. 0. */
 int tell_machine(void);
+struct learner;
+/* A model in two parts against the whole, on one GPU: not a bit differs. */
+void check_stages(struct learner *whole);
 /* `small`: only models that are small enough for finite differences. */
 /* Those of cuDNN against ours, and that they are cuDNN's. */
 void check_convolutions(struct side *plain, struct side *dnn);

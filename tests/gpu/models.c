@@ -75,11 +75,11 @@ _Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
 #define FLOAT16 .precision = PRECISION_FLOAT16
 #define DRAWN .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC
 static const struct work works[] = {
-    {"odd layers", ODD_LAYERS, SGD, .batch = 5, .difference = 2e-3f},
+    {"odd layers", ODD_LAYERS, SGD, .batch = 5, .cut = true, .difference = 2e-3f},
     {"small gpt", SMALL_GPT, ADAMW, .batch = 3, .difference = 5e-3f},
-    {"odd layers in bfloat16", ODD_LAYERS, SGD, .batch = 5, .small = true, BFLOAT16},
+    {"odd layers in bfloat16", ODD_LAYERS, SGD, .batch = 5, .cut = true, .small = true, BFLOAT16},
     {"small gpt in bfloat16", SMALL_GPT, ADAMW, .batch = 3, .small = true, BFLOAT16},
-    {"odd layers in float16", ODD_LAYERS, SGD, .batch = 5, .small = true, FLOAT16},
+    {"odd layers in float16", ODD_LAYERS, SGD, .batch = 5, .cut = true, .small = true, FLOAT16},
     {"small gpt in float16", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16},
     {"odd layers in bfloat16, weights drawn", ODD_LAYERS, SGD, .batch = 5, .small = true, BFLOAT16, DRAWN},
     {"small gpt in float16, weights drawn", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16, DRAWN},
@@ -87,13 +87,14 @@ static const struct work works[] = {
     {"small gpt in tf32", SMALL_GPT, ADAMW, .batch = 3, .small = true, .precision = PRECISION_TF32},
     {"odd layers, logits by parts", ODD_LAYERS, SGD, .batch = 5, .logit_rows = 2, .difference = 2e-3f},
     {"small gpt2, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .difference = 5e-3f},
-    {"small gpt2 in bfloat16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .small = true,
-     BFLOAT16},
+    {"small gpt2 in bfloat16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .cut = true,
+     .small = true, BFLOAT16},
     {"small gpt2, computed again", SMALL_GPT2, ADAMW, .batch = 3, .recompute = true, .difference = 5e-3f},
-    {"small gpt2 in bfloat16, computed again", SMALL_GPT2, ADAMW, .batch = 3, .recompute = true, .small = true,
-     BFLOAT16},
+    {"small gpt2 in bfloat16, computed again", SMALL_GPT2, ADAMW, .batch = 3, .cut = true, .recompute = true,
+     .small = true, BFLOAT16},
     {"small resnet, computed again", SMALL_RESNET, SGD, .batch = 4, .recompute = true, .small = true},
-    {"small gpt2 in float16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .small = true, FLOAT16},
+    {"small gpt2 in float16, logits by parts", SMALL_GPT2, ADAMW, .batch = 3, .logit_rows = 7, .cut = true,
+     .small = true, FLOAT16},
     {"aligned gpt in bfloat16", ALIGNED_GPT, ADAMW, .batch = 3, .small = true, .finished = true, BFLOAT16},
     {"aligned gpt in bfloat16, computed again", ALIGNED_GPT, ADAMW, .batch = 3, .small = true, .recompute = true,
      BFLOAT16},
@@ -368,6 +369,8 @@ void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool s
             check_recompute(work, &on_gpu);
         if (work->logit_rows > 0)
             check_parts(work, &on_gpu);
+        if (work->cut)
+            check_stages(&on_gpu);
         if (work->difference > 0)
             check_differences(work, &on_gpu);
         if (work->finished)

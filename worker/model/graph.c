@@ -58,13 +58,12 @@ static int build(struct graph *graph, const struct graph_options *options, struc
     return graph->is_stage || options->plan_only ? 0 : graph_plan_buckets(graph, error);
 }
 
-/* What crosses between the parts of a model is float32. */
-static enum stored stored_for(const struct graph_options *options)
+enum stored graph_stored_for(const struct device *device, enum precision precision)
 {
-    enum stored stored = options->precision == PRECISION_BFLOAT16  ? STORED_BFLOAT16
-                         : options->precision == PRECISION_FLOAT16 ? STORED_FLOAT16
-                                                                   : STORED_FLOAT32;
-    return !options->partition && device_stores(options->device, stored) ? stored : STORED_FLOAT32;
+    enum stored stored = precision == PRECISION_BFLOAT16  ? STORED_BFLOAT16
+                         : precision == PRECISION_FLOAT16 ? STORED_FLOAT16
+                                                          : STORED_FLOAT32;
+    return device_stores(device, stored) ? stored : STORED_FLOAT32;
 }
 
 int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error)
@@ -81,7 +80,7 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     graph->logit_rows = options->logit_rows;
     graph->recompute = options->recompute;
     graph->slots = 1;
-    graph->stored = stored_for(options);
+    graph->stored = graph_stored_for(options->device, options->precision);
     graph->fuses_gelus = graph->stored != STORED_FLOAT32 && device_finishes_products(options->device);
     if (build(graph, options, error) < 0) {
         graph_free(graph);

@@ -80,6 +80,8 @@ const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
 enum precision graph_precision(const struct graph *graph);
 enum weight_rounding graph_weight_rounding(const struct graph *graph);
+/* How values lie in the memory of graphs of this precision there, and between parts of a model. */
+enum stored graph_stored_for(const struct device *device, enum precision precision);
 int64_t graph_logit_rows(const struct graph *graph); /* graph_options.logit_rows */
 
 /* Every tensor of the layout, or where a layer is split over devices its slices: which layer (of graph_layer_count()) has it,

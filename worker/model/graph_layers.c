@@ -147,7 +147,7 @@ void graph_fuse_gelus(struct graph *graph)
     for (unsigned i = 0; i < graph->node_count && graph->fuses_gelus; i++) {
         struct graph_node *node = &graph->nodes[i];
         struct graph_node *before = node->inputs[0] == MODEL_INPUT ? NULL : &graph->nodes[node->inputs[0]];
-        if (!before)
+        if (!before || !node->own || !before->own)
             continue;
         if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu && before->gelu == NO_LAYER &&
             node->again == before->again) {
@@ -155,7 +155,7 @@ void graph_fuse_gelus(struct graph *graph)
             node->runs_before = true;
         }
         if (before->layer.kind->type == LAYER_GELU && before->consumers == 1 && before->inputs[0] != MODEL_INPUT &&
-            node->layer.kind->can_fuse_gelu)
+            graph->nodes[before->inputs[0]].own && node->layer.kind->can_fuse_gelu)
             before->gradient_in_place = true;
     }
 }

@@ -28,7 +28,8 @@ static void find_values(struct graph *graph, const unsigned *part_of)
                     (struct graph_crossing){.layer = (unsigned)owner,
                                             .from = part_of[owner],
                                             .to = part_of[i],
-                                            .elements = layer_shape_elements(&graph->nodes[owner].layer.output)});
+                                            .elements = layer_shape_elements(&graph->nodes[owner].layer.output),
+                                            .stored = graph->stored});
         }
 }
 
@@ -44,7 +45,8 @@ static void find_gradients(struct graph *graph, const unsigned *part_of)
                     (struct graph_crossing){.layer = (unsigned)before,
                                             .from = part_of[i],
                                             .to = part_of[before],
-                                            .elements = layer_shape_elements(&graph->nodes[before].layer.output)});
+                                            .elements = layer_shape_elements(&graph->nodes[before].layer.output),
+                                            .stored = graph->stored});
         }
 }
 
@@ -61,7 +63,8 @@ static void find_tables(struct graph *graph, const unsigned *part_of)
                                     .from = part_of[i],
                                     .to = part_of[lender],
                                     .elements = table->shape[0] * table->shape[1],
-                                    .table = true};
+                                    .table = true,
+                                    .stored = STORED_FLOAT32};
     }
 }
 
@@ -99,12 +102,12 @@ const struct graph_crossing *graph_gradients(const struct graph *graph, unsigned
     return graph->gradients;
 }
 
-const float *graph_value_out(const struct graph *graph, unsigned value, unsigned slot)
+const void *graph_value_out(const struct graph *graph, unsigned value, unsigned slot)
 {
     return graph_block_memory(graph, graph->nodes[graph->values[value].layer].output, slot);
 }
 
-const float *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot)
+const void *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot)
 {
     const struct graph_crossing *crossing = &graph->gradients[gradient];
     const struct graph_node *node = &graph->nodes[crossing->layer];
@@ -156,13 +159,14 @@ static void take_values(const struct graph_run *run, const struct graph_stage_pa
         const struct graph_crossing *value = &graph->values[i];
         if (value->to == graph->part)
             device_copy(run->stream,
-                        &(struct copy){pass->pass.examples * value->elements * (int64_t)sizeof(float), pass->values[i],
+                        &(struct copy){pass->pass.examples * value->elements * stored_bytes(value->stored),
+                                       pass->values[i],
                                        graph_block_memory(graph, graph->nodes[value->layer].output, run->slot)});
     }
 }
 
 /* Where the lender's way back finds what its borrower has made (lend_gradient). */
-static void take_table(const struct graph_run *run, const struct graph_crossing *crossing, const float *from)
+static void take_table(const struct graph_run *run, const struct graph_crossing *crossing, const void *from)
 {
     const struct graph *graph = run->graph;
     const struct graph_node *lender = &graph->nodes[crossing->layer];
@@ -184,9 +188,10 @@ static void take_gradients(const struct graph_run *run, const struct graph_stage
         int64_t count = pass->pass.examples * gradient->elements;
         float *target = graph_block_memory(graph, graph->nodes[gradient->layer].gradient, run->slot);
         if (graph->written[gradient->layer])
-            device_axpy(run->stream, &(struct axpy){count, 1.0f, pass->gradients[i], target});
+            device_axpy_stored(run->stream, gradient->stored, &(struct axpy){count, 1.0f, pass->gradients[i], target});
         else
-            device_copy(run->stream, &(struct copy){count * (int64_t)sizeof(float), pass->gradients[i], target});
+            device_copy(run->stream,
+                        &(struct copy){count * stored_bytes(gradient->stored), pass->gradients[i], target});
         if (graph->written[gradient->layer])
             graph_run_round(run, target, count);
         graph->written[gradient->layer] = true;

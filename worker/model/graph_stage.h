@@ -2,9 +2,10 @@
  *
  * One part of a stage of a partitioned model (partition.h), most often the whole
  * stage: a graph that runs its own layers alone. What its layers read of other
- * parts' comes in as values, and goes back as gradients; both are floats,
- * `elements` for each example. The lists of what crosses are the same in all
- * graphs of a partition.
+ * parts' comes in as values, and goes back as gradients, `elements` for each
+ * example; both cross as they lie in the graph, in two bytes each where the device
+ * stores values so (graph_stored_for). The lists of what crosses are the same in
+ * all graphs of a partition whose devices store alike.
  *
  * Of a table that a layer borrows from another part (weightsOf) the borrower sends
  * its gradient of each micro-batch to the lender, which goes on from it: so that
@@ -23,20 +24,23 @@ struct graph_crossing {
     unsigned layer;    /* whose output, or the gradient of whose output */
     unsigned from, to; /* parts */
     int64_t elements;  /* of one example; of a table */
-    bool table;        /* the gradient of the layer's table, whatever the number of examples */
+    bool table;        /* the gradient of the layer's table, whatever the number of examples: floats */
+    enum stored stored;
 };
-/* Floats that cross with a micro-batch of so many examples. */
+/* Floats' room that crosses with a micro-batch of so many examples: a last half of one goes whole, and is there at both ends. */
 static inline int64_t graph_crossing_floats(const struct graph_crossing *crossing, int64_t examples)
 {
-    return crossing->table ? crossing->elements : examples * crossing->elements;
+    int64_t elements = crossing->table ? crossing->elements : examples * crossing->elements;
+    int64_t bytes = elements * stored_bytes(crossing->stored), unit = (int64_t)sizeof(float);
+    return (bytes + unit - 1) / unit;
 }
 
 /* Values in the order of the layers; gradients in the order in which the receiver adds them up. */
 const struct graph_crossing *graph_values(const struct graph *graph, unsigned *ret_count);
 const struct graph_crossing *graph_gradients(const struct graph *graph, unsigned *ret_count);
 /* Where this part leaves a value or a gradient that begins here. */
-const float *graph_value_out(const struct graph *graph, unsigned value, unsigned slot);
-const float *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot);
+const void *graph_value_out(const struct graph *graph, unsigned value, unsigned slot);
+const void *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot);
 
 /* Whether the part's layers read the batch's inputs, and whether it ends in the loss. */
 bool graph_stage_reads_inputs(const struct graph *graph);
@@ -49,8 +53,8 @@ unsigned graph_stage_ranges(const struct graph *graph, struct graph_bucket *ret_
 struct graph_stage_pass {
     struct graph_pass pass; /* `inputs`, `targets` and `sums` where the part reads or fills them */
     unsigned slot;
-    const float *const *values;    /* by number: where what ends here lies now */
-    const float *const *gradients; /* likewise */
+    const void *const *values;    /* by number: where what ends here lies now */
+    const void *const *gradients; /* likewise */
 };
 
 /* All return at once. */

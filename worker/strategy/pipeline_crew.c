@@ -42,6 +42,24 @@ static int open_group(struct pipeline *pipeline, const struct world *world, stru
 
 /* ---- the stages */
 
+/* What crosses has one form at both ends. */
+static int agree_on_values(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    enum precision precision = graph_precision(options->graph);
+    double bytes = (double)stored_bytes(graph_stored_for(options->device, precision)), sum = bytes;
+    if (precision != PRECISION_BFLOAT16 && precision != PRECISION_FLOAT16)
+        return 0;
+    if (pipeline_exchange_sum(pipeline, &sum, 1, error) < 0)
+        return -1;
+    if (sum == bytes * world->size)
+        return 0;
+    return error_set(error, ERROR_CONFLICT,
+                     "training.precision: of this Pipeline's stages some store values in two bytes, as GPUs do, and "
+                     "some in four, as CPUs do, and cannot give them to each other; say devices.type: GPU or CPU for "
+                     "all, or take float32");
+}
+
 /* Whoever has trained knows them; else the chief has been told them or measures. */
 static int agree_on_stages(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
@@ -190,8 +208,9 @@ static int form(struct pipeline *pipeline, struct error *error)
         return error_set(error, ERROR_INVALID, "a pipeline of %u workers cannot go on with %u", pipeline->shape.size,
                          world.size);
     base->world = world;
-    if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0 ||
-        connect_devices(pipeline, &world, error) < 0 || pipeline_catch_up(pipeline, &world, error) < 0)
+    if (open_group(pipeline, &world, error) < 0 || agree_on_values(pipeline, &world, error) < 0 ||
+        agree_on_stages(pipeline, &world, error) < 0 || connect_devices(pipeline, &world, error) < 0 ||
+        pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;
     if (!a_stage_is_lost(pipeline, &world))
         return copy_states(pipeline, &world, error);

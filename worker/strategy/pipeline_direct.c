@@ -7,7 +7,7 @@
 
 /* Where a micro-batch crosses: a slot of the part that makes it, and one here if it comes here. */
 struct place {
-    float *arrival;              /* NULL: it goes from here */
+    void *arrival;               /* NULL: it goes from here */
     struct device_event *made;   /* if it does; on the lane's stream */
     struct device_event *passed; /* on ours; NULL: neither end is here */
 };
@@ -66,7 +66,7 @@ static int open_place(struct pipeline_direct *direct, const struct graph_crossin
         return -1;
     if (stage_of(direct, crossing->from) == direct->lane->stage)
         return device_event_new(device, &place->made, error);
-    return device_allocate(device, MEMORY_DEVICE, bytes, (void **)&place->arrival, error);
+    return device_allocate(device, MEMORY_DEVICE, bytes, &place->arrival, error);
 }
 
 /* All of them now: who allocates while a group is under way may wait for it. */
@@ -161,7 +161,7 @@ int pipeline_direct_await(struct pipeline_direct *direct, unsigned crossing, uns
     return crew_communicator_await(direct->pipeline->devices, place_of(direct, crossing, micro_batch)->passed, error);
 }
 
-const float *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch)
+const void *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch)
 {
     return place_of(direct, crossing, micro_batch)->arrival;
 }

@@ -110,10 +110,10 @@ struct pipeline_unit {
     unsigned range_count;
     unsigned slots;
     struct pipeline_passage *values_out, *gradients_out; /* by crossing */
-    const float **values, **gradients;                   /* by crossing: where what comes in lies */
-    float **arrivals;            /* by crossing, values first: of what comes from other processes */
+    const void **values, **gradients;                    /* by crossing: where what comes in lies */
+    void **arrivals;             /* by crossing, values first: of what comes from other processes */
     struct transfer *departures; /* by crossing and slot, values first: what goes there */
-    float **outgoing;            /* likewise, where the host cannot read the device's memory: a copy that it can */
+    void **outgoing;             /* likewise, where the host cannot read the device's memory: a copy that it can */
 };
 
 /* A device of this process, and its thread: a stage of one replica, part by part as the timetable says. */
@@ -249,7 +249,7 @@ void pipeline_direct_begin(struct pipeline_direct *direct);
 int pipeline_direct_exchange(struct pipeline_direct *direct, unsigned tick, struct error *error);
 /* Until a micro-batch of a crossing (values first) has come, or has been given away; where it lies then. */
 int pipeline_direct_await(struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch, struct error *error);
-const float *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch);
+const void *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch);
 /* Queues what is left of the run, and waits for all of it. */
 int pipeline_direct_finish(struct pipeline_direct *direct, struct error *error);
 

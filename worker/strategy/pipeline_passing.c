@@ -35,9 +35,9 @@ struct direction {
     const struct graph_crossing *crossings;
     unsigned count;
     unsigned first; /* number of its first crossing among both directions' */
-    const float **in;
+    const void **in;
     struct pipeline_passage *(*passages)(struct pipeline_unit *unit);
-    const float *(*out)(const struct graph *graph, unsigned crossing, unsigned slot);
+    const void *(*out)(const struct graph *graph, unsigned crossing, unsigned slot);
 };
 
 static struct pipeline_passage *value_passages(struct pipeline_unit *unit)
@@ -110,9 +110,8 @@ static int receive(struct pipeline_unit *unit, const struct direction *direction
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
-    float **arrival = &unit->arrivals[direction->first + crossing];
-    if (*arrival == NULL &&
-        device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), (void **)arrival, error) < 0)
+    void **arrival = &unit->arrivals[direction->first + crossing];
+    if (*arrival == NULL && device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), arrival, error) < 0)
         return -1;
     direction->in[crossing] = *arrival;
     return transfer_receive(pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing), *arrival,
@@ -124,9 +123,8 @@ static int copy_out(struct pipeline_unit *unit, const struct direction *directio
                     unsigned micro_batch, struct error *error)
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
-    float **outgoing = &unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
-    if (*outgoing == NULL &&
-        device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), (void **)outgoing, error) < 0)
+    void **outgoing = &unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
+    if (*outgoing == NULL && device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), outgoing, error) < 0)
         return -1;
     device_copy(unit->stream, &(struct copy){.bytes = (int64_t)bytes_of(unit, what, micro_batch),
                                              .from = direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
@@ -138,7 +136,7 @@ static void send(struct pipeline_unit *unit, const struct direction *direction, 
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
-    const float *copy = unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
+    const void *copy = unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
     transfer_send_start(pipeline->group, rank_of(unit, what->to), channel_of(unit, direction, crossing),
                         copy != NULL ? copy : direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
                         bytes_of(unit, what, micro_batch), departure_of(unit, direction, crossing, micro_batch));
@@ -251,11 +249,11 @@ void pipeline_passing_init(struct pipeline_unit *unit)
     pipeline->gradients = graph_gradients(unit->graph, &pipeline->gradient_count);
     unit->values_out = memory_allocate(pipeline->value_count + 1, sizeof *unit->values_out);
     unit->gradients_out = memory_allocate(pipeline->gradient_count + 1, sizeof *unit->gradients_out);
-    unit->values = memory_allocate(pipeline->value_count + 1, sizeof(float *));
-    unit->gradients = memory_allocate(pipeline->gradient_count + 1, sizeof(float *));
-    unit->arrivals = memory_allocate(crossing_count(pipeline) + 1, sizeof(float *));
+    unit->values = memory_allocate(pipeline->value_count + 1, sizeof(void *));
+    unit->gradients = memory_allocate(pipeline->gradient_count + 1, sizeof(void *));
+    unit->arrivals = memory_allocate(crossing_count(pipeline) + 1, sizeof(void *));
     unit->departures = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof *unit->departures);
-    unit->outgoing = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof(float *));
+    unit->outgoing = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof(void *));
 }
 
 void pipeline_passing_release(struct pipeline_unit *unit)

@@ -70,6 +70,62 @@ if can_sum 3 1 "three stages by NCCL"; then
     verdict $? "three stages that give each other much, the bits and evaluations of one" "$(tails layered)"
 fi
 
+# tied NAME TYPE WORKERS [SETTING…]: a small GPT with a shared table, and settings of its strategy
+tied() {
+    job "$1" 12 GPU "$2" "$1" Auto Crew 4
+    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: $3\n&${4-}/" "$1.yaml"
+}
+
+# narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
+# layers' descriptions and the others' end in SUFFIX
+narrow() {
+    cat >"$1.yaml" <<YAML
+workers: $3
+devices: {type: GPU}
+model: {inputShape: [6], layers: [{type: dense, units: 9${4-}}, {type: tanh}, {type: dropout, rate: "0.2"}, {type: dense, units: 7${5-}}, {type: relu}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 25, validation: {last: 5}}
+training: {steps: 8, batchSize: 5, logicalShards: 5, precision: float16, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+strategy: {type: $2}
+evaluate: {everySteps: 4}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: $1, everySteps: 4}
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+precision=bfloat16
+tied bound OneDevice 1 && lone bound
+tied bound2 Pipeline 2 "stages: 2, recompute: true, "
+through_host crew bound2 2 && says bound2 'through the host' && same_weights bound2 bound
+verdict $? "bfloat16: a shared table over two stages that compute again, through the host, the bits of one" "$(tails bound2)"
+tied bound4 Pipeline 4 "stages: 2, "
+loses_one bound4 4 && same_weights bound4 bound
+verdict $? "two replicas in bfloat16, one stage of them killed in the midst, the bits of one" "$(tails bound4)"
+precision=
+narrow thin OneDevice 1 && lone thin
+narrow thin2 Pipeline 2 ", device: 0" ", device: 1"
+sed -i 's/, logicalShards: 5//; s/^strategy: {/&microBatches: 5, /' thin2.yaml
+through_host crew thin2 2 && same_weights thin2 thin && [[ -n $(validations thin.log) && $(validations thin2.0.log) == "$(validations thin.log)" ]]
+verdict $? "float16: an odd number of values, dropout, the bits and evaluations of one" "$(tails thin2)"
+sed -i 's/steps: 8/steps: 12/; s/thin2.safetensors/thinner.safetensors/' thin2.yaml
+sed -i 's/steps: 8/steps: 12/' thin.yaml
+lone thin
+if can_sum 2 1 "float16 by NCCL"; then
+    crew thin2 2 && says thin2 'from GPU to GPU by NCCL' && same_weights thinner thin
+    verdict $? "and by NCCL, from the checkpoint of stages that went through the host" "$(tails thin2)"
+fi
+if plays_gpus; then
+    precision=bfloat16 tied torn Pipeline 2 "stages: 2, "
+    sed -i 's/type: GPU/type: Auto/; s/determinism: Crew/determinism: Run/' torn.yaml
+    cluster="{\"worker\":$(hosts 1 2)}"
+    pids=()
+    EMULATED_GPUS=1 start_member torn worker 0
+    EMULATED_GPUS=0 start_member torn worker 1
+    await_crew
+    [[ $? == 64 ]] && says torn 'say devices.type: GPU or CPU for all'
+    verdict $? "exit 64: a stage on a GPU and one on a CPU, in 16 bits" "$(tails torn)"
+fi
+
 # hangs NAME: worker 1's GPU gives nothing; worker 0 waits for it in NCCL, for ever, when worker 1 is killed
 hangs() {
     stages "$1" 2
