@@ -32,7 +32,7 @@ static void convolve(struct side *s, const int64_t *n)
                                      &(struct conv2d_forward){.shape = *shape,
                                                               .x = side_values(s, inputs, 1),
                                                               .weight = side_values(s, weights, 2),
-                                                              .bias = side_numbers(s, shape->o, 3),
+                                                              .bias = side_values(s, shape->o, 3),
                                                               .y = side_output_values(s, outputs),
                                                               .workspace = workspace,
                                                               .activation = ACTIVATION_RELU,

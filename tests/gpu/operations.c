@@ -12,7 +12,7 @@ static void product_forward(struct side *s, const int64_t *n, bool tf32)
     device_dense_forward_stored(
         s->stream, s->stored,
         &(struct dense_forward){n[0], n[1], n[2], side_values(s, n[0] * n[2], 1), side_values(s, n[1] * n[2], 2),
-                                n[3] ? side_numbers(s, n[1], 3) : NULL, side_output_values(s, n[0] * n[1]),
+                                n[3] ? side_values(s, n[1], 3) : NULL, side_output_values(s, n[0] * n[1]),
                                 n[3] ? ACTIVATION_RELU : ACTIVATION_NONE, .tf32 = tf32});
 }
 
@@ -43,8 +43,7 @@ static void product_forward_finished(struct side *s, const int64_t *n, bool tf32
                                                         .k = n[2],
                                                         .x = side_values(s, n[0] * n[2], 1),
                                                         .weight = side_values(s, n[1] * n[2], 2),
-                                                        .bias = side_numbers(s, n[1], 3),
-                                                        .value_bias = side_values(s, n[1], 3),
+                                                        .bias = side_values(s, n[1], 3),
                                                         .y = side_output_values(s, n[0] * n[1]),
                                                         .gelu = n[3] ? side_output_values(s, n[0] * n[1]) : NULL,
                                                         .tf32 = tf32});
@@ -76,8 +75,7 @@ static void product_forward_apart(struct side *s, const int64_t *n, bool tf32)
                                                         .k = n[2],
                                                         .x = side_values(s, n[0] * n[2], 1),
                                                         .weight = side_values(s, n[1] * n[2], 2),
-                                                        .bias = n[3] ? side_numbers(s, n[1], 3) : NULL,
-                                                        .value_bias = n[3] ? side_values(s, n[1], 3) : NULL,
+                                                        .bias = n[3] ? side_values(s, n[1], 3) : NULL,
                                                         .y = side_output_values(s, n[0] * row),
                                                         .tf32 = tf32,
                                                         .y_row = row});
@@ -161,7 +159,7 @@ static void convolve_forward(struct side *s, const int64_t *n, bool tf32)
     device_conv2d_forward_stored(
         s->stream, s->stored,
         &(struct conv2d_forward){shape, side_values(s, inputs_of(&shape), 1), side_values(s, weights_of(&shape), 2),
-                                 side_numbers(s, shape.o, 3), side_output_values(s, outputs_of(&shape)),
+                                 side_values(s, shape.o, 3), side_output_values(s, outputs_of(&shape)),
                                  side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU, tf32});
 }
 

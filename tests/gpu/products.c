@@ -60,8 +60,7 @@ static void forwards(struct side *s, const int64_t *n)
                                                         .k = NARROW,
                                                         .x = side_values(s, ROWS * NARROW, 1),
                                                         .weight = apart(s, WIDE * NARROW, 2, n[2]),
-                                                        .bias = side_numbers(s, n[2] + WIDE, 3) + n[2],
-                                                        .value_bias = apart(s, WIDE, 3, n[2]),
+                                                        .bias = apart(s, WIDE, 3, n[2]),
                                                         .y = side_output_values(s, ROWS * WIDE),
                                                         .gelu = n[0] ? side_output_values(s, ROWS * WIDE) : NULL,
                                                         .tf32 = n[1]});

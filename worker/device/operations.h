@@ -44,15 +44,14 @@ static inline int64_t row_or_packed(int64_t row, int64_t columns)
     return row > 0 ? row : columns;
 }
 
-/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. With `gelu`, values [M,N], that becomes the GELU of y, which a
- * GPU may take before y is rounded. `value_bias` is the bias as values lie: a GPU may add it instead (NULL: it may not). */
+/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); the bias lies as values do, and may be NULL. With `gelu`, values [M,N], that
+ * becomes the GELU of y, which a GPU may take before y is rounded. */
 struct dense_forward {
     int64_t m, n, k;
     const float *x, *weight, *bias;
     float *y;
     enum activation activation;
     bool tf32;
-    const float *value_bias;
     float *gelu;
     int64_t y_row; /* not with `gelu` */
 };
@@ -84,7 +83,7 @@ struct conv2d_shape {
 
 struct conv2d_forward {
     struct conv2d_shape shape;
-    const float *x, *weight, *bias;
+    const float *x, *weight, *bias; /* the bias lies as values do */
     float *y;
     float *workspace; /* conv2d_workspace() floats */
     enum activation activation;

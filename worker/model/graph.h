@@ -8,7 +8,7 @@
  * the order of graph_layout(). One graph serves one stream at a time.
  *
  * PRECISION_BFLOAT16, PRECISION_FLOAT16: what layers give each other, on the way
- * there and back, what they read of the batch, and the weights of products are
+ * there and back, what they read of the batch, and the weights and biases of products are
  * rounded to it. All arithmetic is float32, as are parameters, their gradients
  * and the statistics of normalisations. WEIGHT_ROUNDING_STOCHASTIC rounds the copy of
  * the parameters that products read by chance: a function of the pass's seed and step

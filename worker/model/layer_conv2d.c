@@ -52,7 +52,7 @@ static void forward(const struct layer_call *call)
                                      .shape = shape_of(call->layer, call->n),
                                      .x = call->x[0],
                                      .weight = call->weight,
-                                     .bias = call->parameters[BIAS],
+                                     .bias = call->bias,
                                      .y = call->y,
                                      .workspace = call->workspace,
                                      .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,

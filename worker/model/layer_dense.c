@@ -43,11 +43,10 @@ static void forward(const struct layer_call *call)
                                     .k = features_in(call->layer),
                                     .x = call->x[0],
                                     .weight = call->weight,
-                                    .bias = call->parameters[BIAS],
+                                    .bias = call->bias,
                                     .y = call->y,
                                     .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
                                     .tf32 = call->tf32,
-                                    .value_bias = call->bias,
                                     .gelu = call->gelu,
                                     .y_row = call->y_row,
                                 });

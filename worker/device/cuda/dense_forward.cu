@@ -6,8 +6,8 @@
 static bool is_finished(const struct cuda_call *call, const struct dense_forward *op,
                         const struct cuda_product *product)
 {
-    struct fused_product job = {*product, op->value_bias, NULL, FUSED_NO_GELU};
-    if (op->activation != ACTIVATION_NONE || !op->bias || !op->value_bias)
+    struct fused_product job = {*product, op->bias, NULL, FUSED_NO_GELU};
+    if (op->activation != ACTIVATION_NONE || !op->bias)
         return false;
     if (op->gelu && call->stored != STORED_FLOAT32) {
         job.gelu = FUSED_GELU;
@@ -15,7 +15,7 @@ static bool is_finished(const struct cuda_call *call, const struct dense_forward
         job.product.c = op->gelu;
         if (cuda_multiply_fused(call, &job))
             return true;
-        job = {*product, op->value_bias, NULL, FUSED_NO_GELU};
+        job = {*product, op->bias, NULL, FUSED_NO_GELU};
     }
     if (!cuda_multiply_fused(call, &job))
         return false;

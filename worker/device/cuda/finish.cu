@@ -19,7 +19,7 @@ template <typename Stored, int LENGTH> static __global__ void each_piece(struct 
     for (int i = 0; i < LENGTH; i++) {
         float y = widen(some.at[i]);
         if (job.bias)
-            y += job.bias[column + i];
+            y += values<Stored>(job.bias)[column + i];
         if (job.relu && y <= 0)
             y = 0;
         if (job.mask && !(widen(mask.at[i]) > 0))

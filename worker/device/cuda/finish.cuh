@@ -10,7 +10,7 @@
 
 struct product_finish {
     int64_t rows, columns;
-    const float *bias; /* [columns], or NULL */
+    const float *bias; /* values [columns], or NULL */
     bool relu;
     const float *mask; /* values [rows,columns]: y becomes zero where they are not positive; or NULL */
     float *y;

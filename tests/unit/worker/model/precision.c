@@ -101,18 +101,19 @@ static void check_by_hand(enum precision precision)
 {
     struct bench b = open_bench(&dense, EXAMPLES, precision);
     float x[EXAMPLES * IN], wa[HIDDEN * IN], wb[OUT * HIDDEN], a[EXAMPLES * HIDDEN], t[EXAMPLES * HIDDEN];
-    float y[EXAMPLES * OUT], dy[EXAMPLES * OUT], dt[EXAMPLES * HIDDEN], da[EXAMPLES * HIDDEN];
+    float ba[HIDDEN], y[EXAMPLES * OUT], dy[EXAMPLES * OUT], dt[EXAMPLES * HIDDEN], da[EXAMPLES * HIDDEN];
     float dwa[HIDDEN * IN], dba[HIDDEN], dwb[OUT * HIDDEN], dbb[OUT];
     const float *targets = b.targets;
     double loss = 0;
-    for (int i = 0; i < HIDDEN; i++) /* a bias is none of a product's operands */
+    for (int i = 0; i < HIDDEN; i++) /* of more digits than are read */
         ((float *)parameter(&b, "a.bias"))[i] = bench_number(9, i);
     bench_backward(&b, false);
 
     rounded(b.inputs, EXAMPLES * IN, x);
     rounded(parameter(&b, "a.weight"), HIDDEN * IN, wa);
     rounded(parameter(&b, "b.weight"), OUT * HIDDEN, wb);
-    product(EXAMPLES, HIDDEN, IN, x, wa, parameter(&b, "a.bias"), a);
+    rounded(parameter(&b, "a.bias"), HIDDEN, ba);
+    product(EXAMPLES, HIDDEN, IN, x, wa, ba, a);
     for (int i = 0; i < EXAMPLES * HIDDEN; i++)
         t[i] = round_number(tanhf(a[i]));
     product(EXAMPLES, OUT, HIDDEN, t, wb, parameter(&b, "b.bias"), y);
