@@ -207,7 +207,7 @@ static cudnnStatus_t compute(const struct cuda_call *call, const struct convolut
                              const struct convolution *job)
 {
     const struct cudnn *cudnn = &call->owner->device->cudnn;
-    const cudnnHandle_t handle = call->owner->convolutions;
+    cudnnHandle_t handle = call->owner->convolutions;
     const float one = 1, nought = 0;
     switch ((enum direction)plan->key.direction) {
     case FORWARD:

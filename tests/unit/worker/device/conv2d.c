@@ -92,7 +92,7 @@ Test(conv2d, forward_agrees_with_the_definition)
         for (int64_t y = 0; y < a.ys; y++)
             a.expected[y] = a.bias[y % a.shape.o];
         each_product(&a.shape, add_forward, &a);
-        struct conv2d_forward op = {a.shape, a.x, a.w, a.bias, a.y, a.workspace, ACTIVATION_NONE};
+        struct conv2d_forward op = {a.shape, a.x, a.w, a.bias, a.y, a.workspace, ACTIVATION_NONE, false};
         check_everywhere(OPERATION_conv2d_forward, &op, a.y, a.start, a.expected, a.ys, 1e-4f);
         operands_free(&a);
     }
@@ -103,7 +103,7 @@ Test(conv2d, backward_data_agrees_with_the_definition)
     for (size_t i = 0; i < CASES; i++) {
         struct operands a = operands_of(cases[i]);
         each_product(&a.shape, add_data, &a);
-        struct conv2d_backward_data op = {a.shape, a.y, a.w, NULL, a.x, a.workspace};
+        struct conv2d_backward_data op = {a.shape, a.y, a.w, NULL, a.x, a.workspace, false};
         check_everywhere(OPERATION_conv2d_backward_data, &op, a.x, a.start, a.expected, a.xs, 1e-4f);
         operands_free(&a);
     }
@@ -119,14 +119,14 @@ Test(conv2d, zeros_are_those_of_the_rectifiers)
         each_product(&a.shape, add_forward, &a);
         for (int64_t y = 0; y < a.ys; y++)
             a.expected[y] = a.expected[y] > 0 ? a.expected[y] : 0;
-        struct conv2d_forward ahead = {a.shape, a.x, a.w, a.bias, a.y, a.workspace, ACTIVATION_RELU};
+        struct conv2d_forward ahead = {a.shape, a.x, a.w, a.bias, a.y, a.workspace, ACTIVATION_RELU, false};
         check_everywhere(OPERATION_conv2d_forward, &ahead, a.y, a.start, a.expected, a.ys, 1e-4f);
         memset(a.expected, 0, (size_t)a.xs * sizeof *a.expected);
         each_product(&a.shape, add_data, &a);
         float *mask = check_numbers(a.xs, 7);
         for (int64_t x = 0; x < a.xs; x++)
             a.expected[x] = mask[x] > 0 ? a.expected[x] : 0;
-        struct conv2d_backward_data back = {a.shape, a.y, a.w, mask, a.x, a.workspace};
+        struct conv2d_backward_data back = {a.shape, a.y, a.w, mask, a.x, a.workspace, false};
         check_everywhere(OPERATION_conv2d_backward_data, &back, a.x, a.start, a.expected, a.xs, 1e-4f);
         free(mask);
         operands_free(&a);
@@ -138,7 +138,7 @@ Test(conv2d, backward_weight_agrees_with_the_definition)
     for (size_t i = 0; i < CASES; i++) {
         struct operands a = operands_of(cases[i]);
         each_product(&a.shape, add_weight, &a);
-        struct conv2d_backward_weight op = {a.shape, a.y, a.x, a.w, a.bias, a.workspace, false};
+        struct conv2d_backward_weight op = {a.shape, a.y, a.x, a.w, a.bias, a.workspace, false, false};
         check_everywhere(OPERATION_conv2d_backward_weight, &op, a.w, a.start, a.expected, a.ws, 2e-3f);
         float *sums = calloc((size_t)a.shape.o, sizeof *sums);
         for (int64_t y = 0; y < a.ys; y++)

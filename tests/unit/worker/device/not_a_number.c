@@ -89,8 +89,8 @@ Test(not_a_number, passes_convolutions)
     float *x = check_numbers(8 * 8 * 3, 1), *w = check_numbers(20 * 27, 2), *b = check_numbers(20, 3);
     float *y = check_numbers(36 * 20, 4), *workspace = check_numbers(conv2d_workspace(&shape), 5);
     x[0] = NAN;
-    check_nans(OPERATION_conv2d_forward, &(struct conv2d_forward){shape, x, w, b, y, workspace, ACTIVATION_RELU}, y,
-               36 * 20, is_first_pixel);
+    check_nans(OPERATION_conv2d_forward, &(struct conv2d_forward){shape, x, w, b, y, workspace, ACTIVATION_RELU, false},
+               y, 36 * 20, is_first_pixel);
     free(x), free(w), free(b), free(y), free(workspace);
 }
 
