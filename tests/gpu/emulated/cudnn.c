@@ -4,11 +4,12 @@
  * worker asks for and nothing else. Its sums go over a window from its end, another order than that of our kernels.
  *
  *   EMULATED_DNN=none      it has an algorithm for no shape, refuses: for each, which it then does not compute, greedy: they
- *                          want more workspace than a worker has, broken: it fails
+ *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails
  *   EMULATED_DNN_VERSION   what it calls itself
  */
 #include "worker/device/cuda/cudnn.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,8 @@ static cudnnStatus_t look(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnn
         return CUDNN_STATUS_BAD_PARAM;
     if (!is_shape(x, w, how, y))
         return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+    if (plays("torn"))
+        return CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
     if (algorithm != 1 || x->type != y->type || x->type != w->type || !is_math(x->type, how->math) || plays("none"))
         return CUDNN_STATUS_NOT_SUPPORTED;
     return CUDNN_STATUS_SUCCESS;
@@ -291,6 +294,8 @@ const char *cudnnGetErrorString(cudnnStatus_t status)
         return "CUDNN_STATUS_SUCCESS";
     case CUDNN_STATUS_NOT_SUPPORTED:
         return "CUDNN_STATUS_NOT_SUPPORTED";
+    case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
+        return "CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE";
     case CUDNN_STATUS_EXECUTION_FAILED:
         return "CUDNN_STATUS_EXECUTION_FAILED";
     default:
@@ -351,6 +356,8 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTe
 {
     if (!tensor || format != CUDNN_TENSOR_NHWC || n < 1 || c < 1 || h < 1 || w < 1)
         return CUDNN_STATUS_BAD_PARAM;
+    if ((double)n * c * h * w > INT_MAX)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     *tensor = (struct cudnnTensorStruct){.n = n, .c = c, .h = h, .w = w};
     tensor->is_set = find_type(type, &tensor->type);
     return tensor->is_set ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;

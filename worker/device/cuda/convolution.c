@@ -47,13 +47,15 @@ static bool is_product(const struct convolution_key *key)
     return key->stored != STORED_FLOAT32 && key->shape.kernel == 1 && key->shape.stride == 1 && key->shape.padding == 0;
 }
 
+/* A descriptor has up to 2^31 - 1 values. */
 static bool fits(const struct convolution_key *key)
 {
     const struct conv2d_shape *s = &key->shape;
     const int64_t value = stored_bytes((enum stored)key->stored), image = s->h * s->w * s->c,
                   result = s->oh * s->ow * s->o;
-    return s->b > 0 && s->b <= INT_MAX && image <= INT_MAX && result <= INT_MAX && image * value % ALIGNMENT == 0 &&
-           result * value % ALIGNMENT == 0 && !is_product(key);
+    return s->b > 0 && s->b <= INT_MAX && image <= INT_MAX && result <= INT_MAX && s->b * image <= INT_MAX &&
+           s->b * result <= INT_MAX && image * value % ALIGNMENT == 0 && result * value % ALIGNMENT == 0 &&
+           !is_product(key);
 }
 
 /* ---------------------------------------------------------------- plans */
@@ -68,10 +70,18 @@ static bool check_at(const struct cuda_call *call, cudnnStatus_t status, const s
 }
 #define check(call, name, status) check_at(call, status, CUDA_PLACE(name))
 
-/* There is another way to such a convolution. */
+/* There is another way to such a convolution. What this machine lacks, and another may have, is a failure: bits would follow it. */
 static bool is_refused(cudnnStatus_t status)
 {
-    return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
+    switch ((int)status) {
+    case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
+    case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART:
+    case CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING:
+    case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
+        return false;
+    default:
+        return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
+    }
 }
 
 static cudnnDataType_t type_of(const struct convolution_key *key)
