@@ -91,9 +91,9 @@ int tell_machine(void);
 struct learner;
 /* A model in two parts against the whole, on one GPU: not a bit differs. */
 void check_stages(struct learner *whole);
-/* `small`: only models that are small enough for finite differences. */
 /* Those of cuDNN against ours, and that they are cuDNN's. */
 void check_convolutions(struct side *plain, struct side *dnn);
+/* `small`: only models that are small enough for finite differences. */
 void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool small);
 
 #endif
