@@ -79,7 +79,8 @@ int main(int argc, char **argv)
     const bool is_one = strcmp(what, "operation") == 0 && argc > 2, streams = strcmp(what, "streams") == 0;
     if (!streams) {
         check_operations(&cpu, &gpu, is_one ? argv[2] : "");
-        check_operations(&cpu, &fused, is_one ? argv[2] : "dense");
+        if (!is_one || strncmp(argv[2], "dense", strlen("dense")) == 0)
+            check_operations(&cpu, &fused, is_one ? argv[2] : "dense");
     }
     if (with_dnn && !streams && (!is_one || strncmp(argv[2], "conv2d", strlen("conv2d")) == 0))
         check_convolutions(&gpu, &fused);

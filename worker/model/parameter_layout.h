@@ -25,8 +25,7 @@ struct parameter_tensor {
     int64_t shape[PARAMETER_RANK_MAX];
     unsigned rank;
     int64_t offset; /* elements from the start of the flat array */
-    int64_t
-        place; /* where its first element lies in the layout of the whole model, of which this one may hold a part */
+    int64_t place;  /* likewise, in the layout of the whole model, of which this one may hold a part */
     int64_t elements;
     unsigned layer;  /* of the model */
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */

@@ -4,7 +4,8 @@
  * worker asks for and nothing else. Its sums go over a window from its end, another order than that of our kernels.
  *
  *   EMULATED_DNN=none      it has an algorithm for no shape, refuses: for each, which it then does not compute, greedy: they
- *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails
+ *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails,
+ *                          uncaptured: it refuses what a stream captures
  *   EMULATED_DNN_VERSION   what it calls itself
  */
 #include "worker/device/cuda/cudnn.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/emulated/graph.h"
 #include "tests/gpu/emulated/number.h"
 #include "tests/gpu/emulated/stream.h"
 
@@ -204,6 +206,8 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
     if (plays("refuses") || *(const float *)alpha != 1 || *(const float *)beta != 0)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    if (plays("uncaptured") && emulated_captures(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("broken"))
         return CUDNN_STATUS_EXECUTION_FAILED;

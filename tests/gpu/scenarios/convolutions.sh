@@ -13,6 +13,9 @@ by_dnn theirs && ! same_weights theirs ours && close_to "$(losses theirs.log)" "
 verdict $? "cuDNN computes convolutions: much the same loss, other weights" "$(tail -qn 1 ours.log theirs.log)"
 COXSWAIN_GPU_GRAPHS=0 by_dnn singly && same_weights singly theirs
 verdict $? "and launch by launch the same" "$(tail -n 1 singly.log)"
+EMULATED_DNN=uncaptured by_dnn uncaptured && grep -q 'operation by operation, since they could not be recorded' uncaptured.log &&
+    same_weights uncaptured theirs
+verdict $? "also where it takes part in no recording" "$(tail -n 1 uncaptured.log)"
 for what in none refuses greedy; do
     EMULATED_DNN=$what by_dnn "$what" && same_weights "$what" ours
     verdict $? "where it has nothing for them ($what) they have the bits of ours" "$(tail -n 1 "$what.log")"
