@@ -65,10 +65,9 @@
 /* 0: a step is not launched as CUDA graphs, but operation by operation; likewise. */
 #define ENV_GPU_GRAPHS "COXSWAIN_GPU_GRAPHS"
 /* 1: cuBLASLt finishes products (bias, GELU), in place of kernels behind them; to measure what that is worth, on real GPUs, where it
- * has not run yet. The same for a whole crew: bits follow it. */
+ * has not run yet. Crews compare, for it is a part of their arithmetic. */
 #define ENV_GPU_LT "COXSWAIN_GPU_LT"
-/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. Crews compare, for it is
- * a part of their arithmetic. */
+/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. */
 #define ENV_GPU_DNN "COXSWAIN_GPU_DNN"
 
 /* How many rows of a wide last layer's logits a pass computes at a time, in place of what its shape says; 0: all of them. To

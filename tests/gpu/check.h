@@ -93,7 +93,7 @@ struct learner;
 void check_stages(struct learner *whole);
 /* Those of cuDNN against ours, and that they are cuDNN's. */
 void check_convolutions(struct side *plain, struct side *dnn);
-/* `small`: only models that are small enough for finite differences. */
+/* `fused`: the GPU where cuBLASLt finishes products. `small`: only models that are small enough for finite differences. */
 void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool small);
 
 #endif

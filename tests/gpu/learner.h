@@ -21,7 +21,7 @@ struct work {
     enum precision precision;
     enum weight_rounding weight_rounding;
     bool cut;         /* also run as two parts, which give each other what crosses */
-    bool finished;    /* cuBLASLt does what follows its products */
+    bool finished;    /* cuBLASLt takes its GELUs where it is asked to */
     bool small;       /* enough for a GPU that is emulated */
     float difference; /* step of the finite differences; 0: none, the model is too large or too coarse for them */
 };

@@ -46,10 +46,12 @@ static void check_cuts(struct side *gpu)
 
 enum { ROWS = 500, WIDE = 384, NARROW = 128 };
 
-/* `count` values that begin `skipped` of them behind where memory is aligned. */
+/* `count` values that begin `skipped` of them behind where memory is aligned; they are the same anywhere. */
 static float *apart(struct side *s, int64_t count, uint32_t seed, int64_t skipped)
 {
-    return side_from(s, side_values(s, skipped + count, seed), skipped);
+    float *place = side_from(s, side_values(s, skipped + count, seed), skipped);
+    device_copy(s->stream, &(struct copy){count * stored_bytes(s->stored), side_values(s, count, seed), place});
+    return place;
 }
 
 static void forwards(struct side *s, const int64_t *n)
@@ -73,49 +75,77 @@ static void backwards(struct side *s, const int64_t *n)
                                                                     .n = NARROW,
                                                                     .k = WIDE,
                                                                     .dy = side_values(s, ROWS * NARROW, 1),
-                                                                    .weight = side_values(s, NARROW * WIDE, 2),
+                                                                    .weight = apart(s, NARROW * WIDE, 2, n[2]),
                                                                     .gelu_input = side_values(s, ROWS * WIDE, 3),
                                                                     .dx = side_output_values(s, ROWS * WIDE),
                                                                     .tf32 = n[1]});
 }
 
-/* Sums that are rounded before their GELU, and sums that are not, differ somewhere. */
-static void check_use(struct side *plain, struct side *gpu)
+enum { BYTES = ROWS * WIDE * 4 };
+
+/* What the last output of the operation is on this side. Static memory. */
+static const char *bytes_of(struct side *s, side_case *function, const int64_t *sizes)
 {
-    static char theirs[ROWS * WIDE * 2], ours[ROWS * WIDE * 2];
-    const int64_t sizes[] = {1, 0};
+    static char bytes[2][BYTES];
+    static int turn;
     struct error error = ERROR_INIT;
-    forwards(plain, sizes);
-    must(device_stream_synchronise(plain->stream, &error), &error);
-    forwards(gpu, sizes);
-    must(device_stream_synchronise(gpu->stream, &error), &error);
-    side_get(plain, ours, plain->outputs[1].memory, sizeof ours);
-    side_get(gpu, theirs, gpu->outputs[1].memory, sizeof theirs);
-    verdict(memcmp(theirs, ours, sizeof ours) != 0, "cuBLASLt takes the GELU of sums that are not rounded",
+    function(s, sizes);
+    must(device_stream_synchronise(s->stream, &error), &error);
+    turn = !turn;
+    memset(bytes[turn], 0, BYTES);
+    const struct output *output = &s->outputs[s->output_count - 1];
+    side_get(s, bytes[turn], output->memory, output->count * stored_bytes(s->stored));
+    side_clear(s);
+    return bytes[turn];
+}
+
+/* Sums that are rounded before their GELU, and sums that are not, differ somewhere. */
+static void check_use(struct side *plain, struct side *fused)
+{
+    const int64_t sizes[] = {1, 0, 0, 0};
+    const char *ours = bytes_of(plain, forwards, sizes), *theirs = bytes_of(fused, forwards, sizes);
+    verdict(memcmp(theirs, ours, BYTES) != 0, "cuBLASLt takes the GELU of sums that are not rounded",
             "every bit is that of kernels: it has not been used");
-    side_clear(plain);
-    side_clear(gpu);
 }
 
-static void check_finishing(struct side *plain, struct side *gpu)
+/* One layer in a whole model and in a part of it. */
+static void check_place(struct side *fused, side_case *function, const int64_t sizes[2])
 {
-    compare_sides(plain, gpu, "cuBLASLt adds a bias", forwards, (const int64_t[]){0, 0, 0, 0}, 2e-6);
-    compare_sides(plain, gpu, "cuBLASLt adds a bias from anywhere", forwards, (const int64_t[]){0, 0, 1, 0}, 2e-6);
-    compare_sides(plain, gpu, "cuBLASLt adds a bias to TF32", forwards, (const int64_t[]){0, 1, 0, 0}, 2.0 / 1024);
-    plain->rounds = gpu->rounds = true;
-    plain->stored = gpu->stored = STORED_BFLOAT16;
-    compare_sides(plain, gpu, "cuBLASLt adds a bias", forwards, (const int64_t[]){0, 0, 0, 0}, 2e-6);
-    compare_sides(plain, gpu, "cuBLASLt takes a GELU", forwards, (const int64_t[]){1, 0, 0, 0}, 2e-6);
-    compare_sides(plain, gpu, "cuBLASLt takes a GELU, of a bias from anywhere", forwards, (const int64_t[]){1, 0, 1, 0},
-                  2e-6);
-    compare_sides(plain, gpu, "cuBLASLt goes back behind one", backwards, (const int64_t[]){1, 0, 0, 0}, 2e-6);
-    check_use(plain, gpu);
-    plain->rounds = gpu->rounds = false;
-    plain->stored = gpu->stored = STORED_FLOAT32;
+    const char *here = bytes_of(fused, function, (const int64_t[]){sizes[0], sizes[1], 0, 0});
+    for (int64_t skipped = 1; skipped < 9; skipped++) {
+        const char *there = bytes_of(fused, function, (const int64_t[]){sizes[0], sizes[1], skipped, 0});
+        verdict(memcmp(here, there, BYTES) == 0, "cuBLASLt gives the same bits wherever weight and bias lie",
+                "%lld values from where memory is aligned they are others", (long long)skipped);
+    }
 }
 
-void check_products(struct side *plain, struct side *gpu)
+static void compare_finished(struct side *plain, struct side *fused, const char *name, side_case *function,
+                             const int64_t sizes[2], double tolerance)
 {
-    check_cuts(gpu);
-    check_finishing(plain, gpu);
+    const struct device_products before = device_count_products(fused->device);
+    compare_sides(plain, fused, name, function, (const int64_t[]){sizes[0], sizes[1], 0, 0}, tolerance);
+    check_place(fused, function, sizes);
+    const struct device_products after = device_count_products(fused->device);
+    verdict(after.finished >= before.finished + 11 && after.refused == before.refused, "all of them",
+            "%lld were cuBLASLt's, %lld it refused", (long long)(after.finished - before.finished),
+            (long long)(after.refused - before.refused));
+}
+
+static void check_finishing(struct side *plain, struct side *fused)
+{
+    compare_finished(plain, fused, "cuBLASLt adds a bias", forwards, (const int64_t[]){0, 0}, 2e-6);
+    compare_finished(plain, fused, "cuBLASLt adds a bias to TF32", forwards, (const int64_t[]){0, 1}, 2.0 / 1024);
+    plain->rounds = fused->rounds = plain->stored = fused->stored = STORED_BFLOAT16;
+    compare_finished(plain, fused, "cuBLASLt adds a bias", forwards, (const int64_t[]){0, 0}, 2e-6);
+    compare_finished(plain, fused, "cuBLASLt takes a GELU", forwards, (const int64_t[]){1, 0}, 2e-6);
+    compare_finished(plain, fused, "cuBLASLt goes back behind one", backwards, (const int64_t[]){1, 0}, 2e-6);
+    check_use(plain, fused);
+    plain->rounds = fused->rounds = plain->stored = fused->stored = STORED_FLOAT32;
+    verdict(device_count_products(plain->device).finished == 0, "and none without COXSWAIN_GPU_LT=1", "some were");
+}
+
+void check_products(struct side *plain, struct side *fused)
+{
+    check_cuts(plain);
+    check_finishing(plain, fused);
 }

@@ -179,6 +179,12 @@ bool device_finishes_products(const struct device *device)
     return device->backend->finishes_products;
 }
 
+struct device_products device_count_products(const struct device *device)
+{
+    const struct device_backend *backend = device->backend;
+    return backend->count_products ? backend->count_products(device) : (struct device_products){0};
+}
+
 bool device_stores(const struct device *device, enum stored stored)
 {
     return stored == STORED_FLOAT32 || device->backend->launch_stored != NULL;

@@ -141,7 +141,7 @@ static void fuse_rectifiers(struct graph *graph)
 
 /* Where a GPU finishes products, a GELU right behind a dense layer is part of its launch, and its way back part of the launch of the
  * dense layer that reads it. Not where values are float32: its parts must have the bits of the whole model. Both layers
- * run again on the way back, or neither does. */
+ * run again on the way back, or neither does (graph_recompute.c). */
 void graph_fuse_gelus(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count && graph->fuses_gelus; i++) {

@@ -43,11 +43,19 @@ static bool is_wanted(const struct graph *graph, unsigned number, unsigned end)
     return false;
 }
 
+/* A GELU that a dense layer's launch makes, too: another launch without it may have other bits (graph_fuse_gelus). */
+static bool is_fused(const struct graph *graph, unsigned number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    return graph->fuses_gelus && node->layer.kind->type == LAYER_GELU && node->inputs[0] != MODEL_INPUT &&
+           graph->nodes[node->inputs[0]].layer.kind->can_fuse_gelu;
+}
+
 static void mark_stretch(struct graph *graph, unsigned begin, unsigned end)
 {
     for (unsigned i = end; i-- > begin;) {
         graph->nodes[i].stretch_end = end;
-        graph->nodes[i].again = !graph->nodes[i].in_place && is_wanted(graph, i, end);
+        graph->nodes[i].again = !graph->nodes[i].in_place && (is_fused(graph, i) || is_wanted(graph, i, end));
     }
 }
 

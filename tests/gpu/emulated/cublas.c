@@ -27,7 +27,8 @@ static float factor(const struct product *job, const void *matrix, int64_t i)
 static void sum_column(const struct product *job, const float *a, int64_t j, float *sums)
 {
     memset(sums, 0, (size_t)job->m * sizeof *sums);
-    for (int64_t k = 0; k < job->k; k++) {
+    for (int64_t step = 0; step < job->k; step++) {
+        const int64_t k = (job->first + step) % job->k;
         const int64_t at = job->b_operation == CUBLAS_OP_N ? j * job->b_stride + k : k * job->b_stride + j;
         const float right = factor(job, job->b, at);
         const float *column = a + k * job->m;

@@ -2,9 +2,11 @@
  *
  * libcublasLt.so.0, as strict as the manual reads: an algorithm is for the
  * shapes, types, epilogue and alignments that it was asked for, and wants the work
- * space that it said. A GELU's rows come in eights, and its matrix is aligned to
- * 16 bytes. With EMULATED_LT=none it has an algorithm for nothing, with EMULATED_LT=refuses it goes by none that it has. What
- * can only be a mistake aborts: the worker would go another way.
+ * space that it said. What it is asked for says in which order it sums. A GELU's
+ * rows come in eights, and its matrix is aligned to 16 bytes. With EMULATED_LT=none
+ * it has an algorithm for nothing, with EMULATED_LT=refuses it goes by none that it
+ * has, and CUDA keeps that as an error. What can only be a mistake aborts: the
+ * worker would go another way.
  */
 #include <cublasLt.h>
 
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/emulated/graph.h"
 #include "tests/gpu/emulated/product.h"
 
 struct cublasLtContext {
@@ -31,14 +34,15 @@ struct cublasLtMatrixLayoutOpaque {
 };
 struct cublasLtMatmulPreferenceOpaque {
     size_t workspace_bytes;
-    uint32_t schemes, alignment;
+    uint32_t schemes, alignments[3]; /* of A, B, and C and D */
 };
 
 /* What an algorithm's bytes say. */
 struct algorithm {
     int64_t m, n, k;
-    uint32_t epilogue, compute, types, alignment;
-    uint64_t workspace_bytes, bias_alignment;
+    uint32_t epilogue, compute, types, workspace_bytes;
+    uint8_t alignments[4]; /* of A, B, C and D, and of the bias; 0: it has none */
+    uint32_t first;        /* of the terms of a sum */
 };
 _Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm is 64 bytes");
 
@@ -129,7 +133,7 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *prefer
 {
     *preference = calloc(1, sizeof **preference);
     if (*preference)
-        **preference = (struct cublasLtMatmulPreferenceOpaque){0, 7, 256};
+        **preference = (struct cublasLtMatmulPreferenceOpaque){0, 7, {256, 256, 256}};
     return made(*preference);
 }
 
@@ -139,7 +143,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Of alignments the last counts for all. */
+/* C is D always. */
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
                                                     size_t bytes)
@@ -148,7 +152,10 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
         return take(&preference->workspace_bytes, sizeof preference->workspace_bytes, value, bytes);
     if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
         return take(&preference->schemes, sizeof preference->schemes, value, bytes);
-    return take(&preference->alignment, sizeof preference->alignment, value, bytes);
+    uint32_t *alignment = &preference->alignments[attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES   ? 0
+                                                  : attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES ? 1
+                                                                                                            : 2];
+    return take(alignment, sizeof *alignment, value, bytes);
 }
 
 /* ---------------------------------------------------------------- products */
@@ -218,6 +225,25 @@ static struct algorithm algorithm_for(cublasLtMatmulDesc_t job, cublasLtMatrixLa
                               .workspace_bytes = k > 64 ? 4096 : 0};
 }
 
+/* Above 16 bytes nothing changes. */
+static uint8_t alignment_of(uint64_t place)
+{
+    const uint64_t bits = place | 16;
+    return (uint8_t)(bits & -bits);
+}
+
+/* Other alignments and epilogues are other algorithms, whose sums begin with another term. */
+static void note_alignments(struct algorithm *algorithm, cublasLtMatmulDesc_t job,
+                            cublasLtMatmulPreference_t preference)
+{
+    for (int i = 0; i < 3; i++)
+        algorithm->alignments[i] = alignment_of(preference->alignments[i]);
+    algorithm->alignments[3] = job->bias ? alignment_of((uintptr_t)job->bias) : 0;
+    for (int i = 0; i < 4; i++)
+        algorithm->first = algorithm->first * 3 + algorithm->alignments[i];
+    algorithm->first = (uint32_t)((algorithm->first + algorithm->epilogue) % (uint64_t)algorithm->k);
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -231,8 +257,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     struct algorithm algorithm = algorithm_for(job, a, d);
-    algorithm.alignment = preference->alignment;
-    algorithm.bias_alignment = (uintptr_t)job->bias & -(uintptr_t)job->bias;
+    note_alignments(&algorithm, job, preference);
     if (is_set("none") || (keeps_gelu(job->epilogue) && (uintptr_t)job->aux % 16 != 0) ||
         algorithm.workspace_bytes > preference->workspace_bytes)
         return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -260,16 +285,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
         return status;
     memcpy(&algorithm, algo, sizeof algorithm);
     expected = algorithm_for(job, a_layout, d_layout);
-    expected.alignment = algorithm.alignment;
-    expected.bias_alignment = algorithm.bias_alignment;
+    memcpy(expected.alignments, algorithm.alignments, sizeof expected.alignments);
+    expected.first = algorithm.first;
     if (!handle || c != d || memcmp(&algorithm, &expected, sizeof algorithm) != 0)
         mistake("the algorithm is for something else");
-    if (!lies_so(a, algorithm.alignment) || !lies_so(b, algorithm.alignment) || !lies_so(d, algorithm.alignment) ||
-        (job->bias && !lies_so(job->bias, algorithm.bias_alignment)) || (job->aux && !lies_so(job->aux, 16)) ||
-        workspace_bytes < algorithm.workspace_bytes || !lies_so(workspace, 256))
+    if (!lies_so(a, algorithm.alignments[0]) || !lies_so(b, algorithm.alignments[1]) ||
+        !lies_so(d, algorithm.alignments[2]) || (job->bias && !lies_so(job->bias, algorithm.alignments[3])) ||
+        (job->aux && !lies_so(job->aux, 16)) || workspace_bytes < algorithm.workspace_bytes || !lies_so(workspace, 256))
         mistake("something is not aligned as the algorithm was told, or the work space is too small");
-    if (is_set("refuses"))
+    if (is_set("refuses")) {
+        (void)emulated_fail(cudaErrorInvalidValue);
         return CUBLAS_STATUS_INVALID_VALUE;
+    }
     const bool adds = job->epilogue & CUBLASLT_EPILOGUE_BIAS;
     const struct product product = {.m = algorithm.m,
                                     .n = algorithm.n,
@@ -294,6 +321,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
                                             CUBLASLT_EPILOGUE_GELU_AUX,
                                     .gelu_backward = job->epilogue == CUBLASLT_EPILOGUE_DGELU,
                                     .workspace = workspace,
-                                    .workspace_bytes = algorithm.workspace_bytes};
+                                    .workspace_bytes = algorithm.workspace_bytes,
+                                    .first = algorithm.first};
     return emulated_multiply(stream, &product);
 }

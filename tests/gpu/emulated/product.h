@@ -24,9 +24,10 @@ struct product {
     bool gelu, gelu_backward;
     void *workspace; /* is used for something or other */
     size_t workspace_bytes;
+    int64_t first; /* of the k terms of each sum, which go round from it */
 };
 
-/* Sums go in the order of k. */
+/* Sums go in the order of k, from `first` on. */
 cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job);
 
 #endif

@@ -12,8 +12,10 @@ fi
 reference short && ! same_weights short alone
 verdict $? "bfloat16: a worker trains on a GPU, to other weights than float32's" "$(tail -n 2 short.log)"
 precision=bfloat16
-job behind 12 GPU OneDevice behind && COXSWAIN_GPU_LT=1 lone behind && close_to "$(losses behind.log)" "$(losses short.log)"
-verdict $? "bias and GELU by cuBLASLt, with products: much the same loss" "$(tail -n 2 behind.log)"
+job behind 12 GPU OneDevice behind && COXSWAIN_GPU_LT=1 lone behind && close_to "$(losses behind.log)" "$(losses short.log)" && ! same_weights behind short
+verdict $? "bias and GELU by cuBLASLt, with products: much the same loss, and other weights" "$(tail -n 2 behind.log)"
+job anew 16 GPU OneDevice behind && lone anew && grep -q 'was computed with sm_[0-9]*+l arithmetic, and this worker has sm_[0-9]*: ' anew.log
+verdict $? "a run that goes on without it says that bits may differ" "$(tail -n 2 anew.log)"
 job shorter 8 GPU OneDevice halfway && lone shorter && job rest 12 GPU OneDevice halfway && lone rest && same_weights rest short
 verdict $? "goes on from a checkpoint with the bits of a run that was not cut" "$(tail -n 2 rest.log)"
 job over 16 CPU OneDevice halfway && lone over && grep -q 'step 16/16' over.log &&

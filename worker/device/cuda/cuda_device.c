@@ -130,6 +130,12 @@ static double cuda_peak_flops(const struct device *base, enum device_peak peak)
     return gpu_peak_flops(device->name, device->architecture, peak);
 }
 
+static struct device_products cuda_count_products(const struct device *base)
+{
+    const struct cuda_device *device = (const struct cuda_device *)base;
+    return (struct device_products){atomic_load(&device->finished_products), atomic_load(&device->refused_products)};
+}
+
 /* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
 static int cuda_check_attention(const struct device *base, int64_t width, enum stored stored, struct error *error)
 {
@@ -155,6 +161,7 @@ const struct device_backend cuda_backend = {
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
     .peak_flops = cuda_peak_flops,
+    .count_products = cuda_count_products,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
     .free = cuda_free,
@@ -220,7 +227,6 @@ static int describe(struct cuda_device *device, struct error *error)
     snprintf(device->name, sizeof device->name, "%s", properties.name);
     device->shared_bytes = properties.sharedMemPerBlockOptin;
     snprintf(device->architecture, sizeof device->architecture, "sm_%d%d", properties.major, properties.minor);
-    snprintf(device->arithmetic, sizeof device->arithmetic, "%s", device->architecture);
     snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
              properties.name, (double)properties.totalGlobalMem / (1 << 30));
     return 0;
@@ -232,22 +238,23 @@ static bool is_asked_for(const char *name)
     return setting && strcmp(setting, "1") == 0;
 }
 
-/* Whoever computes with it has other bits, and with another version of it perhaps others again. */
-static int open_cudnn(struct cuda_device *device, struct error *error)
+/* Whoever computes with a library has other bits, and with another version of cuDNN perhaps others again. */
+static void name_arithmetic(struct cuda_device *device)
 {
-    if (!is_asked_for(ENV_GPU_DNN))
-        return 0;
-    if (cudnn_open(&device->cudnn, error) < 0)
-        return -1;
-    snprintf(device->arithmetic, sizeof device->arithmetic, "%s+dnn%d", device->architecture, device->cudnn.version);
-    return 0;
+    char dnn[8] = "";
+    if (device->cudnn.version)
+        snprintf(dnn, sizeof dnn, "+d%d", device->cudnn.version);
+    snprintf(device->arithmetic, sizeof device->arithmetic, "%s%s%s", device->architecture, dnn,
+             device->cublas.lt ? "+l" : "");
 }
 
 static int prepare(struct cuda_device *device, struct error *error)
 {
     if (cuda_check(cudaSetDevice(device->index), "opening it", error) < 0 || describe(device, error) < 0 ||
-        cublas_open(&device->cublas, is_asked_for(ENV_GPU_LT), error) < 0 || open_cudnn(device, error) < 0)
+        cublas_open(&device->cublas, is_asked_for(ENV_GPU_LT), error) < 0 ||
+        (is_asked_for(ENV_GPU_DNN) && cudnn_open(&device->cudnn, error) < 0))
         return -1;
+    name_arithmetic(device);
     void *faults = NULL;
     if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)
         return -1;

@@ -31,11 +31,12 @@ struct cuda_device {
     int index;
     char name[256];       /* "NVIDIA H200" */
     char architecture[8]; /* "sm_90" */
-    char arithmetic[16];  /* that, or with cuDNN "sm_90+dnn92801" */
+    char arithmetic[16];  /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
     size_t shared_bytes;  /* that a block may ask for */
     struct cublas cublas;
-    struct cudnn cudnn; /* opened where it is asked for */
-    struct nccl nccl;   /* opened by the first who wants it */
+    struct cudnn cudnn;                                  /* opened where it is asked for */
+    struct nccl nccl;                                    /* opened by the first who wants it */
+    _Atomic int64_t finished_products, refused_products; /* device_count_products */
     _Atomic bool
         out_of_bounds;         /* a call of NCCL's does not come back: whatever waits for the device would not either */
     struct cuda_fault *faults; /* one a stream */

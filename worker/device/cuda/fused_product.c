@@ -11,7 +11,6 @@
 struct fused_key {
     int64_t m, n, k, a_row, b_row, c_row;
     int32_t a_transposed, b_transposed, tf32, operands, result, epilogue;
-    int64_t alignment, bias_alignment; /* of the matrices (but GELU's input, which has the best); of the bias */
 };
 
 struct fused_plan {
@@ -24,20 +23,45 @@ struct fused_plan {
 };
 
 /* What lies so far apart counts as aligned to whatever an algorithm may ask for. */
-#define ALIGNMENT_MAX 16
+#define ALIGNMENT_MAX ((size_t)16)
 /* A multiple that cuBLASLt asks of rows that a GELU keeps or reads. */
 #define GELU_COLUMNS 8
 
-static bool gelu_fits(const struct fused_product *job)
+/* What an algorithm is told of a matrix is what its shape says: some rows of one that is aligned lie so, wherever they begin. So
+ * parts of a batch, or of a model, are summed in the order of the whole. */
+static size_t alignment_of_rows(int64_t row, int32_t stored)
 {
-    return job->gelu == FUSED_NO_GELU ||
-           (job->product.n % GELU_COLUMNS == 0 && (uintptr_t)job->gelu_input % ALIGNMENT_MAX == 0);
+    const size_t bytes = (size_t)(row * stored_bytes((enum stored)stored)) | ALIGNMENT_MAX;
+    return bytes & -bytes;
 }
 
-static int64_t alignment_of(const void *first, const void *second, const void *third)
+static int64_t columns_of_b(const struct cuda_product *product)
 {
-    const uintptr_t places = (uintptr_t)first | (uintptr_t)second | (uintptr_t)third | ALIGNMENT_MAX;
-    return (int64_t)(places & -places);
+    return product->b_transposed ? product->k : product->n;
+}
+
+static size_t bytes_apart(size_t bytes)
+{
+    return (bytes + ALIGNMENT_MAX - 1) / ALIGNMENT_MAX * ALIGNMENT_MAX;
+}
+
+static size_t bytes_of_b(const struct cuda_product *product)
+{
+    return bytes_apart((size_t)(product->n * product->k * stored_bytes(product->operands)));
+}
+
+static size_t bytes_of_bias(const struct fused_product *job)
+{
+    return bytes_apart((size_t)(job->product.n * stored_bytes(job->product.result)));
+}
+
+/* By its shape and type alone. */
+static bool is_fit(const struct fused_product *job)
+{
+    const struct cuda_product *product = &job->product;
+    return product->operands != STORED_FLOAT16 && product->m > 0 && product->n > 0 && product->k > 0 &&
+           (job->gelu == FUSED_NO_GELU || product->n % GELU_COLUMNS == 0) &&
+           bytes_of_b(product) + bytes_of_bias(job) <= CUDA_PATCHES_BYTES;
 }
 
 static struct fused_key key_of(const struct fused_product *job)
@@ -59,9 +83,7 @@ static struct fused_key key_of(const struct fused_product *job)
                               .tf32 = product->tf32,
                               .operands = product->operands,
                               .result = product->result,
-                              .epilogue = (int32_t)epilogue,
-                              .alignment = alignment_of(product->a, product->b, product->c),
-                              .bias_alignment = alignment_of(job->bias, NULL, NULL)};
+                              .epilogue = (int32_t)epilogue};
 }
 
 static cudaDataType type_of(int32_t stored)
@@ -87,13 +109,13 @@ static bool set_pointers(const struct cuda_call *call, struct fused_plan *plan, 
            set(call, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &job->gelu_input, sizeof job->gelu_input);
 }
 
-/* The heuristics look at the places of bias and GELU's input themselves: they see ones that are aligned as the key says, no
- * better, for the plan is another layer's as well. Nobody follows them. */
+/* The heuristics look at the places of bias and GELU's input themselves: they see ones that are aligned, and no better, for the
+ * plan is another layer's as well. Nobody follows them. */
 static bool set_alignment(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *job)
 {
     struct fused_product alike = {.gelu = job->gelu, .gelu_input = (void *)(uintptr_t)ALIGNMENT_MAX};
     if (job->bias)
-        alike.bias = (void *)(uintptr_t)plan->key.bias_alignment;
+        alike.bias = (void *)(uintptr_t)ALIGNMENT_MAX;
     return set_pointers(call, plan, &alike);
 }
 
@@ -133,7 +155,11 @@ static bool prefer(const struct cuda_call *call, const struct fused_plan *plan, 
 {
     const struct cublas *cublas = &call->owner->device->cublas;
     const size_t room = CUDA_SCRATCH_BYTES;
-    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = (uint32_t)plan->key.alignment;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    const struct fused_key *key = &plan->key;
+    const uint32_t left = (uint32_t)alignment_of_rows(key->b_row, key->operands);
+    const uint32_t right = (uint32_t)alignment_of_rows(key->a_row, key->operands);
+    const uint32_t result = (uint32_t)alignment_of_rows(key->c_row, key->result);
     const struct {
         cublasLtMatmulPreferenceAttributes_t attribute;
         const void *value;
@@ -141,10 +167,10 @@ static bool prefer(const struct cuda_call *call, const struct fused_plan *plan, 
     } wishes[] = {
         {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room},
         {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment, sizeof alignment},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment, sizeof alignment},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment, sizeof alignment},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &left, sizeof left},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &right, sizeof right},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &result, sizeof result},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &result, sizeof result},
     };
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
         if (!cublas_check(call, "cublasLtMatmulPreferenceSetAttribute",
@@ -154,10 +180,13 @@ static bool prefer(const struct cuda_call *call, const struct fused_plan *plan, 
     return true;
 }
 
-/* There is another way to such a product. */
+/* There is another way to such a product, which has not failed. */
 static bool is_refused(cublasStatus_t status)
 {
-    return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+    const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+    if (refused)
+        (void)cudaGetLastError();
+    return refused;
 }
 
 /* The first that the heuristics have. None is no failure. */
@@ -231,24 +260,53 @@ static cublasStatus_t launch(const struct cuda_stream *stream, const struct fuse
         plan->result, product->c, plan->result, &plan->algorithm, stream->scratch, CUDA_SCRATCH_BYTES, stream->stream);
 }
 
-bool cuda_multiply_fused(const struct cuda_call *call, const struct fused_product *job)
+static const void *aligned(const struct cuda_call *call, const void *from, size_t bytes, size_t alignment, size_t place)
 {
-    struct cuda_stream *stream = call->owner;
-    const struct cublas *cublas = &stream->device->cublas;
-    const struct cuda_product *product = &job->product;
-    if (!cublas->lt || product->operands == STORED_FLOAT16 || product->m == 0 || product->n == 0 || product->k == 0 ||
-        !gelu_fits(job))
-        return false;
-    if (!stream->fused && !cublas_check(call, "cublasLtCreate", cublas->cublasLtCreate(&stream->fused)))
-        return true;
-    struct fused_plan *plan = find_plan(call, job);
+    void *to = (char *)call->patches + place;
+    if ((uintptr_t)from % alignment == 0)
+        return from;
+    cuda_copy(call, &(struct copy){(int64_t)bytes, from, to});
+    return to;
+}
+
+/* A weight and its bias lie among all parameters, of the whole model or of a part of it: a copy of them lies as the algorithm was
+ * told. Convolutions alone need that memory for something else. */
+static struct fused_product align(const struct cuda_call *call, const struct fused_product *given)
+{
+    struct fused_product job = *given;
+    struct cuda_product *product = &job.product;
+    product->b = aligned(call, product->b, (size_t)(product->n * product->k * stored_bytes(product->operands)),
+                         alignment_of_rows(columns_of_b(product), (int32_t)product->operands), 0);
+    if (job.bias)
+        job.bias = aligned(call, job.bias, (size_t)(product->n * stored_bytes(product->result)), ALIGNMENT_MAX,
+                           bytes_of_b(product));
+    return job;
+}
+
+/* False: it is refused. */
+static bool multiply(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *given)
+{
     if (!plan->possible)
         return false;
-    if (!set_pointers(call, plan, job))
+    const struct fused_product job = align(call, given);
+    if (!set_pointers(call, plan, &job))
         return true;
-    const cublasStatus_t status = launch(stream, plan, product);
+    const cublasStatus_t status = launch(call->owner, plan, &job.product);
     plan->possible = !is_refused(status);
     if (plan->possible)
         cublas_check(call, "cublasLtMatmul", status);
     return plan->possible;
+}
+
+bool cuda_multiply_fused(const struct cuda_call *call, const struct fused_product *job)
+{
+    struct cuda_stream *stream = call->owner;
+    struct cuda_device *device = stream->device;
+    if (!device->cublas.lt || !is_fit(job))
+        return false;
+    if (!stream->fused && !cublas_check(call, "cublasLtCreate", device->cublas.cublasLtCreate(&stream->fused)))
+        return true;
+    const bool finished = multiply(call, find_plan(call, job), job);
+    atomic_fetch_add(finished ? &device->finished_products : &device->refused_products, 1);
+    return finished;
 }

@@ -15,6 +15,7 @@ Test(arithmetic, a_gpu_has_its_own_alone)
 {
     cr_assert_not(arithmetic_is_lacking("sm_90", "sm_90"));
     cr_assert(arithmetic_is_lacking("sm_90", "sm_80"));
+    cr_assert(arithmetic_is_lacking("sm_90", "sm_90+l"));
     cr_assert(arithmetic_is_lacking("sm_90", "portable"));
     cr_assert(arithmetic_is_lacking("avx512", "sm_90"));
 }
@@ -26,4 +27,5 @@ Test(arithmetic, the_better_of_both_is_taken)
     cr_assert_str_eq(arithmetic_in_common("sm_90", "sm_90"), "sm_90");
     cr_assert_null(arithmetic_in_common("sm_90", "sm_80"));
     cr_assert_null(arithmetic_in_common("avx2", "sm_90"));
+    cr_assert_null(arithmetic_in_common("sm_90+d92801+l", "sm_90+d92801"));
 }
