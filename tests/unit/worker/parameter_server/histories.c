@@ -207,6 +207,8 @@ struct one_worker {
     struct ticket_link *tickets;
     struct servers_link *servers;
     atomic_bool ready;
+    pthread_mutex_t lock; /* guards `closes` */
+    bool closes;
 };
 
 /* Nothing of a frozen process goes on. */
@@ -268,8 +270,12 @@ static void open_worker(struct one_worker *worker)
     rpc_wake(worker->rpc);
 }
 
+/* It may end by itself just when it is to be killed: its links are not there to be cancelled any more. */
 static void close_worker(struct one_worker *worker)
 {
+    pthread_mutex_lock(&worker->lock);
+    worker->closes = true;
+    pthread_mutex_unlock(&worker->lock);
     rpc_stop(worker->rpc);
     address_book_free(worker->book);
     rpc_free(worker->rpc);
@@ -439,6 +445,7 @@ struct crew_of_workers {
 static void start_worker(struct play *play, struct crew_of_workers *crew, unsigned number, uint32_t epoch)
 {
     crew->workers[number] = memory_allocate(1, sizeof **crew->workers);
+    pthread_mutex_init(&crew->workers[number]->lock, NULL);
     crew->workers[number]->play = play;
     crew->workers[number]->number = number;
     crew->workers[number]->epoch = epoch;
@@ -454,10 +461,15 @@ static void replace_worker(struct play *play, struct crew_of_workers *crew, unsi
     while (!atomic_load(&worker->ready))
         usleep(1000);
     atomic_store(&worker->killed, true);
-    ticket_link_cancel(worker->tickets);
-    if (draw(play, 2) || cuts)
+    const bool both = draw(play, 2) || cuts;
+    pthread_mutex_lock(&worker->lock);
+    if (!worker->closes)
+        ticket_link_cancel(worker->tickets);
+    if (!worker->closes && both)
         servers_link_cancel(worker->servers);
+    pthread_mutex_unlock(&worker->lock);
     pthread_join(crew->threads[number], NULL);
+    pthread_mutex_destroy(&worker->lock);
     free(worker);
     start_worker(play, crew, number, epoch + 1);
 }
