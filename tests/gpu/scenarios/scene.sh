@@ -21,14 +21,19 @@
     crew_scenarios=(crews precisions servers pipeline sharded local_steps lost leaving)
 }
 
-# run_scenarios NAME…: those of this folder, each with the time that it takes
+# run_scenarios NAME…: those of this folder, each with the time that it takes, and each in a folder of its own: whoever finds a
+# checkpoint under the name of its job goes on from it
 run_scenarios() {
-    local scenario begun
+    local scenario begun of_all=$work
     for scenario; do
         batch='' precision='' rounding='' # of one before
         begun=$EPOCHREALTIME
+        work=$of_all/$scenario
+        mkdir "$work" && cd "$work" || exit 1
         # shellcheck source=/dev/null
         . "$root/tests/gpu/scenarios/$scenario.sh"
+        cd "$of_all" || exit 1
+        work=$of_all
         printf -- '-- %s: %s s\n' "$scenario" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
     done
 }
@@ -102,13 +107,19 @@ rounds() {
     sed -i 's/^strategy: {/&localSteps: 3, /' "$1.yaml"
 }
 
-# ---- what others are compared with: one worker on one GPU, made when it is first asked for
+# ---- what others are compared with: one worker on one GPU, made when it is first asked for, for all scenarios
 
 # reference NAME…: before what is in the environment of the scenario's own workers
 reference() {
-    local name
+    local name references=${work%/*}/references
+    mkdir -p "$references"
     for name; do
-        [[ -f $name.safetensors ]] || "reference_$name"
+        if [[ ! -f $references/$name.safetensors ]]; then
+            "reference_$name" || return
+            cp -r "$name"* "$references"
+        else
+            cp -r "$references/$name"* .
+        fi
     done
 }
 reference_alone() {
