@@ -54,6 +54,8 @@ static int agree_on_values(struct pipeline *pipeline, const struct world *world,
         return -1;
     if (sum == bytes * world->size)
         return 0;
+    /* Nobody leaves before all have the sum: who misses it waits for one that does not come back. */
+    (void)collective_barrier(pipeline->group, NULL);
     return error_set(error, ERROR_CONFLICT,
                      "training.precision: of this Pipeline's stages some store values in two bytes, as GPUs do, and "
                      "some in four, as CPUs do, and cannot give them to each other; say devices.type: GPU or CPU for "
