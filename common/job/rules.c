@@ -1225,12 +1225,6 @@ const struct rule rules[] = {
                  " == 1 && (!has(self.training) || !has(self.training.logicalShards) || "
                  "self.training.logicalShards == 1))",
      .message = "statistics: Global over several logical shards is computed on CPUs only so far; write Shard"},
-    {.name = "GpuStrategy",
-     .about = &shared_type,
-     .field = "devices.type",
-     .holds = worker_rule_gpu_strategy,
-     .cel = OURS "self.devices.type != 'GPU' || self.strategy.type != 'PeerToPeer'",
-     .message = "PeerToPeer computes on CPUs only so far; take CPU"},
     {.name = "GpuCount",
      .about = &shared_type,
      .field = "devices.count",

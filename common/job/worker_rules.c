@@ -96,12 +96,6 @@ static bool asks_for_gpus(const struct json *self)
     return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
 }
 
-bool worker_rule_gpu_strategy(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return !asks_for_gpus(self) || !rule_is(self, "strategy.type", "PeerToPeer");
-}
-
 bool worker_rule_gpu_count(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -84,6 +84,7 @@ void check_steps(struct side *cpu, struct side *gpu);
 void check_products(struct side *plain, struct side *fused);
 void check_streams(struct side *gpu);
 void check_recordings(struct side *gpu);
+void check_peer_replicas(struct side *cpu, struct side *gpu);
 /* How much is done, where that can be counted: on an emulated GPU. */
 void check_work(struct side *gpu);
 /* Prints how many GPUs a worker finds, and which NCCL. 0. */

@@ -4,7 +4,7 @@
  *
  *     gpu-test [operations]     operations alone: short enough for compute-sanitizer's racecheck
  *     gpu-test operation NAME   those whose names begin so
- *     gpu-test streams          order, failures and recordings alone
+ *     gpu-test streams          order, failures, recordings and what peers read alone
  *     gpu-test small            all but the larger models: for a GPU that is emulated
  *     gpu-test machine          tells what there is to test on: GPUs, and NCCL for them
  *     gpu-test rehearsal        operations with a CPU in the GPU's place: the cases themselves, where there is none
@@ -92,6 +92,7 @@ int main(int argc, char **argv)
     if (!is_one && strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_recordings(&gpu);
+        check_peer_replicas(&cpu, &gpu);
     }
     if (!is_one && !streams && strcmp(what, "operations") != 0) {
         check_work(&gpu);

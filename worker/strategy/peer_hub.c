@@ -542,7 +542,8 @@ static void end_meeting(struct visitor *visitor, uint64_t serial)
 }
 
 /* The next part of each vector, of the same moment: what belongs to a weight stays together. The parts are of many moments, as the
- * stream takes them: nothing is queued for a slow one, and training waits for one part at most. */
+ * stream takes them: nothing is queued for a slow one, and training waits for one part at most. Where the device
+ * has failed the asker hears no more of us. */
 static void give_parts(struct visitor *visitor)
 {
     struct peer_hub *hub = visitor->hub;
@@ -551,9 +552,12 @@ static void give_parts(struct visitor *visitor)
     struct peer_message part = {.type = PEER_STATE, .serial = visitor->serial, .offset = visitor->given};
     part.count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
     part.floats = hub->part;
+    bool is_read = true;
     peer_replica_lock(hub->replica);
     for (unsigned vector = 0; vector < vectors; vector++) {
-        peer_replica_read(hub->replica, vector, part.offset, part.count, hub->part);
+        is_read = peer_replica_read(hub->replica, vector, part.offset, part.count, hub->part);
+        if (!is_read)
+            break;
         part.vector = vector;
         part.last = part.count == left && vector + 1 == vectors;
         put_holdings(&part, &visitor->given_holdings);
@@ -561,7 +565,9 @@ static void give_parts(struct visitor *visitor)
     }
     peer_replica_unlock(hub->replica);
     visitor->given += part.count;
-    visitor->takes_state = visitor->given < elements;
+    visitor->takes_state = is_read && visitor->given < elements;
+    if (!is_read)
+        rpc_stream_close(visitor->stream);
 }
 
 static void visitor_drained(void *context, struct rpc_stream *stream)
@@ -763,6 +769,14 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     peer->asked_ms = clock_monotonic_ms();
 }
 
+static void give_up_meeting(struct peer_hub *hub, const struct peer *peer, uint64_t serial)
+{
+    pthread_mutex_lock(&hub->lock);
+    if (errand_is(&hub->meeting, peer, serial))
+        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    pthread_mutex_unlock(&hub->lock);
+}
+
 static void start_meeting(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
@@ -775,8 +789,12 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
         return;
     const struct holdings sent_holdings = copy_holdings(hub); /* before the copy, which then has no less */
     peer_replica_lock(hub->replica);
-    peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
+    bool is_read = peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
     peer_replica_unlock(hub->replica);
+    if (!is_read) { /* the trainer hears why, and ends */
+        give_up_meeting(hub, peer, serial);
+        return;
+    }
     struct peer_message message = {.type = PEER_AVERAGE, .serial = serial};
     put_holdings(&message, &sent_holdings);
     if (peer->met_count != sent_holdings.counts[hub->options.seat])

@@ -6,28 +6,39 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/strategy/peer_staging.h"
 
 struct peer_replica {
     pthread_mutex_t lock; /* of all that follows, and of the state's arrays */
     uint64_t elements;
     unsigned vectors;
-    float *values[PEER_VECTORS_MAX];
-    float *inbox;
+    float *values[PEER_VECTORS_MAX]; /* where the state is */
+    struct peer_staging *staging;    /* NULL: the host sees them there */
+    float *inbox, *change; /* the latter NULL: none is sent; on the host it has what was before an update, too */
     bool inbox_is_empty;
     atomic_bool whole; /* written with the lock held */
 };
 
-struct peer_replica *peer_replica_new(struct training_state *state)
+int peer_replica_new(struct training_state *state, bool sends_changes, struct peer_replica **ret_replica,
+                     struct error *error)
 {
     struct peer_replica *replica = memory_allocate(1, sizeof(*replica));
     replica->elements = (uint64_t)state->layout.elements;
-    replica->values[replica->vectors++] = state->host.parameters;
+    replica->values[replica->vectors++] = state->parameters;
     for (unsigned i = 0; i < state->optimizer_slots; i++)
-        replica->values[replica->vectors++] = state->host.slots[i];
+        replica->values[replica->vectors++] = state->slots[i];
     replica->inbox = memory_allocate(replica->elements, sizeof(*replica->inbox));
+    if (sends_changes)
+        replica->change = memory_allocate(replica->elements, sizeof(*replica->change));
     replica->inbox_is_empty = true;
     pthread_mutex_init(&replica->lock, NULL);
-    return replica;
+    if (state->host.stream != NULL &&
+        peer_staging_new(state, replica->inbox, replica->change, &replica->staging, error) < 0) {
+        peer_replica_free(replica);
+        return -1;
+    }
+    *ret_replica = replica;
+    return 0;
 }
 
 void peer_replica_free(struct peer_replica *replica)
@@ -35,7 +46,9 @@ void peer_replica_free(struct peer_replica *replica)
     if (replica == NULL)
         return;
     pthread_mutex_destroy(&replica->lock);
+    peer_staging_free(replica->staging);
     free(replica->inbox);
+    free(replica->change);
     free(replica);
 }
 
@@ -65,24 +78,54 @@ static void empty_inbox(struct peer_replica *replica)
     replica->inbox_is_empty = true;
 }
 
-void peer_replica_share_out(struct peer_replica *replica, unsigned size, float *change)
+int peer_replica_keep(struct peer_replica *replica, struct error *error)
 {
-    float *parameters = replica->values[0], share = 1.0f / (float)size;
+    if (replica->change == NULL)
+        return 0;
+    if (replica->staging != NULL)
+        return peer_staging_keep(replica->staging, error);
+    memcpy(replica->change, replica->values[0], replica->elements * sizeof(*replica->change));
+    return 0;
+}
+
+int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct error *error)
+{
+    float *parameters = replica->values[0], *change = replica->change, share = 1.0f / (float)size;
+    if (change == NULL)
+        return 0;
+    if (replica->staging != NULL)
+        return peer_staging_share_out(replica->staging, share, error);
     for (uint64_t i = 0; i < replica->elements; i++) {
         float before = change[i];
         change[i] = (parameters[i] - before) * share;
         parameters[i] = before + change[i];
     }
+    return 0;
 }
 
-void peer_replica_take_in(struct peer_replica *replica)
+const float *peer_replica_change(const struct peer_replica *replica)
 {
-    if (replica->inbox_is_empty)
-        return;
+    return replica->change;
+}
+
+static int add_inbox(struct peer_replica *replica, struct error *error)
+{
     float *parameters = replica->values[0];
+    if (replica->staging != NULL)
+        return peer_staging_take_in(replica->staging, error);
     for (uint64_t i = 0; i < replica->elements; i++)
         parameters[i] += replica->inbox[i];
+    return 0;
+}
+
+int peer_replica_take_in(struct peer_replica *replica, struct error *error)
+{
+    if (replica->inbox_is_empty)
+        return replica->staging != NULL ? peer_staging_wait(replica->staging, error) : 0;
+    if (add_inbox(replica, error) < 0)
+        return -1;
     empty_inbox(replica);
+    return 0;
 }
 
 void peer_replica_set_whole(struct peer_replica *replica, bool whole)
@@ -96,6 +139,17 @@ void peer_replica_set_whole(struct peer_replica *replica, bool whole)
 bool peer_replica_is_whole(struct peer_replica *replica)
 {
     return replica->whole;
+}
+
+/* The state itself, without what lies in the inbox. */
+static bool read_values(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,
+                        float *ret_values)
+{
+    const float *from = replica->values[vector] + offset;
+    if (replica->staging != NULL)
+        return peer_staging_read(replica->staging, from, count, ret_values, NULL) == 0;
+    memcpy(ret_values, from, count * sizeof(*ret_values));
+    return true;
 }
 
 static bool is_within(const struct peer_replica *replica, uint64_t offset, uint64_t count)
@@ -122,14 +176,14 @@ bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t c
     if (!is_within(replica, offset, count))
         return false;
     peer_replica_lock(replica);
-    bool whole = replica->whole;
-    for (uint64_t i = 0; whole && i < count; i++) {
-        ret_ours[i] = replica->values[0][offset + i] + replica->inbox[offset + i];
+    bool meets = replica->whole && read_values(replica, 0, offset, count, ret_ours);
+    for (uint64_t i = 0; meets && i < count; i++) {
+        ret_ours[i] += replica->inbox[offset + i];
         replica->inbox[offset + i] += 0.5f * (theirs[i] - ret_ours[i]);
     }
-    replica->inbox_is_empty &= !whole;
+    replica->inbox_is_empty &= !meets;
     peer_replica_unlock(replica);
-    return whole;
+    return meets;
 }
 
 bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *sent,
@@ -149,9 +203,9 @@ bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t
 bool peer_replica_read(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,
                        float *ret_values)
 {
-    if (vector >= replica->vectors || !is_within(replica, offset, count))
+    if (vector >= replica->vectors || !is_within(replica, offset, count) ||
+        !read_values(replica, vector, offset, count, ret_values))
         return false;
-    memcpy(ret_values, replica->values[vector] + offset, count * sizeof(*ret_values));
     if (vector == 0 && !replica->inbox_is_empty)
         for (uint64_t i = 0; i < count; i++)
             ret_values[i] += replica->inbox[offset + i];

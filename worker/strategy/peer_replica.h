@@ -7,6 +7,10 @@
  *
  * All calls take the lock for as long as they copy. Parts are [offset, offset +
  * count) of the flat arrays; those that reach beyond are refused (false).
+ *
+ * Where the state is on a device that does not see the host's memory it changes
+ * there, and peers read it by way of a part of the host's (peer_staging.h).
+ * state->host is not touched.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_REPLICA_H
 #define COXSWAIN_STRATEGY_PEER_REPLICA_H
@@ -15,13 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/peer_message.h"
 
 struct peer_replica;
 
-/* The state's memory must be shared with the host; it outlives the replica. */
-struct peer_replica *peer_replica_new(struct training_state *state);
+/* The state outlives the replica. `sends_changes`: its updates are shared out. */
+int peer_replica_new(struct training_state *state, bool sends_changes, struct peer_replica **ret_replica,
+                     struct error *error);
 void peer_replica_free(struct peer_replica *replica);
 uint64_t peer_replica_elements(const struct peer_replica *replica);
 /* Parameters and the optimizer's slots. */
@@ -30,17 +36,20 @@ unsigned peer_replica_vectors(const struct peer_replica *replica);
 /* The trainer: around everything that writes the state. */
 void peer_replica_lock(struct peer_replica *replica);
 void peer_replica_unlock(struct peer_replica *replica);
-/* With the lock held, after a step, when the parameters were `change` before it: scales what it has done down to our share of the
- * step of a crew of `size` seats. `change` becomes what the peers shall add. */
-void peer_replica_share_out(struct peer_replica *replica, unsigned size, float *change);
-/* With the lock held: the inbox goes into the parameters. */
-void peer_replica_take_in(struct peer_replica *replica);
+/* With the lock held, around an update of one that sends its changes; nothing is done for others: the parameters are kept, and what
+ * has become of them is scaled down to our share of the step of a crew of `size` seats. */
+int peer_replica_keep(struct peer_replica *replica, struct error *error);
+int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct error *error);
+/* What the peers shall add then. */
+const float *peer_replica_change(const struct peer_replica *replica);
+/* With the lock held: the inbox goes into the parameters. Fails with what has gone wrong in what peers have read, too. */
+int peer_replica_take_in(struct peer_replica *replica, struct error *error);
 /* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
 void peer_replica_set_whole(struct peer_replica *replica, bool whole);
 
 /* Without the lock. */
 bool peer_replica_is_whole(struct peer_replica *replica);
-/* The peers; false, too: dropped. */
+/* The peers; false, too: dropped, or the device has failed, which the trainer hears of. */
 bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *change);
 /* Moves half the way towards `theirs`; ret_ours: where it was. */
 bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,

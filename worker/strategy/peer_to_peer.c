@@ -24,6 +24,7 @@
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/peer_hub.h"
+#include "worker/strategy/peer_staging.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
@@ -54,7 +55,6 @@ struct peer_to_peer {
     int64_t own_steps, step_before;
     int64_t finished[CREW_SIZE_MAX]; /* examples by seat; what the progress is of */
     int64_t told_lacking;
-    float *change;                 /* SendToAll: parameters before the update, then what it has changed */
     float *mean[PEER_VECTORS_MAX]; /* the chief's last mean of all; while it is the state: what the chief has itself */
     float *theirs[PEER_VECTORS_MAX]; /* and a peer's */
     int64_t mean_step;               /* own steps when it was taken; -1: never */
@@ -62,11 +62,19 @@ struct peer_to_peer {
     unsigned mean_left;              /* while it is taken: others that have not been asked, or not answered */
     int64_t leave_ms;                /* likewise: when it was seen that we are asked to leave; 0: we are not */
     bool mean_is_hurried;            /* and somebody was not waited for */
+    struct error broken;             /* the device has not taken a state that it was given: it has neither */
 };
 
 static struct peer_to_peer *of(struct strategy *base)
 {
     return (struct peer_to_peer *)base;
+}
+
+static int fail_as_broken(const struct peer_to_peer *strategy, struct error *error)
+{
+    if (error != NULL)
+        *error = strategy->broken;
+    return -1;
 }
 
 static void pause_briefly(void)
@@ -305,7 +313,7 @@ static int obtain_state(struct peer_to_peer *strategy, struct error *error)
             return restore(strategy, error);
         if (fetch_from_anybody(strategy, base->world.source_rank, &refusals)) {
             peer_hub_adopt(strategy->hub);
-            return 0;
+            return training_state_to_device(base->options.state, error);
         }
         if (base->world.rank == 0 && refusals == others)
             return restore(strategy, error);
@@ -376,13 +384,13 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     double rate = rate_of_update(strategy);
     strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
-    if (!strategy->gossips)
-        memcpy(strategy->change, strategy->own.parameters,
-               (size_t)strategy->own.layout.elements * sizeof(*strategy->change));
-    int result = replica_set_apply(strategy->replicas, rate, controls, 0, ret_result, error);
-    if (result == 0 && !strategy->gossips)
-        peer_replica_share_out(strategy->shared, (unsigned)count_shares(options), strategy->change);
-    peer_replica_take_in(strategy->shared);
+    int result = peer_replica_keep(strategy->shared, error);
+    if (result == 0)
+        result = replica_set_apply(strategy->replicas, rate, controls, 0, ret_result, error);
+    if (result == 0)
+        result = peer_replica_share_out(strategy->shared, (unsigned)count_shares(options), error);
+    if (result == 0)
+        result = peer_replica_take_in(strategy->shared, error);
     peer_replica_unlock(strategy->shared);
     return result;
 }
@@ -393,7 +401,7 @@ static void exchange(struct peer_to_peer *strategy)
     int64_t finished = place_of(strategy);
     step_record_peer("finished", strategy->seat, finished);
     if (!strategy->gossips && strategy->base.world.size > 1)
-        peer_hub_publish(strategy->hub, strategy->change, finished);
+        peer_hub_publish(strategy->hub, peer_replica_change(strategy->shared), finished);
     else
         peer_hub_count(strategy->hub, strategy->seat, finished);
     if (strategy->gossips || strategy->own_steps % MEET_EVERY == 0)
@@ -403,6 +411,8 @@ static void exchange(struct peer_to_peer *strategy)
 static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     int64_t examples, place = peer_hub_place(strategy->hub);
+    if (strategy->broken.kind != ERROR_NONE)
+        return fail_as_broken(strategy, error);
     if (place > place_of(strategy))
         go_to_place(strategy, place);
     if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
@@ -540,7 +550,8 @@ static void allocate_means(struct peer_to_peer *strategy)
     }
 }
 
-static void swap_means(struct peer_to_peer *strategy)
+/* What the host has of the state is as the device's: none has stepped since. */
+static int swap_means(struct peer_to_peer *strategy, struct error *error)
 {
     float *vectors[PEER_VECTORS_MAX];
     point_at_state(strategy, vectors);
@@ -552,7 +563,9 @@ static void swap_means(struct peer_to_peer *strategy)
             strategy->mean[v][i] = own;
         }
     }
+    int result = training_state_to_device(strategy->base.options.state, &strategy->broken);
     peer_replica_unlock(strategy->shared);
+    return result < 0 ? fail_as_broken(strategy, error) : 0;
 }
 
 static void add_to_mean(struct peer_to_peer *strategy, double weight)
@@ -603,18 +616,30 @@ static void add_others(struct peer_to_peer *strategy, const struct world *world)
         tell_missing(strategy, world, missing);
 }
 
+/* Our own, all that has come with it. */
+static int begin_mean(struct peer_to_peer *strategy, struct error *error)
+{
+    float *vectors[PEER_VECTORS_MAX];
+    size_t bytes = (size_t)strategy->own.layout.elements * sizeof(float);
+    allocate_means(strategy);
+    point_at_state(strategy, vectors);
+    peer_replica_lock(strategy->shared);
+    int result = peer_replica_take_in(strategy->shared, error);
+    if (result == 0)
+        result = training_state_to_host(strategy->base.options.state, error);
+    for (unsigned v = 0; result == 0 && v < peer_replica_vectors(strategy->shared); v++)
+        memcpy(strategy->mean[v], vectors[v], bytes);
+    peer_replica_unlock(strategy->shared);
+    return result;
+}
+
 static int take_mean(struct peer_to_peer *strategy, struct error *error)
 {
-    uint64_t elements = peer_replica_elements(strategy->shared);
     if (follow_world(strategy, error) < 0)
         return -1;
     const struct world world = strategy->base.world;
-    allocate_means(strategy);
-    peer_replica_lock(strategy->shared);
-    peer_replica_take_in(strategy->shared);
-    for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++)
-        peer_replica_read(strategy->shared, v, 0, elements, strategy->mean[v]);
-    peer_replica_unlock(strategy->shared);
+    if (begin_mean(strategy, error) < 0)
+        return -1;
     add_others(strategy, &world);
     strategy->mean_step = strategy->own_steps;
     return 0;
@@ -624,10 +649,11 @@ static int take_mean(struct peer_to_peer *strategy, struct error *error)
 static int peer_average_begin(struct strategy *base, struct error *error)
 {
     struct peer_to_peer *strategy = of(base);
+    if (strategy->broken.kind != ERROR_NONE)
+        return fail_as_broken(strategy, error);
     if (strategy->mean_step != strategy->own_steps && take_mean(strategy, error) < 0)
         return -1;
-    swap_means(strategy);
-    return 0;
+    return swap_means(strategy, error);
 }
 
 static unsigned peer_averaged(const struct strategy *base, unsigned *ret_of)
@@ -637,9 +663,10 @@ static unsigned peer_averaged(const struct strategy *base, unsigned *ret_of)
     return strategy->mean_count;
 }
 
+/* What goes wrong here the next step tells. */
 static void peer_average_end(struct strategy *base)
 {
-    swap_means(of(base));
+    (void)swap_means(of(base), NULL);
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -706,7 +733,6 @@ static void peer_close(struct strategy *base)
         free(strategy->mean[i]);
         free(strategy->theirs[i]);
     }
-    free(strategy->change);
     free(strategy);
 }
 
@@ -749,14 +775,14 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
     if (options->crew_rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
     plans->host.bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+    if (!device_memory_is_shared(options->device))
+        peer_staging_plan(options->device, graph_layout(options->graph)->elements, plans);
 }
 
 static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     if (options->member == NULL || options->hub == NULL)
         return error_set(error, ERROR_INTERNAL, "PeerToPeer needs a member and a hub");
-    if (!device_memory_is_shared(options->device))
-        return error_set(error, ERROR_UNSUPPORTED, "PeerToPeer trains on CPUs only so far; set devices.type to CPU");
     struct peer_to_peer *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
     strategy->hub = options->hub;
@@ -765,10 +791,8 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     strategy->mean_step = -1;
     strategy->gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
-    strategy->shared = peer_replica_new(options->state);
-    if (!strategy->gossips)
-        strategy->change = memory_allocate((size_t)strategy->own.layout.elements, sizeof(float));
-    if (open_replicas(strategy, error) < 0) {
+    if (peer_replica_new(options->state, !strategy->gossips, &strategy->shared, error) < 0 ||
+        open_replicas(strategy, error) < 0) {
         peer_close(&strategy->base);
         return -1;
     }

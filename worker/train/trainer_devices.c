@@ -99,8 +99,6 @@ static bool has_global_statistics(const struct model_spec *model)
 static int check_gpus_suit(const struct trainer *trainer, unsigned count, struct error *error)
 {
     const char *strategy = strategy_type_name(trainer->job->strategy.type);
-    if (trainer->job->strategy.type == STRATEGY_PEER_TO_PEER)
-        return error_set(error, ERROR_UNSUPPORTED, "%s computes on CPUs only so far", strategy);
     if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
         return error_set(error, ERROR_UNSUPPORTED,
                          "statistics: Global over several logical shards is computed on CPUs only so far");

@@ -43,8 +43,8 @@ COXSWAIN_GPU_DNN=1 EMULATED_DNN_VERSION=8907 refused 69 'the cuDNN of this machi
 job both 8 GPU OneDevice both && COXSWAIN_GPU_LT=1 COXSWAIN_GPU_DNN=1 lone both && job neither 12 GPU OneDevice both && lone neither &&
     grep -q 'was computed with sm_90+d92801+l arithmetic, and this worker has sm_90: ' neither.log
 verdict $? "a checkpoint tells which of cuDNN and cuBLASLt computed" "$(tail -n 2 neither.log)"
-job alike 20 Auto PeerToPeer alike
-lone alike && grep -q 'devices.type Auto takes the CPU: PeerToPeer computes on CPUs only so far' alike.log
+job alike 20 Auto PeerToPeer alike Auto Crew 4 2
+lone alike && grep -q 'devices.type Auto takes the CPU: PeerToPeer has one GPU a worker so far, not 2' alike.log
 verdict $? "and where GPUs cannot do what the job asks for" "$(tail -n 2 alike.log)"
 job halved 20 Auto Pipeline halved Auto Crew 4 2
 sed -i 's/^strategy: {/&stages: 2, /' halved.yaml

@@ -48,6 +48,8 @@ just_fits nccls 2 Mirrored NCCL
 just_fits centre 2 CentralStorage Auto
 just_fits through 1 MultiWorkerMirrored Hierarchical 2
 just_fits across 1 MultiWorkerMirrored NCCL 2
+just_fits sends 1 'PeerToPeer, exchange: SendToAll' Auto 2
+just_fits gossips 1 'PeerToPeer, exchange: Gossip' Auto 2
 just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
 bulky spread 64 2 MultiWorkerMirrored && sed -i 's/units: 1024/units: 20480/' spread.yaml
 EMULATED_GPU_MEMORY=785 refused 72 'would fit with strategy.shardedOptimizer: true, or with a GPU of' spread

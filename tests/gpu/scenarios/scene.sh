@@ -18,7 +18,7 @@
 # shellcheck disable=SC2034 # the machines'
 {
     own_scenarios=(alone ahead loss_scale logits several)
-    crew_scenarios=(crews precisions servers pipeline sharded local_steps lost leaving)
+    crew_scenarios=(crews precisions servers peers pipeline sharded local_steps lost leaving)
 }
 
 # run_scenarios NAME…: those of this folder, each with the time that it takes, and each in a folder of its own: whoever finds a

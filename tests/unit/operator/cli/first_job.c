@@ -72,7 +72,7 @@ Test(first_job, whatever_alone_is_said)
 Test(first_job, what_no_job_may_be_is_found)
 {
     check(&(struct first_job){.name = "mine", .strategy = "OneDevice", .workers = 2}, "spec.workers");
-    check(&(struct first_job){.name = "mine", .strategy = "PeerToPeer", .gpus = 1}, "spec.devices.type");
+    check(&(struct first_job){.name = "mine", .strategy = "PeerToPeer", .gpus = 2}, "spec.devices.count");
     check(&(struct first_job){.name = "mine", .strategy = "Pipeline", .gpus = 2}, "spec.devices.count");
     check(&(struct first_job){.name = "mine", .strategy = "Fred"}, "spec.strategy.type");
     check(&(struct first_job){.name = "mine", .model = "Fred"}, "spec.model.preset");

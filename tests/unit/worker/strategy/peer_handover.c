@@ -61,9 +61,9 @@ static void open_place(struct place *place, unsigned elements, uint16_t port)
         for (uint64_t i = 0; i < elements; i++)
             place->vectors[v][i] = value_of(v, i);
     }
-    place->state.host.parameters = place->vectors[0];
-    place->state.host.slots[0] = place->vectors[1];
-    place->replica = peer_replica_new(&place->state);
+    place->state.parameters = place->vectors[0];
+    place->state.slots[0] = place->vectors[1];
+    cr_assert_eq(peer_replica_new(&place->state, false, &place->replica, &error), 0, "%s", error.message);
     peer_replica_set_whole(place->replica, true);
     cr_assert_eq(peer_hub_open(&options, &place->hub, &error), 0, "%s", error.message);
     peer_hub_serve(place->hub, place->replica);
