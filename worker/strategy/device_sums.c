@@ -249,9 +249,11 @@ int64_t device_sums_incoming(const struct device_sums_options *options, int64_t 
 /* Buckets are added to a part until it is long enough. */
 static int64_t longest_part(const struct device_sums_options *options)
 {
-    int64_t elements = graph_layout(options->devices[0].graph)->elements, most = DEVICE_PART_ELEMENTS;
-    if (options->elements == 0)
+    int64_t elements = options->elements, most = DEVICE_PART_ELEMENTS;
+    if (elements == 0) {
+        elements = graph_layout(options->devices[0].graph)->elements;
         most += GRAPH_BUCKET_BYTES / (int64_t)sizeof(float) - 1;
+    }
     return elements < most ? elements : most;
 }
 

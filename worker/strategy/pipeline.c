@@ -147,16 +147,19 @@ static int make_state(const struct pipeline *pipeline, struct error *error)
     const struct strategy_options *options = &pipeline->base.options;
     if (pipeline->shape.size == 1)
         return 0;
-    training_state_release(options->state);
     return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
                                options->optimizer, (int64_t)options->sampler->seed, error);
 }
 
+static unsigned first_replica(const struct pipeline *pipeline)
+{
+    return pipeline->shape.rank * pipeline->shape.devices / pipeline->shape.stages;
+}
+
 static int make_shares(struct pipeline *pipeline, struct error *error)
 {
-    unsigned first = pipeline->shape.rank * pipeline->shape.devices / pipeline->shape.stages;
     for (unsigned s = 0; s < pipeline->share_count; s++)
-        if (pipeline_share_init(pipeline, &pipeline->shares[s], first + s, error) < 0)
+        if (pipeline_share_init(pipeline, &pipeline->shares[s], first_replica(pipeline) + s, error) < 0)
             return -1;
     return 0;
 }
@@ -171,6 +174,27 @@ static int make_update(struct pipeline *pipeline, struct error *error)
         return -1;
     return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&pipeline->norm_blocks,
                            error);
+}
+
+int pipeline_outline(struct pipeline *pipeline, struct error *error)
+{
+    pipeline->plan_only = true;
+    if (make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0)
+        return -1;
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        pipeline_share_measure(pipeline, &pipeline->shares[s], first_replica(pipeline) + s);
+    return 0;
+}
+
+/* What a crew's process has of another cut is no part of the plan, and makes room. */
+int pipeline_check_room(const struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    if (pipeline->shape.size > 1)
+        training_state_release(options->state);
+    if (options->check_stages == NULL)
+        return 0;
+    return options->check_stages(options->context, pipeline->partition.stage_of, pipeline->partition.layers, error);
 }
 
 int pipeline_open_units(struct pipeline *pipeline, struct error *error)
@@ -401,12 +425,8 @@ static int pipeline_reform(struct strategy *base, struct error *error)
     return 0;
 }
 
-static void pipeline_close(struct strategy *base)
+void pipeline_free(struct pipeline *pipeline)
 {
-    struct pipeline *pipeline = (struct pipeline *)base;
-    struct error cause = ERROR_INIT;
-    if (pipeline_disband(pipeline, &cause) < 0 && base->options.on_warning != NULL)
-        base->options.on_warning(base->options.context, cause.message);
     pipeline_close_units(pipeline);
     crew_communicator_free(pipeline->devices);
     partition_release(&pipeline->partition);
@@ -415,28 +435,48 @@ static void pipeline_close(struct strategy *base)
     free(pipeline);
 }
 
+static void pipeline_close(struct strategy *base)
+{
+    struct pipeline *pipeline = (struct pipeline *)base;
+    struct error cause = ERROR_INIT;
+    if (pipeline_disband(pipeline, &cause) < 0 && base->options.on_warning != NULL)
+        base->options.on_warning(base->options.context, cause.message);
+    pipeline_free(pipeline);
+}
+
 /* A crew's units are made when it has agreed on the stages, and its layers are measured with the arithmetic that it has agreed on. */
 static int open_lone(struct pipeline *pipeline, struct error *error)
 {
-    if (pipeline->shape.rank == 0 && take_known_partition(pipeline, error) < 0)
-        return -1;
     if (pipeline->shape.size > 1 && pipeline->base.options.may_sum_on_devices)
         pipeline->devices = crew_communicator_new(&pipeline->base.options);
     if (pipeline->shape.size > 1)
         return 0;
     if (!pipeline->partition.stage_of && pipeline_measure_partition(pipeline, error) < 0)
         return -1;
-    return pipeline_open_units(pipeline, error);
+    return pipeline_check_room(pipeline, error) < 0 ? -1 : pipeline_open_units(pipeline, error);
 }
 
-static int pipeline_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+int pipeline_new(const struct strategy_options *options, struct pipeline **ret_pipeline, struct error *error)
 {
     struct pipeline *pipeline = memory_allocate(1, sizeof *pipeline);
     pipeline->base.options = *options;
     pipeline->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     pthread_mutex_init(&pipeline->lock, NULL);
     pthread_cond_init(&pipeline->changed, NULL);
-    if (take_shape(pipeline, error) < 0 || open_lone(pipeline, error) < 0) {
+    if (take_shape(pipeline, error) < 0 || take_known_partition(pipeline, error) < 0) {
+        pipeline_free(pipeline);
+        return -1;
+    }
+    *ret_pipeline = pipeline;
+    return 0;
+}
+
+static int pipeline_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    struct pipeline *pipeline;
+    if (pipeline_new(options, &pipeline, error) < 0)
+        return -1;
+    if (open_lone(pipeline, error) < 0) {
         pipeline_close(&pipeline->base);
         return -1;
     }
@@ -447,6 +487,7 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
 const struct strategy_operations pipeline_strategy = {
     .type = STRATEGY_PIPELINE,
     .open = pipeline_open,
+    .memory_plan = pipeline_memory_plan,
     .reform = pipeline_reform,
     .step = pipeline_step,
     .break_off = pipeline_break_off,

@@ -62,6 +62,33 @@ static int agree_on_values(struct pipeline *pipeline, const struct world *world,
                      "all, or take float32");
 }
 
+static int cut_anew(struct pipeline *pipeline, const struct world *world, const unsigned *stage_of, struct error *error)
+{
+    pipeline_close_units(pipeline);
+    partition_release(&pipeline->partition);
+    pipeline->base.holds_state = false;
+    pipeline->shards = world->logical_shards;
+    return partition_from_list(pipeline->base.options.graph, pipeline->shape.stages, stage_of, &pipeline->partition,
+                               error);
+}
+
+/* All end where one of them lacks room, which would not come back; and none before all have heard of it. */
+static int agree_on_room(struct pipeline *pipeline, bool is_cut, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    double lacking = is_cut && pipeline_check_room(pipeline, &cause) < 0;
+    if (pipeline_exchange_sum(pipeline, &lacking, 1, error) < 0)
+        return -1;
+    if (lacking == 0)
+        return 0;
+    (void)collective_barrier(pipeline->group, NULL);
+    if (cause.kind != ERROR_NONE)
+        return error_set(error, cause.kind, "%s", cause.message);
+    return error_set(error, ERROR_NO_SPACE,
+                     "%.0f of the crew's other workers lack room for their stages; their logs say what would fit",
+                     lacking);
+}
+
 /* Whoever has trained knows them; else the chief has been told them or measures. */
 static int agree_on_stages(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
@@ -75,16 +102,13 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
         memcpy(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of);
     if (crew_group_tell(pipeline->group, root, stage_of, layers * sizeof *stage_of, error) < 0)
         return -1;
-    if (pipeline->units && pipeline->shards == world->logical_shards &&
-        memcmp(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of) == 0)
-        return 0;
-    pipeline_close_units(pipeline);
-    partition_release(&pipeline->partition);
-    pipeline->base.holds_state = false;
-    pipeline->shards = world->logical_shards;
-    if (partition_from_list(options->graph, pipeline->shape.stages, stage_of, &pipeline->partition, error) < 0)
+    bool stays = pipeline->units && pipeline->shards == world->logical_shards &&
+                 memcmp(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of) == 0;
+    if (!stays && cut_anew(pipeline, world, stage_of, error) < 0)
         return -1;
-    return pipeline_open_units(pipeline, error);
+    if (agree_on_room(pipeline, !stays, error) < 0)
+        return -1;
+    return stays ? 0 : pipeline_open_units(pipeline, error);
 }
 
 /* Of the processes that hold the same stages. */

@@ -60,8 +60,7 @@ static int open_place(struct pipeline_direct *direct, const struct graph_crossin
                       struct error *error)
 {
     struct device *device = direct->lane->device;
-    int64_t examples = graph_max_examples(direct->pipeline->base.options.graph);
-    size_t bytes = (size_t)graph_crossing_floats(crossing, examples) * sizeof(float);
+    size_t bytes = pipeline_passing_bytes(direct->pipeline, crossing);
     if (device_event_new(device, &place->passed, error) < 0)
         return -1;
     if (stage_of(direct, crossing->from) == direct->lane->stage)

@@ -154,7 +154,7 @@ int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, un
                        struct pipeline_share *share, struct device *device, struct error *error)
 {
     *lane = (struct pipeline_lane){.pipeline = pipeline, .share = share, .stage = stage, .device = device};
-    return device_stream_new(device, &lane->stream, error);
+    return pipeline->plan_only ? 0 : device_stream_new(device, &lane->stream, error);
 }
 
 int pipeline_lane_start(struct pipeline_lane *lane, struct error *error)

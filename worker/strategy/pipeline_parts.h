@@ -4,8 +4,8 @@
  * pipeline_lane.c (a device at work), pipeline_unit.c (a part of a stage of one
  * replica), pipeline_passing.c (what goes from part to part), pipeline_direct.c
  * (the same from GPU to GPU), pipeline_share.c (what the parts of a replica have
- * in common), pipeline_update.c (gradients of the whole crew, and the step). Only
- * they include it.
+ * in common), pipeline_update.c (gradients of the whole crew, and the step),
+ * pipeline_memory.c (what all of that will take). Only they include it.
  *
  * Devices are counted replica by replica, stage by stage: device d has stage d
  * mod S of replica d / S, and process p has the devices [p D, (p + 1) D), where D
@@ -144,6 +144,7 @@ struct pipeline {
     struct strategy base;
     struct pipeline_shape shape;
     struct graph_partition partition;
+    bool plan_only;         /* pipeline_memory.c's, with lanes, units and shares that have no memory */
     unsigned shards;        /* of the world that the units were made for; crews only */
     bool holds[STAGES_MAX]; /* stages in this process */
     struct pipeline_unit *units;
@@ -180,6 +181,10 @@ struct pipeline {
 int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error);
 
 /* pipeline_share.c */
+/* Its micro-batches, its part of the tree and what it reads, once its units are there; and then its memory. */
+void pipeline_share_measure(const struct pipeline *pipeline, struct pipeline_share *share, unsigned replica);
+/* How many partial sums it keeps beside those of its cover. */
+unsigned pipeline_share_partial_sums(const struct pipeline_share *share);
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
 /* The gradients as the host is to see them; and the first of these back again. */
@@ -222,7 +227,9 @@ int pipeline_await(struct pipeline *pipeline, struct error *error);
 /* How long this process has worked on the last run, waiting for nobody: its busiest lane, or the reading. */
 int64_t pipeline_own_ns(const struct pipeline *pipeline);
 
-/* pipeline_passing.c, on a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
+/* pipeline_passing.c. Of a crossing, at most. */
+size_t pipeline_passing_bytes(const struct pipeline *pipeline, const struct graph_crossing *crossing);
+/* On a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
  * Behind it on the stream: copies for the host, if it needs them. After it: hand on. */
 int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
 int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
@@ -256,8 +263,15 @@ int pipeline_direct_finish(struct pipeline_direct *direct, struct error *error);
 /* pipeline.c */
 /* Of a replica in a step. */
 unsigned pipeline_most_micro_batches(const struct pipeline *pipeline);
+/* Once the stages are cut, and then: */
+int pipeline_check_room(const struct pipeline *pipeline, struct error *error);
 int pipeline_open_units(struct pipeline *pipeline, struct error *error);
 void pipeline_close_units(struct pipeline *pipeline);
+/* Not in a crew, and without units; partition.stage_of is NULL unless the layers or a checkpoint have said where they run. */
+int pipeline_new(const struct strategy_options *options, struct pipeline **ret_pipeline, struct error *error);
+void pipeline_free(struct pipeline *pipeline);
+/* As pipeline_open_units would make them, without memory: lanes, units and shares. */
+int pipeline_outline(struct pipeline *pipeline, struct error *error);
 /* By the layers' costs on this device, which fixes the arithmetic of the process's library: in a crew not before it has agreed. */
 int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
 
@@ -286,6 +300,9 @@ void pipeline_add_ranks(const void *context, const float *const *inputs, float *
 
 /* pipeline_report.c. For strategy_operations.describe. */
 int pipeline_describe(struct strategy *base, struct buffer *text, struct error *error);
+
+/* pipeline_memory.c. For strategy_operations.memory_plan. */
+void pipeline_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
 /* pipeline_update.c */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error);

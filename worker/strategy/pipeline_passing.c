@@ -100,9 +100,9 @@ static struct transfer *departure_of(const struct pipeline_unit *unit, const str
     return &unit->departures[departure_number(unit, direction, crossing, micro_batch)];
 }
 
-static size_t most_bytes(const struct pipeline_unit *unit, const struct graph_crossing *crossing)
+size_t pipeline_passing_bytes(const struct pipeline *pipeline, const struct graph_crossing *crossing)
 {
-    return (size_t)graph_crossing_floats(crossing, graph_max_examples(unit->graph)) * sizeof(float);
+    return (size_t)graph_crossing_floats(crossing, graph_max_examples(pipeline->base.options.graph)) * sizeof(float);
 }
 
 static int receive(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
@@ -111,7 +111,8 @@ static int receive(struct pipeline_unit *unit, const struct direction *direction
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
     void **arrival = &unit->arrivals[direction->first + crossing];
-    if (*arrival == NULL && device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), arrival, error) < 0)
+    if (*arrival == NULL &&
+        device_allocate(unit->device, MEMORY_SHARED, pipeline_passing_bytes(pipeline, what), arrival, error) < 0)
         return -1;
     direction->in[crossing] = *arrival;
     return transfer_receive(pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing), *arrival,
@@ -124,7 +125,8 @@ static int copy_out(struct pipeline_unit *unit, const struct direction *directio
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
     void **outgoing = &unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
-    if (*outgoing == NULL && device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), outgoing, error) < 0)
+    size_t most = pipeline_passing_bytes(unit->pipeline, what);
+    if (*outgoing == NULL && device_allocate(unit->device, MEMORY_SHARED, most, outgoing, error) < 0)
         return -1;
     device_copy(unit->stream, &(struct copy){.bytes = (int64_t)bytes_of(unit, what, micro_batch),
                                              .from = direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),

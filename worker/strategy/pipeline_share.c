@@ -175,7 +175,7 @@ int pipeline_share_from_host(struct pipeline *pipeline, struct pipeline_share *s
 
 /* ---- life cycle */
 
-static unsigned partial_slots(const struct pipeline_share *share)
+unsigned pipeline_share_partial_sums(const struct pipeline_share *share)
 {
     unsigned most = 0;
     for (unsigned subtree = 0; subtree < share->cover_count; subtree++)
@@ -202,7 +202,7 @@ static int allocate_gradients(const struct pipeline *pipeline, struct pipeline_s
             return -1;
         }
     }
-    for (unsigned slot = partial_slots(share); slot > 0; slot--)
+    for (unsigned slot = pipeline_share_partial_sums(share); slot > 0; slot--)
         if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&share->partial[slot], error) < 0)
             return -1;
     return 0;
@@ -213,11 +213,7 @@ static int allocate_batches(const struct pipeline *pipeline, struct pipeline_sha
 {
     const struct strategy_options *options = &pipeline->base.options;
     const struct example_format *format = graph_example_format(options->graph);
-    unsigned shards = pipeline->base.world.logical_shards;
     int64_t own = share->end - share->first;
-    share->max_examples = own * ((options->global_batch + shards - 1) / shards);
-    if (share->max_examples < graph_max_examples(options->graph))
-        share->max_examples = graph_max_examples(options->graph);
     share->indices = memory_allocate((size_t)share->max_examples, sizeof *share->indices);
     size_t examples = share->reads ? (size_t)share->max_examples : 0;
     for (unsigned i = 0; i < 2; i++)
@@ -230,18 +226,27 @@ static int allocate_batches(const struct pipeline *pipeline, struct pipeline_sha
                            error);
 }
 
-int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error)
+void pipeline_share_measure(const struct pipeline *pipeline, struct pipeline_share *share, unsigned replica)
 {
+    const struct strategy_options *options = &pipeline->base.options;
     unsigned shards = pipeline->base.world.logical_shards;
     share->replica = replica;
     reduction_rank_leaves(shards, replica, pipeline->shape.replicas, &share->first, &share->end);
     share->cover_count = reduction_cover(shards, share->first, share->end, share->cover);
+    share->max_examples = (share->end - share->first) * ((options->global_batch + shards - 1) / shards);
+    if (share->max_examples < graph_max_examples(options->graph))
+        share->max_examples = graph_max_examples(options->graph);
     for (unsigned p = 0; p < pipeline->partition.parts; p++)
         if (share->units[p]) {
             share->begins |= share->units[p]->part == 0;
             share->reads |=
                 graph_stage_reads_inputs(share->units[p]->graph) || graph_stage_has_loss(share->units[p]->graph);
         }
+}
+
+int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error)
+{
+    pipeline_share_measure(pipeline, share, replica);
     if (allocate_gradients(pipeline, share, error) < 0)
         return -1;
     return allocate_batches(pipeline, share, error);

@@ -107,6 +107,7 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
         .held = pipeline->holds,
         .slots = unit->slots,
         .recompute = options->recompute,
+        .plan_only = pipeline->plan_only,
     };
     if (graph_new(&graph, &unit->graph, error) < 0)
         return error_wrap(error, "stage %u", unit->stage);

@@ -73,7 +73,7 @@ struct strategy_options {
     double (*learning_rate)(void *context, int64_t step);
     unsigned (*votes)(void *context);
 
-    /* Pipeline: `graph` plans no pass, `devices` have none. */
+    /* Pipeline: `graph` plans no pass, `devices` have none; a memory plan is that of stages which are given or recorded. */
     const struct model_spec *model;
     unsigned stages; /* 0: one on every device of the crew */
     bool recompute;
@@ -85,6 +85,9 @@ struct strategy_options {
     /* As `restore`, in every rank, each for what it holds (`state` is fresh). The chief chooses, and writes into `base` what the
      * others are then given. */
     int (*restore_part)(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
+    /* Where each layer runs from now on; before anything of the stages is allocated: whether there is room for them here. May be
+     * NULL. */
+    int (*check_stages)(void *context, const unsigned *stages, unsigned layers, struct error *error);
 
     /* Strategies of more than one process: */
     struct member *member; /* NULL: a crew of one */
@@ -175,7 +178,8 @@ void strategy_hold_step(const struct strategy_options *options);
 void strategy_let_step_go(const struct strategy_options *options);
 
 /* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
- * variables and graphs. Before strategy_open, of a graph that need have no memory; data set, state and member are not read. */
+ * variables and graphs, and of a Pipeline in a crew `state` itself. Before strategy_open, of a graph that need have no memory; data
+ * set, state and member are not read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);

@@ -72,14 +72,6 @@ static void say_shards(const struct trainer *trainer)
 
 static void say_memory(const struct trainer *trainer)
 {
-    if (trainer->job->strategy.type == STRATEGY_PIPELINE) {
-        double mebibytes = (double)graph_layout(trainer->graph)->elements * sizeof(float) / 1048576;
-        unsigned slots = optimizer_slot_count(&trainer->job->training.optimizer);
-        report_say(trainer->report,
-                   "memory     parameters and gradients %.1f MiB each, optimizer %.1f MiB, over all stages", mebibytes,
-                   slots * mebibytes);
-        return;
-    }
     const struct training_state *state = &trainer->state;
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
@@ -94,6 +86,23 @@ static void say_memory(const struct trainer *trainer)
                buffer_text(&text));
     if (state->shards.size > 0)
         say_shards(trainer);
+}
+
+static void say_stages_memory(const struct trainer *trainer)
+{
+    double mebibytes = (double)graph_layout(trainer->graph)->elements * sizeof(float) / 1048576;
+    unsigned slots = optimizer_slot_count(&trainer->job->training.optimizer);
+    report_say(trainer->report,
+               "stages     parameters and gradients %.1f MiB each, optimizer %.1f MiB, over all of them", mebibytes,
+               slots * mebibytes);
+    if (trainer->stages != NULL)
+        say_memory(trainer);
+}
+
+void announce_cut(const struct trainer *trainer)
+{
+    if (trainer_is_chief(trainer))
+        say_memory(trainer);
 }
 
 static enum device_peak peak_of(enum precision precision)
@@ -131,7 +140,10 @@ void announce_plan(const struct trainer *trainer)
     say_data(trainer);
     say_crew(trainer);
     say_steps(trainer);
-    say_memory(trainer);
+    if (trainer->job->strategy.type == STRATEGY_PIPELINE)
+        say_stages_memory(trainer);
+    else
+        say_memory(trainer);
     if (!trainer_serves_parameters(trainer))
         say_peak(trainer);
 }

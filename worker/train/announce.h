@@ -9,5 +9,7 @@
 #include "worker/train/trainer.h"
 
 void announce_plan(const struct trainer *trainer);
+/* A Pipeline's memory, where its stages are cut after that. */
+void announce_cut(const struct trainer *trainer);
 
 #endif

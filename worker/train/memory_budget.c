@@ -27,6 +27,17 @@ static bool is_parameter_server(const struct question *question)
     return question->job->strategy.type == STRATEGY_PARAMETER_SERVER;
 }
 
+static bool is_pipeline(const struct question *question)
+{
+    return question->job->strategy.type == STRATEGY_PIPELINE;
+}
+
+/* Its processes have the state of their own stages alone. */
+static bool is_staged_crew(const struct question *question)
+{
+    return is_pipeline(question) && question->trainer->crew.size > 1;
+}
+
 /* ---------------------------------------------------------------- what there will be */
 
 static bool is_near(const struct question *question)
@@ -88,11 +99,18 @@ static void add_state(const struct question *question, struct memory_plans *plan
     add_streams(question, 1 + in_pieces, plans);
 }
 
+/* Of a Pipeline's crew, those which hold all of its stages between them. */
+static bool writes_stages(const struct question *question)
+{
+    int64_t stages = question->job->strategy.stages, devices = question->trainer->device_count;
+    return is_staged_crew(question) && (stages == FIELD_UNSET || question->trainer->crew.rank * devices < stages);
+}
+
 /* The chief's copy of the state, and of each rank's that has a part of it. */
 static void add_snapshot(const struct question *question, struct memory_plan *plan)
 {
     const struct trainer *trainer = question->trainer;
-    bool chief = trainer_is_chief(trainer);
+    bool chief = trainer_is_chief(trainer) || writes_stages(question);
     if (trainer->checkpoint_directory == NULL || is_parameter_server(question))
         return;
     if (chief)
@@ -185,8 +203,7 @@ static void add_ps_worker(const struct question *question, const struct memory_p
     plan->bytes[MEMORY_EXCHANGE] += computes * pass->bytes[MEMORY_GRADIENTS];
 }
 
-/* A model on each device, and what the strategy adds; evaluations have a batch of their own. */
-static void add_trainer(const struct question *question, const struct memory_plan *pass, struct memory_plans *plans)
+static void add_strategy(const struct question *question, struct memory_plans *plans)
 {
     const struct trainer *trainer = question->trainer;
     const struct step_plan *steps = &question->steps;
@@ -197,6 +214,11 @@ static void add_trainer(const struct question *question, const struct memory_pla
         .devices = trainer->devices,
         .device_count = trainer->device_count,
         .spec = &question->job->strategy,
+        .model = &question->job->model,
+        .stages = question->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)question->job->strategy.stages,
+        .recompute = question->job->strategy.recompute,
+        .recorded_stages = trainer->stages,
+        .recorded_layers = trainer->stage_layers,
         .optimizer = &question->job->training.optimizer,
         .global_batch = steps->global_batch,
         .logical_shards = (unsigned)steps->logical_shards,
@@ -206,9 +228,18 @@ static void add_trainer(const struct question *question, const struct memory_pla
         .in_any_order = question->job->training.determinism == DETERMINISM_RUN,
         .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
     };
-    add_passes(question, pass, trainer->device_count, 0, plans);
-    plans->host.bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT];
     strategy_memory_plan(&options, plans);
+}
+
+/* A model on each device, and what the strategy adds; evaluations have a batch of their own. A Pipeline's stages have their part of
+ * the model, and evaluate with it. */
+static void add_trainer(const struct question *question, const struct memory_plan *pass, struct memory_plans *plans)
+{
+    if (!is_pipeline(question)) {
+        add_passes(question, pass, question->trainer->device_count, 0, plans);
+        plans->host.bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT];
+    }
+    add_strategy(question, plans);
 }
 
 static void add_all(const struct question *question, struct memory_plans *plans)
@@ -225,12 +256,14 @@ static void add_all(const struct question *question, struct memory_plans *plans)
         add_ps_worker(question, &pass, plans);
         return;
     }
-    if (question->job->strategy.type == STRATEGY_PIPELINE && crew->size > 1)
+    if (is_staged_crew(question)) {
+        add_trainer(question, &pass, plans);
+        add_snapshot(question, &plans->host);
         return;
+    }
     add_state(question, plans);
     add_snapshot(question, &plans->host);
-    if (question->job->strategy.type != STRATEGY_PIPELINE)
-        add_trainer(question, &pass, plans);
+    add_trainer(question, &pass, plans);
 }
 
 /* The GPU that has least to give: what it has in all, and what is taken of it, here and by other processes. */
@@ -250,9 +283,16 @@ static int read_room(const struct trainer *trainer, int64_t *ret_total, int64_t 
     return 0;
 }
 
+/* Before anything of the plan was there: a trainer that has one already knows. */
 static int add_taken(const struct question *question, struct memory_plans *plans, struct error *error)
 {
+    const struct memory_plans *first = &question->trainer->memory;
     int64_t total = 0;
+    if (first->host.bytes[MEMORY_PROGRAM] > 0) {
+        plans->host.bytes[MEMORY_PROGRAM] = first->host.bytes[MEMORY_PROGRAM];
+        plans->device.bytes[MEMORY_PROGRAM] = first->device.bytes[MEMORY_PROGRAM];
+        return 0;
+    }
     plans->host.bytes[MEMORY_PROGRAM] += host_memory_resident();
     return is_near(question) ? 0 : read_room(question->trainer, &total, &plans->device.bytes[MEMORY_PROGRAM], error);
 }
@@ -273,7 +313,7 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
         .logit_rows = trainer->identity->logit_rows,
         .recompute = job->strategy.recompute,
         .plan_only = true,
-        .layout_only = job->strategy.type == STRATEGY_PIPELINE || trainer->crew.part == CREW_SERVES,
+        .layout_only = is_pipeline(&question) || trainer->crew.part == CREW_SERVES,
         .evaluation_only = trainer->crew.part == CREW_EVALUATES,
     };
     if (graph_new(&options, &question.graph, error) < 0)
@@ -359,11 +399,10 @@ static bool shard_optimizer(struct job_document *job, const struct trainer *trai
     return true;
 }
 
-/* Pipeline's stages are in no plan. */
 static bool compute_again(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
     (void)trainer;
-    if (job->strategy.recompute || job->strategy.type == STRATEGY_PIPELINE)
+    if (job->strategy.recompute)
         return false;
     job->strategy.recompute = true;
     snprintf(value, VALUE_MAX, "true");

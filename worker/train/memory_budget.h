@@ -7,8 +7,10 @@
  * is the host's. What CUDA, cuBLAS and NCCL take for themselves at first use is in
  * no plan.
  *
- * Of a Pipeline only the state of a lone worker is known before its stages are cut;
- * what does not fit then is refused where it is allocated (device/host_memory.h).
+ * Where nothing says which layers a Pipeline's stages have (trainer->stages), only
+ * the state of a lone worker is planned; once they are cut all is, and checked again
+ * before it is allocated (trainer_check_stages). `trainer->memory` then tells what
+ * was taken before.
  * Files that are mapped do not count: their pages can be read again.
  */
 #ifndef COXSWAIN_TRAIN_MEMORY_BUDGET_H

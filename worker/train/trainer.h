@@ -63,10 +63,10 @@ struct trainer {
     struct strategy *strategy;
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
-    bool store_begun;       /* the epoch record is written */
-    bool restored_by_us;    /* this process filled the state from a checkpoint or afresh */
-    int64_t applied_step;   /* the last that this process has applied */
-    unsigned *stages;       /* where each layer ran, as the newest checkpoint says; NULL: it does not */
+    bool store_begun;     /* the epoch record is written */
+    bool restored_by_us;  /* this process filled the state from a checkpoint or afresh */
+    int64_t applied_step; /* the last that this process has applied */
+    unsigned *stages; /* where each layer runs, as the newest checkpoint says and later the crew; NULL: nobody does */
     unsigned stage_layers;  /* how many */
     int64_t evaluated_step; /* -1: none since the crew formed */
     bool evaluates;         /* what may be abandoned is an evaluation, not a step */

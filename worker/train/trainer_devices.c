@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "common/memory.h"
 #include "worker/strategy/crew_communicator.h"
+#include "worker/train/announce.h"
 #include "worker/train/memory_budget.h"
 
 static int choose_threads(const struct trainer *trainer)
@@ -144,12 +146,33 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
 
 /* Before anything large is allocated: a process that takes more than it may is killed without a word. A GPU would say so, but only
  * when it is full: which part of the model that meets is no help. */
+static int plan_memory(struct trainer *trainer, struct host_memory_limit limit, struct error *error)
+{
+    struct memory_plans plans;
+    if (memory_budget_plan(trainer, trainer->job, &plans, error) < 0)
+        return -1;
+    trainer->memory = plans;
+    return memory_budget_check(trainer, &trainer->memory, limit, error);
+}
+
 int trainer_open_memory(struct trainer *trainer, struct error *error)
 {
     struct host_memory_limit limit = host_memory_limit_read("");
-    if (memory_budget_plan(trainer, trainer->job, &trainer->memory, error) < 0)
-        return -1;
     if (device_memory_is_shared(trainer->device))
         host_memory_allow(limit.bytes);
-    return memory_budget_check(trainer, &trainer->memory, limit, error);
+    return plan_memory(trainer, limit, error);
+}
+
+int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error)
+{
+    struct trainer *trainer = context;
+    bool is_news = trainer->stages == NULL && trainer->strategy != NULL;
+    trainer->stages = memory_resize(trainer->stages, layers, sizeof *trainer->stages);
+    trainer->stage_layers = layers;
+    memcpy(trainer->stages, stages, layers * sizeof *stages);
+    if (plan_memory(trainer, host_memory_limit_read(""), error) < 0)
+        return -1;
+    if (is_news)
+        announce_cut(trainer);
+    return 0;
 }

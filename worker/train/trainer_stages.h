@@ -15,11 +15,13 @@ int trainer_open_store(struct trainer *trainer, struct error *error);         /*
 int trainer_open_plan(struct trainer *trainer, struct error *error);          /* trainer_plan.c */
 int trainer_open_devices(struct trainer *trainer, struct error *error);       /* trainer_devices.c */
 int trainer_open_memory(struct trainer *trainer, struct error *error);        /* trainer_devices.c */
-int trainer_open_graphs(struct trainer *trainer, struct error *error);        /* trainer_model.c */
-int trainer_open_data(struct trainer *trainer, struct error *error);          /* trainer_model.c */
-int trainer_open_state(struct trainer *trainer, struct error *error);         /* trainer_model.c */
-int trainer_open_secrets(struct trainer *trainer, struct error *error);       /* trainer_crew.c */
-int trainer_open_member(struct trainer *trainer, struct error *error);        /* trainer_crew.c */
-int trainer_open_strategy(struct trainer *trainer, struct error *error);      /* trainer_strategy.c */
+/* Likewise: for strategy_options.check_stages, of the trainer that `context` is. */
+int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
+int trainer_open_graphs(struct trainer *trainer, struct error *error);   /* trainer_model.c */
+int trainer_open_data(struct trainer *trainer, struct error *error);     /* trainer_model.c */
+int trainer_open_state(struct trainer *trainer, struct error *error);    /* trainer_model.c */
+int trainer_open_secrets(struct trainer *trainer, struct error *error);  /* trainer_crew.c */
+int trainer_open_member(struct trainer *trainer, struct error *error);   /* trainer_crew.c */
+int trainer_open_strategy(struct trainer *trainer, struct error *error); /* trainer_strategy.c */
 
 #endif

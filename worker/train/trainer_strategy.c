@@ -85,6 +85,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .recorded_stages = trainer->stages,
         .recorded_layers = trainer->stage_layers,
         .restore_part = restoring_part,
+        .check_stages = trainer_check_stages,
         .member = trainer->member,
         .endpoint = trainer->endpoint,
         .hub = trainer->hub,

@@ -2,6 +2,7 @@
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
  * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
+ * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them.
  * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
  * though not their memory. EMULATED_DRIVER is the CUDA that their
  * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.
@@ -192,8 +193,8 @@ struct allocation {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *allocations; /* by the lock, like the next */
-static size_t used[DEVICES_MAX];
+static struct allocation *allocations;      /* by the lock, like the next */
+static size_t used[DEVICES_MAX], most_used; /* likewise */
 
 static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t bytes)
 {
@@ -213,6 +214,7 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
         *made = (struct allocation){allocations, found, rounded, {type, current_device}, false};
         allocations = made;
         used[current_device] += on_device ? rounded : 0;
+        most_used = used[current_device] > most_used ? used[current_device] : most_used;
     }
     pthread_mutex_unlock(&lock);
     if (!found) {
@@ -244,6 +246,12 @@ static cudaError_t give_back(enum cudaMemoryType type, bool registered, void *me
         free(found->memory);
     free(found);
     return cudaSuccess;
+}
+
+__attribute__((destructor)) static void tell_most_used(void)
+{
+    if (setting("EMULATED_MEMORY_COUNTS", 0))
+        fprintf(stderr, "taken of a GPU: %.1f MiB\n", (double)most_used / (1 << 20));
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)

@@ -27,20 +27,63 @@ verdict $? "with the batch that is named it trains there" "$(tail -n 1 fitting.l
 on_gpus_of() {
     local run=(lone "$2")
     (($3 == 1)) || run=(crew "$2" "$3")
-    EMULATED_GPU_MEMORY=$1 "${run[@]}"
+    EMULATED_GPU_MEMORY=$1 EMULATED_MEMORY_COUNTS=1 "${run[@]}"
 }
 
-# just_fits NAME DEVICES STRATEGY COLLECTIVE [WORKERS]: it runs where a GPU has what the plan says (told to 5 MiB), not where it has less
+# is_refused MIB NAME WORKERS: one of them at least, which others may wait for; it says nothing more
+is_refused() {
+    local refused
+    EMULATED_GPU_MEMORY=$1 start_crew "$2" "$3"
+    until_true 60 any_has_ended "${pids[@]}"
+    end_crew KILL
+    grep -qs '^exit 72' "$2".[0-9].log
+    refused=$?
+    rm -f "$2".*log
+    return "$refused"
+}
+
+# planned LOG: MiB of a GPU, as its chief has told them by purpose
+planned() {
+    sed -n 's/.* of a GPU: //p' "$1" | head -n 1 | grep -o '[0-9.]* MiB' | awk '{ sum += $1 } END { printf "%d", sum }'
+}
+
+# most NAME EXPRESSION: of the numbers that this expression finds in what its processes have said, the greatest in MiB
+most() {
+    sed -n "s/.*$2.*/\\1/p" "$1".*log | sort -n | tail -n 1
+}
+
+# as_planned NAME WORKERS WHAT: that job runs where a GPU has what the plan says (told to 5 MiB), not where it has less; and the
+# chief's plan by purpose (of which each is told to half a MiB) is what its GPU's memory comes to, or `slack` MiB more
+as_planned() {
+    local needed taken=0 planned=0 log=$1.log
+    (($2 == 1)) || log=$1.0.log
+    on_gpus_of 70 "$1" "$2"
+    needed=$(most "$1" 'memory plan needs \([0-9.]*\) GiB of a GPU' | awk '{ printf "%d", $1 * 1024 + 0.999 }')
+    rm -f "$1".*log
+    is_refused "$((${needed:-0} - 16))" "$1" "$2" && on_gpus_of "$((needed + 6))" "$1" "$2" && planned=$(planned "$log") &&
+        taken=$(sed -n 's/^taken of a GPU: \([0-9]*\).*/\1/p' "$log") && ((taken - planned < 4 && planned - taken < ${slack:-4}))
+    verdict $? "$3: the plan is what is taken" "$needed MiB, chief: $planned MiB planned, $taken taken, $(tails "$1")"
+}
+
+# just_fits NAME DEVICES STRATEGY COLLECTIVE [WORKERS]
 just_fits() {
-    local needed log=$1.log workers=${5:-1}
-    ((workers == 1)) || log=$1.0.log
+    local workers=${5:-1}
     bulky "$1" 64 "$2" "$3" "$4"
     sed -i "s/logicalShards: $2,/logicalShards: $(($2 * workers)),/" "$1.yaml"
-    on_gpus_of 70 "$1" "$workers"
-    needed=$(sed -n 's/.*memory plan needs \([0-9.]*\) GiB of a GPU.*/\1/p' "$log" | awk '{ printf "%d", $1 * 1024 + 0.999 }')
-    on_gpus_of "$((${needed:-0} - 16))" "$1" "$workers"
-    [[ $? == 72 ]] && on_gpus_of "$((needed + 6))" "$1" "$workers"
-    verdict $? "$3, workers: $workers, GPUs each: $2, $4: the plan is what is taken" "$needed MiB, $(tail -n 1 "$log")"
+    as_planned "$1" "$workers" "$3, workers: $workers, GPUs each: $2, $4"
+}
+
+# staged NAME WORKERS PRECISION [SETTING…]: two stages of about the same weight, and settings of the strategy
+staged() {
+    local rest='{type: tanh}, {type: gelu}, {type: tanh}, {type: gelu}, {type: tanh}, {type: gelu}, {type: tanh}'
+    cat >"$1.yaml" <<YAML
+workers: $2
+devices: {type: GPU}
+model: {inputShape: [256], layers: [{type: dense, units: 256, device: 0}, $rest, {type: dense, units: 256, device: 1}, $rest, {type: dense, units: 10}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 8192}
+training: {steps: 1, batchSize: 8192, precision: $3, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+strategy: {type: Pipeline, stages: 2, ${4-}microBatches: 4}
+YAML
 }
 just_fits one 1 OneDevice Auto
 just_fits hosts 2 Mirrored Hierarchical
@@ -48,9 +91,28 @@ just_fits nccls 2 Mirrored NCCL
 just_fits centre 2 CentralStorage Auto
 just_fits through 1 MultiWorkerMirrored Hierarchical 2
 just_fits across 1 MultiWorkerMirrored NCCL 2
-just_fits sends 1 'PeerToPeer, exchange: SendToAll' Auto 2
-just_fits gossips 1 'PeerToPeer, exchange: Gossip' Auto 2
-just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
+slack=12 just_fits sends 1 'PeerToPeer, exchange: SendToAll' Auto 2
+slack=12 just_fits gossips 1 'PeerToPeer, exchange: Gossip' Auto 2
+slack=12 just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
+staged keep 2 float32
+as_planned keep 2 "stages in float32, by NCCL"
+staged again 2 float32 'recompute: true, '
+EMULATED_NCCL_VERSION=21703 as_planned again 2 "stages in float32 that compute again, through the host"
+staged halves 2 bfloat16
+EMULATED_NCCL_VERSION=21703 as_planned halves 2 "stages in bfloat16, through the host"
+staged halves_again 2 bfloat16 'recompute: true, '
+as_planned halves_again 2 "stages in bfloat16 that compute again, by NCCL"
+staged replicas 4 float32
+as_planned replicas 4 "two replicas of two stages"
+staged cut 2 float32 && sed -i 's/, device: [01]//g' cut.yaml
+cluster="{\"worker\":$(hosts 1 2)}"
+pids=()
+EMULATED_GPU_MEMORY=900 start_member cut worker 0
+EMULATED_GPU_MEMORY=200 start_member cut worker 1
+await_crew
+[[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs .* GiB of a GPU, which has 0.20 GiB: parameters .*, activations .*would fit with ' &&
+    says cut "exit 72 .*1 of the crew's other workers lack room for their stages" && ! grep -q '^step ' cut.[01].log
+verdict $? "exit 72, both: one's stages, which nobody has named, do not fit once they are cut" "$(tails cut)"
 bulky spread 64 2 MultiWorkerMirrored && sed -i 's/units: 1024/units: 20480/' spread.yaml
 EMULATED_GPU_MEMORY=785 refused 72 'would fit with strategy.shardedOptimizer: true, or with a GPU of' spread
 sed -i 's/MultiWorkerMirrored,/MultiWorkerMirrored, shardedOptimizer: true,/' spread.yaml

@@ -133,7 +133,8 @@ static void open_all(struct scene *scene)
     for (unsigned i = 0; i < trainer->device_count; i++) {
         const struct graph_options options = {.device = trainer->devices[i].device,
                                               .model = &job->model,
-                                              .max_examples = trainer->plan.max_shard_examples};
+                                              .max_examples = trainer->plan.max_shard_examples,
+                                              .layout_only = job->strategy.type == STRATEGY_PIPELINE};
         cr_assert_eq(graph_new(&options, &trainer->devices[i].graph, &error), 0, "%s", error.message);
     }
     struct graph *graph = trainer->devices[0].graph;
@@ -143,19 +144,22 @@ static void open_all(struct scene *scene)
     scene->sampler = (struct sampler){.count = dataset_count(scene->dataset)};
     cr_assert_eq(
         training_state_init(&scene->state, trainer->device, graph_layout(graph), &job->training.optimizer, 1, NULL), 0);
-    const struct strategy_options options = {.type = job->strategy.type,
-                                             .device = trainer->device,
-                                             .graph = graph,
-                                             .model = &job->model,
-                                             .devices = trainer->devices,
-                                             .device_count = trainer->device_count,
-                                             .dataset = scene->dataset,
-                                             .sampler = &scene->sampler,
-                                             .optimizer = &job->training.optimizer,
-                                             .state = &scene->state,
-                                             .global_batch = trainer->plan.global_batch,
-                                             .logical_shards = (unsigned)trainer->plan.logical_shards,
-                                             .restore = fresh_state};
+    const struct strategy_options options = {
+        .type = job->strategy.type,
+        .device = trainer->device,
+        .graph = graph,
+        .model = &job->model,
+        .stages = job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)job->strategy.stages,
+        .recompute = job->strategy.recompute,
+        .devices = trainer->devices,
+        .device_count = trainer->device_count,
+        .dataset = scene->dataset,
+        .sampler = &scene->sampler,
+        .optimizer = &job->training.optimizer,
+        .state = &scene->state,
+        .global_batch = trainer->plan.global_batch,
+        .logical_shards = (unsigned)trainer->plan.logical_shards,
+        .restore = fresh_state};
     cr_assert_eq(strategy_open(&options, &scene->strategy, &error), 0, "%s", error.message);
 }
 
@@ -174,19 +178,32 @@ static void close_scene(struct scene *scene)
 }
 
 #define RESNET "\"preset\":\"resnet20\",\"width\":8,\"depth\":1,\"inputShape\":[16,16,3]"
+/* Layers behind the first on device `second`. */
+#define STAGES(second)                                                                                                 \
+    "\"inputShape\":[24,24,2],\"loss\":\"softmaxCrossEntropy\",\"layers\":[{\"type\":\"conv2d\",\"filters\":16,"       \
+    "\"kernel\":3,"                                                                                                    \
+    "\"device\":0},{\"type\":\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":96,\"device\":" #second    \
+    "},"                                                                                                               \
+    "{\"type\":\"relu\"},{\"type\":\"dense\",\"units\":10}]"
 #define BATCH "\"batchSize\":48,\"logicalShards\":6"
 
-/* Small things (sums, blocks of norms, indices) are not in the plan; an evaluation's batch is, and comes later. */
+/* One that is made later; a Pipeline evaluates with the batches of its steps. */
+static int64_t evaluation_bytes(const struct scene *scene)
+{
+    const struct example_format *format = graph_example_format(scene->trainer.devices[0].graph);
+    int64_t example = (int64_t)(example_input_bytes(format) + example_target_bytes(format));
+    return scene->job.strategy.type == STRATEGY_PIPELINE ? 0 : scene->trainer.plan.max_shard_examples * example;
+}
+
+/* Small things (sums, blocks of norms, indices) are not in the plan. */
 static void expect_truth(const char *strategy, int devices, const char *model, const char *training)
 {
     struct scene scene;
     int64_t before = host_memory_held();
     open_scene(&scene, strategy, devices, model, training);
     open_all(&scene);
-    const struct example_format *format = graph_example_format(scene.trainer.devices[0].graph);
-    int64_t evaluation =
-        scene.trainer.plan.max_shard_examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
-    int64_t planned = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM] - evaluation;
+    int64_t planned = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM];
+    planned -= evaluation_bytes(&scene);
     int64_t held = host_memory_held() - before;
     cr_expect(held >= planned && held < planned + planned / 50 + 65536, "%s, %d devices, %s: %lld planned, %lld held",
               strategy, devices, model, (long long)planned, (long long)held);
@@ -203,6 +220,8 @@ Test(memory_budget, the_plan_is_what_is_allocated)
     expect_truth("\"type\":\"Mirrored\"", 3, RESNET ",\"statistics\":\"Global\"", BATCH);
     expect_truth("\"type\":\"CentralStorage\"", 2, RESNET, BATCH);
     expect_truth("\"type\":\"CentralStorage\"", 2, RESNET ",\"statistics\":\"Global\"", BATCH);
+    expect_truth("\"type\":\"Pipeline\"", 2, STAGES(1), BATCH);
+    expect_truth("\"type\":\"Pipeline\",\"stages\":2", 4, STAGES(1), BATCH ",\"optimizer\":{\"type\":\"adamw\"}");
 }
 
 static struct error refusal(const struct scene *scene, int64_t limit, enum host_memory_limiter limiter)
@@ -227,10 +246,8 @@ static void expect_far_truth(const char *strategy, int devices, const char *mode
     open_scene(&scene, strategy, devices, model, training);
     pinned = 0;
     open_all(&scene);
-    const struct example_format *format = graph_example_format(scene.trainer.devices[0].graph);
-    int64_t evaluation =
-        scene.trainer.plan.max_shard_examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
-    int64_t host = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM] - evaluation;
+    int64_t host = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM];
+    host -= evaluation_bytes(&scene);
     int64_t device = memory_plan_bytes(&scene.plans.device), most = 0;
     for (int i = 0; i < devices; i++) {
         int64_t taken = far_device_of(scene.trainer.devices[i].device)->taken;
@@ -251,6 +268,7 @@ Test(memory_budget, the_plan_of_a_gpu_and_of_its_host_is_what_is_allocated)
     expect_far_truth("\"type\":\"Mirrored\"", 2, RESNET, BATCH);
     expect_far_truth("\"type\":\"Mirrored\"", 3, RESNET, BATCH);
     expect_far_truth("\"type\":\"CentralStorage\"", 3, RESNET, BATCH);
+    expect_far_truth("\"type\":\"Pipeline\"", 1, STAGES(0), BATCH);
 }
 
 Test(memory_budget, what_does_not_fit_a_gpu_is_told_before_any_of_it_is_taken)
