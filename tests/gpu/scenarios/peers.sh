@@ -11,7 +11,7 @@ peering() {
 devices: {type: $3}
 model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 640, validation: {last: 128}}
-training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, seed: 7, optimizer: {type: sgd, learningRate: "0.05", momentum: "0.9"}}
+training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest}, seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
 strategy: {type: PeerToPeer, exchange: $4}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 100}
@@ -47,9 +47,9 @@ for exchange in SendToAll Gossip; do
     trained "$exchange" 2
     verdict $? "$exchange: two workers on GPUs exchange by pinned memory, and learn" "$(tails "$exchange")"
 done
-precision=bfloat16 peering halves 400 GPU SendToAll halves
+precision=bfloat16 rounding=Stochastic peering halves 400 GPU SendToAll halves
 trained halves 2
-verdict $? "likewise in bfloat16" "$(tails halves)"
+verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails halves)"
 
 # from_peers NAME INDEX EPOCH: that worker, so young, has begun with the state of a peer
 from_peers() {
@@ -86,6 +86,35 @@ for exchange in SendToAll Gossip; do
         says "$name-back" "resumes from the checkpoint of step $((saved + 100))"
     verdict $? "$exchange: and back on GPUs" "$(tails "$name-back")"
 done
+
+# At a rate at which nothing changes what goes from GPU to GPU, into means and checkpoints stays as it was, to the bit.
+rate=1e-30 peering still 100000000 GPU SendToAll SendToAll
+for index in 0 1; do delay still "$index" 5; done
+start_crew still 2
+until_true 60 finishes still 1 0 && until_true 60 finishes still 0 0 && replaces still 0 && until_true 60 meet_each_other still
+verdict $? "at a rate of next to nothing a chief's successor has its peer's state" "$(tails still)"
+end_crew TERM
+undelay still
+rate=1e-30 peering stiller $(($(saved_step SendToAll) + 20)) GPU SendToAll SendToAll
+crew stiller 2 && says stiller 'resumes from the checkpoint of step' && same_weights stiller SendToAll
+verdict $? "and what is saved and exported then has the weights of the checkpoint that all began with, bit for bit" "$(tails stiller)"
+
+# Both wait for their 21st batch in the midst of a step. What the chief saves goes from and to its GPU by another thread than the one
+# that trains there.
+peering stuck 100000000 GPU SendToAll stuck
+hold stuck 0 20
+hold stuck 1 20
+COXSWAIN_GRACE_SECONDS=4 start_crew stuck 2
+until_true 60 grep -qs ' finished 0 228$' stuck.0.record && until_true 60 grep -qs ' finished 1 228$' stuck.1.record
+kill -TERM "${pids[0]}"
+ended_with 143 'was abandoned; a later start goes on from the checkpoint of the last boundary' stuck 0 &&
+    has_saved stuck 9 && grep -qs '"replicas":"2 of 2"' stuck/step-*/manifest.json
+verdict $? "a chief abandons its step on a GPU, and has saved the mean of all" "$ended, $(tails stuck)"
+end_crew KILL
+undelay stuck
+peering stuck 400 GPU SendToAll stuck
+trained stuck 2 && says stuck 'resumes from the checkpoint of step'
+verdict $? "a later start goes on from there" "$(tails stuck)"
 
 if plays_gpus; then
     peering mixed 400 Auto SendToAll mixed
