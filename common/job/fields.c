@@ -708,9 +708,10 @@ static const struct field training_fields[] = {
      LONE,
      .words = precision_words,
      .fallback = "float32",
-     .description = "Arithmetic of the layers: float32; tf32, the same but for the factors of dense layers' "
-                    "products, which GPUs cut to TF32; or bfloat16 or float16 (whose losses are scaled), both with "
-                    "float32 master weights."},
+     .description =
+         "Arithmetic of the layers: float32; tf32, the same but for the factors of products, of dense layers and of "
+         "convolutions by cuDNN, which GPUs cut to TF32; or bfloat16 or float16 (whose losses are scaled), both with "
+         "float32 master weights."},
     {.name = "weightRounding",
      .kind = FIELD_ENUM,
      MEMBER(training_spec, weight_rounding),
