@@ -39,6 +39,7 @@ struct board {
     volatile bool pause_in_transfer[RANKS_MAX];
     volatile double digest[RANKS_MAX];
     volatile unsigned transfers[RANKS_MAX]; /* how often state was copied to it */
+    volatile unsigned broken[RANKS_MAX];    /* how often a crew that had formed was none any more */
     char error[RANKS_MAX][512];
 };
 
@@ -178,6 +179,7 @@ static int toy_run(struct toy *toy, struct error *error)
         if ((formed ? toy_step(toy, error) : toy_reform(toy, error)) == 0) {
             formed = true;
         } else if (error->kind == ERROR_UNAVAILABLE) {
+            board->broken[toy->rank] += formed;
             formed = false;
             error_clear(error);
         } else {
@@ -478,7 +480,8 @@ Test(member, a_frozen_worker_without_a_successor_is_declared_dead, .timeout = 12
     crew_start_all(&crew);
     crew_await(&crew, 1);
     pid_t frozen = crew.children[1];
-    usleep(1500 * 1000); /* the time that is under test */
+    while (crew.board->broken[0] == 0) /* the chief has counted it among the dead */
+        usleep(1000);
     kill(frozen, SIGCONT);
     cr_assert_eq(crew_wait(&crew, 1), EXIT_CODE_SUPERSEDED, "%s", crew.board->error[1]);
     crew_new_address(&crew, 1);

@@ -81,6 +81,7 @@ struct play {
     bool has_snapshot;
     atomic_llong recorded[SERVERS_MAX]; /* likewise, by what the servers' record says */
     int64_t in_the_end[SERVERS_MAX];    /* how many updates are in its parameters */
+    atomic_uint kept[SERVERS_MAX];      /* of what lineage its backup's last copy is */
     atomic_uint told;                   /* by servers, to people */
 
     pthread_mutex_t lock;
@@ -151,16 +152,19 @@ static void count_words(void *context, const char *text)
     atomic_fetch_add(&((struct play *)context)->told, 1);
 }
 
-/* Follows how many updates are in each server's values, from what `load` has put there. */
+/* Follows how many updates are in each server's values, from what `load` has put there, and what backups keep of them. */
 static void witness_server(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose)
 {
     struct play *play = context;
     unsigned server = 0;
-    (void)lineage;
-    if (fate != SERVER_FETCHED && (fate != SERVER_APPLIED || is_empty(play, number)))
+    if (fate != SERVER_FETCHED && fate != SERVER_KEPT && (fate != SERVER_APPLIED || is_empty(play, number)))
         return;
     must(sscanf(whose, "ps-%u-", &server) == 1 && server < play->server_count, whose);
-    atomic_store(&play->recorded[server], fate == SERVER_FETCHED ? number : atomic_load(&play->recorded[server]) + 1);
+    if (fate == SERVER_KEPT)
+        atomic_store(&play->kept[server], lineage);
+    else
+        atomic_store(&play->recorded[server],
+                     fate == SERVER_FETCHED ? number : atomic_load(&play->recorded[server]) + 1);
 }
 
 static void start_server(struct play *play, unsigned number)
@@ -1106,6 +1110,15 @@ static int begin_with(struct play *play, struct dispatcher_plan plan, unsigned s
     return result;
 }
 
+/* Each server's backup has its state, as of what has begun last. */
+static void await_copies(struct play *play)
+{
+    cr_assert(play->lineage > 0);
+    for (unsigned i = 0; i < play->server_count; i++)
+        while (atomic_load(&play->kept[i]) != play->lineage)
+            usleep(1000);
+}
+
 Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup, .timeout = 120)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
@@ -1113,7 +1126,7 @@ Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup
     start_chief(&play);
     while (begin(&play) < 0)
         ;
-    usleep(300000); /* the copies are there */
+    await_copies(&play);
     cr_expect(begin_with(&play, (struct dispatcher_plan){.fetches_only = true}, 0, SERVER_START_BACKUP) < 0);
     cr_expect(begin(&play) == 0 && atomic_load(&play.told) == 0);
     tear_down(&play);
@@ -1127,7 +1140,7 @@ Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 120)
     start_chief(&play);
     while (begin(&play) < 0)
         ;
-    usleep(300000); /* the copies are there */
+    await_copies(&play);
     kill_server(&play, 0);
     cr_expect(begin_with(&play, (struct dispatcher_plan){.lineage = play.lineage + 1}, 1, "") < 0);
     int tries = 0;
