@@ -7,6 +7,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
+. "$root/tests/integration/same_bits.sh"
 
 gpt='preset: gpt2-124m, depth: 2, width: 24, heads: 2, context: 16, vocabulary: 300, dropout: "0.2"' # its output is tied
 synthetic='format: synthetic, examples: 70, validation: {last: 10}'
@@ -32,31 +33,19 @@ for precision in bfloat16 float16; do
     job one
     lone one && ! same_weights one nearest
     verdict $? "$precision: trains to other weights with draws" "$(tail -n 1 one.log)"
-    job twice
-    worker_options=(--threads 3)
-    lone twice && same_weights twice one
-    verdict $? "$precision: the same bits again, with another number of threads" "$(tail -n 1 twice.log)"
-    worker_options=(--threads 1)
+    whoever_computes one "$precision"
     strategy=MultiWorkerMirrored more=', shardedOptimizer: true' job shards
     crew shards 2 && same_weights shards one
     verdict $? "$precision: two workers that share the slots: the bits of one" "$(tails shards)"
-    strategy=Pipeline devices=3 job stages
-    lone stages && same_weights stages one
-    verdict $? "$precision: three stages: the bits of one" "$(tail -n 1 stages.log)"
     steps=6 job begun
     lone begun && job ended begun && lone ended && same_weights ended one
     verdict $? "$precision: goes on from a checkpoint with the bits of a run that was not cut" "$(tail -n 2 ended.log)"
-    rm -rf nearest one twice shards stages begun
+    rm -rf nearest one threads crew mirrors stages shards begun
 done
 precision=bfloat16
 
 job one
-strategy=MultiWorkerMirrored job crew
-lone one && crew crew 3 && same_weights crew one
-verdict $? "three workers: the bits of one" "$(tails crew)"
-strategy=Mirrored devices=3 job mirrors
-lone mirrors && same_weights mirrors one
-verdict $? "three devices: the bits of one" "$(tail -n 1 mirrors.log)"
+lone one
 strategy=Pipeline job line
 crew line 2 && same_weights line one
 verdict $? "stages in two workers: the bits of one" "$(tails line)"
@@ -66,9 +55,17 @@ verdict $? "what is computed again reads the weights that were drawn: the same b
 strategy=ParameterServer more=', mode: Synchronous' job served
 crew served 2 1 && same_weights served one
 verdict $? "two workers of a server that wait for each other: the bits of one" "$(tails served)"
-strategy=MultiWorkerMirrored more=', localSteps: 3' job rounds
-crew rounds 2
-verdict $? "trains with local steps" "$(tails rounds)"
+
+# draws_alone NAME WORKERS WHAT: weights that are nobody else's are drawn, too, and to the same bits again with other threads
+draws_alone() {
+    rounding=Nearest job "$1-nearest"
+    crew "$1-nearest" "$2" && job "$1" && crew "$1" "$2" && ! same_weights "$1" "$1-nearest" && worker_options=(--threads 3) &&
+        job "$1-again" && crew "$1-again" "$2" && same_weights "$1-again" "$1"
+    verdict $? "$3" "$(tails "$1-nearest") $(tails "$1") $(tails "$1-again")"
+    worker_options=(--threads 1)
+}
+strategy=MultiWorkerMirrored more=', localSteps: 3' draws_alone rounds 2 "local steps draw, the same each time"
+strategy=PeerToPeer draws_alone peer 1 "and so does a peer"
 
 rounding=Nearest steps=18 job back one
 lone back && grep -q "had training.weightRounding Stochastic, those to come have Nearest" back.log
