@@ -72,7 +72,9 @@ struct graph_pass learner_pass(struct learner *learner)
                                .scale = 1.0f / (float)(learner->work->batch * format->target_elements),
                                .loss_scale = loss_scale_of(learner),
                                .gradients = learner->gradients,
-                               .sums = learner->sums};
+                               .sums = learner->sums,
+                               .seed = (uint64_t)learner->state.progress.seed,
+                               .step = learner->state.progress.step + 1};
 }
 
 double learner_mean_loss(const struct learner *learner)

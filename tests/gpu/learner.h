@@ -20,9 +20,10 @@ struct work {
     bool recompute;     /* likewise */
     enum precision precision;
     enum weight_rounding weight_rounding;
-    bool cut;         /* also run as two parts, which give each other what crosses */
-    bool finished;    /* cuBLASLt takes its GELUs where it is asked to */
-    bool small;       /* enough for a GPU that is emulated */
+    bool cut;      /* also run as two parts, which give each other what crosses */
+    bool finished; /* cuBLASLt takes its GELUs where it is asked to */
+    bool coarse;   /* its loss is the mean of so few that one logit of bfloat16, rounded up and not down, shows in it */
+    bool small;    /* enough for a GPU that is emulated */
     float difference; /* step of the finite differences; 0: none, the model is too large or too coarse for them */
 };
 
@@ -38,7 +39,7 @@ struct learner {
 void learner_open(struct learner *learner, const struct work *work, struct side *side);
 void learner_close(struct learner *learner);
 
-/* A pass over the batch; its gradients are of the mean loss. */
+/* A pass over the batch, of the step that comes next; its gradients are of the mean loss. */
 struct graph_pass learner_pass(struct learner *learner);
 /* Of the last pass. */
 double learner_mean_loss(const struct learner *learner);
