@@ -122,13 +122,14 @@ static void check_place(struct side *fused, side_case *function, const int64_t s
 static void compare_finished(struct side *plain, struct side *fused, const char *name, side_case *function,
                              const int64_t sizes[2], double tolerance)
 {
-    const struct device_products before = device_count_products(fused->device);
+    const struct device_library_work before = device_count_library_work(fused->device);
     compare_sides(plain, fused, name, function, (const int64_t[]){sizes[0], sizes[1], 0, 0}, tolerance);
     check_place(fused, function, sizes);
-    const struct device_products after = device_count_products(fused->device);
-    verdict(after.finished >= before.finished + 11 && after.refused == before.refused, "all of them",
-            "%lld were cuBLASLt's, %lld it refused", (long long)(after.finished - before.finished),
-            (long long)(after.refused - before.refused));
+    const struct device_library_work after = device_count_library_work(fused->device);
+    const int64_t finished = after.finished_products - before.finished_products;
+    const int64_t refused = after.refused_products - before.refused_products;
+    verdict(finished >= 11 && refused == 0, "all of them", "%lld were cuBLASLt's, %lld it refused", (long long)finished,
+            (long long)refused);
 }
 
 static void check_finishing(struct side *plain, struct side *fused)
@@ -141,7 +142,8 @@ static void check_finishing(struct side *plain, struct side *fused)
     compare_finished(plain, fused, "cuBLASLt goes back behind one", backwards, (const int64_t[]){1, 0}, 2e-6);
     check_use(plain, fused);
     plain->rounds = fused->rounds = plain->stored = fused->stored = STORED_FLOAT32;
-    verdict(device_count_products(plain->device).finished == 0, "and none without COXSWAIN_GPU_LT=1", "some were");
+    verdict(device_count_library_work(plain->device).finished_products == 0, "and none without COXSWAIN_GPU_LT=1",
+            "some were");
 }
 
 void check_products(struct side *plain, struct side *fused)

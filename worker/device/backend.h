@@ -42,8 +42,8 @@ struct device_backend {
 
     /* NULL: not known. */
     double (*peak_flops)(const struct device *device, enum device_peak peak);
-    /* NULL: no library finishes products. */
-    struct device_products (*count_products)(const struct device *device);
+    /* NULL: no library computes anything in an operation's place. */
+    struct device_library_work (*count_library_work)(const struct device *device);
     /* NULL: it has attention of any width. */
     int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);
 

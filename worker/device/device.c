@@ -179,10 +179,10 @@ bool device_finishes_products(const struct device *device)
     return device->backend->finishes_products;
 }
 
-struct device_products device_count_products(const struct device *device)
+struct device_library_work device_count_library_work(const struct device *device)
 {
     const struct device_backend *backend = device->backend;
-    return backend->count_products ? backend->count_products(device) : (struct device_products){0};
+    return backend->count_library_work ? backend->count_library_work(device) : (struct device_library_work){0};
 }
 
 bool device_stores(const struct device *device, enum stored stored)

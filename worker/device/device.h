@@ -117,11 +117,13 @@ void device_launch(struct device_stream *stream, enum device_operation operation
 
 /* Whether it gains by a product that makes what follows it, too (dense_forward.gelu, dense_backward_data.gelu_input). */
 bool device_finishes_products(const struct device *device);
-/* Since the device was opened: products that a library has finished (bias, GELU, its way back), and those that it would not. */
-struct device_products {
-    int64_t finished, refused;
+/* Since the device was opened: products that a library has finished (bias, GELU, its way back), and those that it would not;
+ * convolutions that one has computed, and those that it would not. A recording's count once, when they are recorded. */
+struct device_library_work {
+    int64_t finished_products, refused_products;
+    int64_t convolutions, refused_convolutions;
 };
-struct device_products device_count_products(const struct device *device);
+struct device_library_work device_count_library_work(const struct device *device);
 
 /* Whether values may lie so; and a launch of an operation whose values do as `stored` says. */
 bool device_stores(const struct device *device, enum stored stored);

@@ -204,10 +204,16 @@ static struct convolution_key key_of(const struct cuda_call *call, const struct 
         .shape = *shape, .direction = (int32_t)direction, .stored = (int32_t)call->stored, .tf32 = tf32};
 }
 
+/* Whether cuDNN is to be asked at all. */
+static bool is_asked(const struct cuda_call *call, const struct convolution *job)
+{
+    return call->owner->device->cudnn.library && fits(&job->key);
+}
+
 /* NULL: cuDNN does not compute it. */
 static struct convolution_plan *plan_for(const struct cuda_call *call, const struct convolution *job)
 {
-    if (!call->owner->device->cudnn.library || !fits(&job->key) || !is_aligned(job) || !prepare(call))
+    if (!is_aligned(job) || !prepare(call))
         return NULL;
     struct convolution_plan *plan = find_plan(call, &job->key);
     return plan->possible ? plan : NULL;
@@ -246,25 +252,31 @@ static bool launch(const struct cuda_call *call, struct convolution_plan *plan, 
     return plan->possible;
 }
 
+/* `weight` is packed first, unless NULL: its gradient is computed. */
+static bool convolve(const struct cuda_call *call, const struct convolution *job, const float *weight)
+{
+    struct cuda_device *device = call->owner->device;
+    if (!is_asked(call, job))
+        return false;
+    struct convolution_plan *plan = plan_for(call, job);
+    if (plan && weight)
+        cuda_pack_convolution(call, &job->key.shape, weight, job->w);
+    const bool computed = plan && launch(call, plan, job);
+    atomic_fetch_add(computed ? &device->convolutions : &device->refused_convolutions, 1);
+    return computed;
+}
+
 bool cuda_convolve_forward(const struct cuda_call *call, const struct conv2d_forward *op)
 {
     const struct convolution job = {key_of(call, &op->shape, FORWARD, op->tf32), (void *)op->x, op->workspace, op->y};
-    struct convolution_plan *plan = plan_for(call, &job);
-    if (!plan)
-        return false;
-    cuda_pack_convolution(call, &op->shape, op->weight, op->workspace);
-    return launch(call, plan, &job);
+    return convolve(call, &job, op->weight);
 }
 
 bool cuda_convolve_backward_data(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct convolution job = {key_of(call, &op->shape, BACKWARD_DATA, op->tf32), op->dx, op->workspace,
                                     (void *)op->dy};
-    struct convolution_plan *plan = plan_for(call, &job);
-    if (!plan)
-        return false;
-    cuda_pack_convolution(call, &op->shape, op->weight, op->workspace);
-    return launch(call, plan, &job);
+    return convolve(call, &job, op->weight);
 }
 
 /* A finished gradient is added, so that shard by shard gives the bits of adding those. */
@@ -272,8 +284,7 @@ bool cuda_convolve_backward_weight(const struct cuda_call *call, const struct co
 {
     const struct convolution job = {key_of(call, &op->shape, BACKWARD_WEIGHT, op->tf32), (void *)op->x, op->workspace,
                                     (void *)op->dy};
-    struct convolution_plan *plan = plan_for(call, &job);
-    if (!plan || !launch(call, plan, &job))
+    if (!convolve(call, &job, NULL))
         return false;
     cuda_unpack_convolution(call, &op->shape, op->workspace, op->dweight, op->accumulate);
     return true;

@@ -130,10 +130,13 @@ static double cuda_peak_flops(const struct device *base, enum device_peak peak)
     return gpu_peak_flops(device->name, device->architecture, peak);
 }
 
-static struct device_products cuda_count_products(const struct device *base)
+static struct device_library_work cuda_count_library_work(const struct device *base)
 {
     const struct cuda_device *device = (const struct cuda_device *)base;
-    return (struct device_products){atomic_load(&device->finished_products), atomic_load(&device->refused_products)};
+    return (struct device_library_work){.finished_products = atomic_load(&device->finished_products),
+                                        .refused_products = atomic_load(&device->refused_products),
+                                        .convolutions = atomic_load(&device->convolutions),
+                                        .refused_convolutions = atomic_load(&device->refused_convolutions)};
 }
 
 /* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
@@ -161,7 +164,7 @@ const struct device_backend cuda_backend = {
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
     .peak_flops = cuda_peak_flops,
-    .count_products = cuda_count_products,
+    .count_library_work = cuda_count_library_work,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
     .free = cuda_free,

@@ -36,7 +36,8 @@ struct cuda_device {
     struct cublas cublas;
     struct cudnn cudnn;                                  /* opened where it is asked for */
     struct nccl nccl;                                    /* opened by the first who wants it */
-    _Atomic int64_t finished_products, refused_products; /* device_count_products */
+    _Atomic int64_t finished_products, refused_products; /* device_count_library_work */
+    _Atomic int64_t convolutions, refused_convolutions;  /* likewise */
     _Atomic bool
         out_of_bounds;         /* a call of NCCL's does not come back: whatever waits for the device would not either */
     struct cuda_fault *faults; /* one a stream */
