@@ -45,7 +45,7 @@ int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples
                    struct ps_batch *ret_batch, struct error *error);
 /* They will be wanted behind what was foreseen before. From any thread. */
 void ps_reader_foresee(struct ps_reader *reader, unsigned device, struct ps_examples examples);
-/* From now on nobody waits for examples: ps_reader_take fails with ERROR_CANCELLED. From any thread. */
+/* From now on and for good nobody waits for examples: ps_reader_take fails with ERROR_CANCELLED. From any thread. */
 void ps_reader_cancel(struct ps_reader *reader);
 /* Forgets what is foreseen, and waits for what is being read, so long at most: whether nothing is being read any more. */
 bool ps_reader_rest(struct ps_reader *reader, int64_t ms);

@@ -27,7 +27,8 @@ bool ps_share_free(struct ps_share *share);
 
 /* A ticket that will be this worker's next, or the one behind that. From any thread. */
 void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant);
-/* Nobody needs the share that is computed, nor another: if it waits for its examples it fails with ERROR_CANCELLED. From any thread. */
+/* Nobody needs the share that is computed, nor ever another: if it waits for its examples it fails with ERROR_CANCELLED, and so does
+ * any that is begun later. For good: whoever is to go on makes a new one. From any thread. */
 void ps_share_cancel(struct ps_share *share);
 /* Reads nothing ahead any more; waits for what is being read, so long at most: whether nothing is. */
 bool ps_share_rest(struct ps_share *share, int64_t ms);
