@@ -170,8 +170,9 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(CONFIGURATION)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c $< -o $@
 
-# In kernels a square root that may set errno keeps its loop from going over vectors; the bits are the same.
-kernel_flags = $(if $(filter worker/device/cpu/%,$<),-fno-math-errno)
+# In kernels a square root that may set errno keeps its loop from going over vectors, and so does arithmetic for one of two cases that
+# might trap in the other; the bits are the same.
+kernel_flags = $(if $(filter worker/device/cpu/%,$<),-fno-math-errno -fno-trapping-math)
 
 $(BUILD)/obj/%.o: %.c $(CONFIGURATION)
 	$(call say,CC,$<)

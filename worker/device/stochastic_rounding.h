@@ -32,17 +32,19 @@ static inline PHILOX_DEVICE float bfloat16_round_by(float x, uint32_t word)
     return float16_with_bits((bits & 0x7fffffff) > 0x7f7f0000 ? near : drawn);
 }
 
-/* Likewise thirteen bits; below 2^-14 the part of a step of 2^-24, to 24 bits behind the point. */
+/* Likewise thirteen bits; below 2^-14 the part of a step of 2^-24, to 24 bits behind the point. Masks, not choices, of which a
+ * compiler would make branches: loops of it go over vectors. */
 static inline PHILOX_DEVICE float float16_round_by(float x, uint32_t word)
 {
     const uint32_t bits = float16_bits_of(x), sign = bits & 0x80000000, size = bits & 0x7fffffff;
+    const uint32_t is_small = 0u - (uint32_t)(size < 0x38800000), is_large = 0u - (uint32_t)(size > 0x477fe000);
     const uint32_t drawn = (size + (word >> 19)) & ~(uint32_t)0x1fff;
-    const float steps = float16_with_bits(size < 0x38800000 ? size : 0) * 16777216.0f;
+    const float steps = float16_with_bits(size & is_small) * 16777216.0f;
     const float whole = (float)(int32_t)steps, draw = (float)(int32_t)(word >> 8) / 16777216.0f;
     const float small = (whole + (float)(draw < steps - whole)) / 16777216.0f;
     const uint32_t near = float16_bits_of(float16_round(x));
-    const uint32_t rounded = sign | (size < 0x38800000 ? float16_bits_of(small) : drawn);
-    return float16_with_bits(size > 0x477fe000 ? near : rounded);
+    const uint32_t rounded = sign | (float16_bits_of(small) & is_small) | (drawn & ~is_small);
+    return float16_with_bits((near & is_large) | (rounded & ~is_large));
 }
 
 #endif

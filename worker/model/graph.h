@@ -128,7 +128,9 @@ struct graph_pass {
     int64_t first_example;            /* number of the pass's first example in the global batch */
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
-    unsigned shard;     /* which this one is */
+    unsigned shard; /* which this one is */
+    bool
+        weights_stand; /* the graph's last pass, no evaluation, had these parameters, seed and step: their rounded copy is that one */
     bool is_whole_step; /* nobody waits for a bucket: their events are not recorded */
 };
 

@@ -77,11 +77,12 @@ static void round_parameters(const struct graph_run *run)
         round_into(run, run->pass->parameters, graph->layout.elements, block_memory(run, graph->rounded_parameters));
 }
 
-/* What layers read of the batch, and a copy of the parameters: once a pass, for all its products. */
+/* What layers read of the batch, and a copy of the parameters: for all products of the pass, and of those behind it whose weights
+ * stand. */
 static void round_what_is_given(struct graph_run *run)
 {
     const struct graph *graph = run->graph;
-    if (graph->rounded_parameters != NO_BLOCK)
+    if (graph->rounded_parameters != NO_BLOCK && !run->pass->weights_stand)
         round_parameters(run);
     if (graph->rounded_inputs == NO_BLOCK)
         return;

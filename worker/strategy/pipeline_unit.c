@@ -64,6 +64,7 @@ static struct graph_stage_pass prepare(const struct pipeline_unit *unit, struct 
                 .sums = &share->sums[action.micro_batch],
                 .seed = (uint64_t)pipeline->base.options.state->progress.seed,
                 .step = pipeline->base.options.state->progress.step + 1,
+                .weights_stand = !pipeline->evaluates && (action.work != PIPELINE_FORWARD || action.micro_batch > 0),
                 .first_example = piece->first,
             },
         .slot = action.micro_batch % unit->slots,

@@ -86,6 +86,7 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     struct graph_pass pass = replica_pass(replica, replica->cover[subtree].first + leaf);
     pass.gradients = slot_memory(replica, subtree, slot);
     pass.accumulate = accumulate;
+    pass.weights_stand = subtree > 0 || leaf > 0;
     bool last = subtree + 1 == replica->cover_count && leaf + 1 == replica->cover[subtree].count;
     pass.is_whole_step |= !last || merges > 0; /* whoever waits for a bucket does so once, in the end */
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)

@@ -238,6 +238,7 @@ static int start_pass(const struct ps_share *share, const struct computation *co
                                     .gradients = part->staging ? ps_staging_gradients(part->staging)
                                                                : gradients_of(computation, part),
                                     .accumulate = at > 0,
+                                    .weights_stand = at > 0,
                                     .sums = part->sums,
                                     .seed = (uint64_t)share->trainer->job->training.seed,
                                     .step = computation->grant->ticket / computation->grant->per_step + 1,

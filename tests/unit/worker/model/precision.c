@@ -232,6 +232,40 @@ Test(precision, weights_are_drawn_by_seed_step_and_place)
     check_draws(PRECISION_FLOAT16);
 }
 
+/* Passes of one step, of which the second makes no copy: it reads the first one's, whatever the parameters are by then. */
+static void check_standing(struct graph_options options)
+{
+    struct bench b = bench_open_graph(options, 2);
+    const struct parameter_layout *layout = graph_layout(b.graph);
+    size_t bytes = (size_t)layout->elements * sizeof(float);
+    float *first = malloc(bytes);
+    struct graph_pass pass = bench_pass(&b);
+    pass.seed = 5;
+    pass.step = 9;
+    for (int i = 0; i < 3; i++) {
+        pass.weights_stand = i == 1;
+        cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, NULL), 0);
+        cr_assert_eq(device_stream_synchronise(b.stream, NULL), 0);
+        if (i == 0)
+            memcpy(first, b.gradients, bytes);
+        else
+            cr_expect_eq(memcmp(first, b.gradients, bytes) == 0, i == 1);
+        for (int64_t k = 0; k < layout->elements; k++)
+            b.parameters[k] += 0.25f;
+    }
+    free(first);
+    bench_close(&b);
+}
+
+Test(precision, a_copy_of_weights_that_stand_is_not_made_again)
+{
+    check_standing((struct graph_options){.model = &dense, .max_examples = EXAMPLES, .precision = PRECISION_BFLOAT16});
+    check_standing((struct graph_options){.model = &dense,
+                                          .max_examples = EXAMPLES,
+                                          .precision = PRECISION_FLOAT16,
+                                          .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC});
+}
+
 Test(precision, evaluations_round_to_the_nearest)
 {
     struct bench b = open_stochastic(&dense, PRECISION_BFLOAT16),
