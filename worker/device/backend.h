@@ -42,6 +42,8 @@ struct device_backend {
 
     /* NULL: not known. */
     double (*peak_flops)(const struct device *device, enum device_peak peak);
+    /* NULL: never. */
+    bool (*joins_gelus)(const struct device *device, enum stored stored);
     /* NULL: no library computes anything in an operation's place. */
     struct device_library_work (*count_library_work)(const struct device *device);
     /* NULL: it has attention of any width. */

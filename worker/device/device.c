@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "worker/device/backend.h"
+#include "worker/device/joined_gelu.h"
 
 static int open_one(const struct device_options *options, struct device **ret_device, struct error *error)
 {
@@ -177,6 +178,11 @@ void device_launch(struct device_stream *stream, enum device_operation operation
 bool device_finishes_products(const struct device *device)
 {
     return device->backend->finishes_products;
+}
+
+bool device_joins_gelus(const struct device *device, enum stored stored)
+{
+    return device->backend->joins_gelus != NULL && device->backend->joins_gelus(device, stored);
 }
 
 struct device_library_work device_count_library_work(const struct device *device)

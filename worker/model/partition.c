@@ -6,6 +6,7 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/device/joined_gelu.h"
 #include "worker/model/graph_internal.h"
 
 unsigned graph_layer_count(const struct graph *graph)
@@ -201,6 +202,45 @@ static void cut_stages(const struct graph *graph, struct graph_partition *partit
     find_depths(graph, partition);
 }
 
+/* ---- what is not cut */
+
+/* The first of the layers whose values one product may make with this one's, or gradients on the way back (graph_fuse_gelus): all
+ * from there to here; the layer itself where there is none. */
+static unsigned joined_from(const struct graph *graph, unsigned layer)
+{
+    const struct graph_node *node = &graph->nodes[layer];
+    if (!device_joins_gelus(graph->device, graph->stored) || node->inputs[0] == MODEL_INPUT)
+        return layer;
+    const struct graph_node *before = &graph->nodes[node->inputs[0]];
+    if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu)
+        return (unsigned)node->inputs[0];
+    bool back = before->layer.kind->type == LAYER_GELU && before->consumers == 1 && node->layer.kind->can_fuse_gelu;
+    return back && before->inputs[0] != MODEL_INPUT ? (unsigned)before->inputs[0] : layer;
+}
+
+static bool is_joined(const struct graph *graph, unsigned layer)
+{
+    for (unsigned i = layer; i < graph->node_count; i++)
+        if (joined_from(graph, i) < layer)
+            return true;
+    return false;
+}
+
+static int check_joined(const struct graph *graph, const struct graph_partition *partition, struct error *error)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        unsigned from = joined_from(graph, i), part = partition->part_of[i];
+        bool apart = partition->part_of[from] != part;
+        apart |= from != i && partition->part_of[graph->nodes[i].inputs[0]] != part;
+        if (apart)
+            return error_set(error, ERROR_INVALID,
+                             "layers %s to %s: cuBLASLt makes a GELU and a dense layer beside it in one product; place "
+                             "them on one device, or leave COXSWAIN_GPU_LT out",
+                             graph->nodes[from].layer.name, graph->nodes[i].layer.name);
+    }
+    return 0;
+}
+
 static int check_stages(const struct graph_partition *partition, struct error *error)
 {
     bool used[STAGES_MAX] = {false};
@@ -223,6 +263,10 @@ static int finish(const struct graph *graph, struct graph_partition *partition, 
     }
     if (!take_whole_stages(graph, partition))
         cut_stages(graph, partition);
+    if (check_joined(graph, partition, error) < 0) {
+        partition_release(partition);
+        return -1;
+    }
     *ret_partition = *partition;
     return 0;
 }
@@ -270,12 +314,13 @@ int partition_given(const struct graph *graph, unsigned stages, struct graph_par
 
 /* ---- stages of equal cost */
 
-/* The layers in groups that are never cut: a layer with what happens in its own memory. */
+/* The layers in groups that are never cut: a layer with what happens in its own memory, and what one product makes. */
 static unsigned group_layers(const struct graph *graph, const double *costs, unsigned *group_of, double *group_costs)
 {
     unsigned groups = 0;
     for (unsigned i = 0; i < graph->node_count; i++) {
-        bool joins = i > 0 && graph->nodes[i].in_place && graph->nodes[i].inputs[0] == (int)i - 1;
+        bool joins =
+            i > 0 && ((graph->nodes[i].in_place && graph->nodes[i].inputs[0] == (int)i - 1) || is_joined(graph, i));
         if (i == 0 || (!joins && graph_output_owner(graph, (int)i - 1) != MODEL_INPUT))
             group_costs[groups++] = 0;
         group_of[i] = groups - 1;

@@ -7,6 +7,9 @@
  * Its depth is the length of the longest way to it, so that parts of equal depth
  * (branches of the graph) work side by side.
  *
+ * Where a GELU is made of sums that are not rounded yet (joined_gelu.h), it
+ * stays with the dense layers beside it, as in a model that is not cut.
+ *
  * Gradients of a value that several parts read are added in the order in which one
  * device adds them, from the last reader to the first: parts are cut so that this
  * can be done.
@@ -33,12 +36,12 @@ const char *graph_layer_name(const struct graph *graph, unsigned layer);
 bool partition_is_given(const struct graph *graph);
 
 /* As the layers say: one that names no device runs where the layer before it does. ERROR_INVALID names a
- * stage without layers. */
+ * stage without layers, or layers that must not be cut from each other; so of a list. */
 int partition_given(const struct graph *graph, unsigned stages, struct graph_partition *ret_partition,
                     struct error *error);
 
 /* Consecutive layers, so that the costliest stage is as cheap as can be. A layer and the rectifier that it applies itself stay
- * together. ERROR_INVALID when there are fewer such groups than stages. */
+ * together, and so does a GELU that is joined. ERROR_INVALID when there are fewer such groups than stages. */
 int partition_by_cost(const struct graph *graph, unsigned stages, const double *costs,
                       struct graph_partition *ret_partition, struct error *error);
 

@@ -93,6 +93,20 @@ export: {storage: runs, to: $1.safetensors}
 YAML
 }
 
+# between NAME TYPE WORKERS [SUFFIX]: the GELU, whose description ends in SUFFIX, is where two equal stages would begin
+between() {
+    cat >"$1.yaml" <<YAML
+workers: $3
+devices: {type: GPU}
+model: {inputShape: [16], layers: [{type: dense, units: 16}, {type: tanh}, {type: dense, units: 512}, {type: gelu${4-}}, {type: dense, units: 16}, {type: tanh}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 160}
+training: {steps: 4, batchSize: 40, logicalShards: 4, precision: bfloat16, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+strategy: {type: $2}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
 precision=bfloat16
 tied bound OneDevice 1 && lone bound
 tied bound2 Pipeline 2 "stages: 2, recompute: true, "
@@ -101,6 +115,21 @@ verdict $? "bfloat16: a shared table over two stages that compute again, through
 tied bound4 Pipeline 4 "stages: 2, "
 loses_one bound4 4 && same_weights bound4 bound
 verdict $? "two replicas in bfloat16, one stage of them killed in the midst, the bits of one" "$(tails bound4)"
+tied joined OneDevice 1 && COXSWAIN_GPU_LT=1 lone joined && ! same_weights joined bound
+verdict $? "GELUs by cuBLASLt, with products: other bits" "$(tail -n 1 joined.log)"
+tied joined2 Pipeline 2 "stages: 2, recompute: true, "
+COXSWAIN_GPU_LT=1 crew joined2 2 && same_weights joined2 joined
+verdict $? "and stages have those of one GPU" "$(tails joined2)"
+between whole OneDevice 1 && COXSWAIN_GPU_LT=1 lone whole
+between parted Pipeline 2
+COXSWAIN_GPU_LT=1 crew parted 2 && same_weights parted whole
+verdict $? "also where costs would cut a GELU off from its product" "$(tails parted)"
+between torn_off Pipeline 2 ", device: 1"
+COXSWAIN_GPU_LT=1 crew torn_off 2
+[[ $? == 64 ]] && says torn_off 'a GELU and a dense layer beside it in one product; place them on one device, or leave COXSWAIN_GPU_LT out'
+verdict $? "exit 64: a GELU that is placed apart from its product" "$(tails torn_off)"
+between torn_off Pipeline 2 ", device: 1" && crew torn_off 2 && between unjoined OneDevice 1 && lone unjoined && same_weights torn_off unjoined
+verdict $? "without cuBLASLt it may be, with the bits of one GPU" "$(tails torn_off)"
 precision=
 narrow thin OneDevice 1 && lone thin
 narrow thin2 Pipeline 2 ", device: 0" ", device: 1"

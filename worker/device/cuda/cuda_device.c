@@ -130,6 +130,12 @@ static double cuda_peak_flops(const struct device *base, enum device_peak peak)
     return gpu_peak_flops(device->name, device->architecture, peak);
 }
 
+/* As cuBLASLt does (fused_product.c); kernels read what is rounded. */
+static bool cuda_joins_gelus(const struct device *base, enum stored stored)
+{
+    return ((const struct cuda_device *)base)->cublas.lt != NULL && stored == STORED_BFLOAT16;
+}
+
 static struct device_library_work cuda_count_library_work(const struct device *base)
 {
     const struct cuda_device *device = (const struct cuda_device *)base;
@@ -164,6 +170,7 @@ const struct device_backend cuda_backend = {
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
     .peak_flops = cuda_peak_flops,
+    .joins_gelus = cuda_joins_gelus,
     .count_library_work = cuda_count_library_work,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,

@@ -6,10 +6,12 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/buffer.h"
 #include "common/job/job_document.h"
 #include "common/memory.h"
+#include "worker/device/backend.h"
 #include "worker/model/layer_cost.h"
 
 #define LAYERS_MAX 9
@@ -36,14 +38,19 @@ static struct layer_spec *add_layer(struct model *model, enum layer_type type)
     return layer;
 }
 
-static void open_model(struct model *model)
+static void open_graph(struct model *model)
 {
     struct error error = ERROR_INIT;
-    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &model->device, NULL), 0);
     model->spec.layers = model->layers;
     const struct graph_options options = {
         .device = model->device, .model = &model->spec, .max_examples = 64, .layout_only = true};
     cr_assert_eq(graph_new(&options, &model->graph, &error), 0, "%s", error.message);
+}
+
+static void open_model(struct model *model)
+{
+    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &model->device, NULL), 0);
+    open_graph(model);
 }
 
 static void close_model(struct model *model)
@@ -174,6 +181,49 @@ Test(partition, known_costs_have_a_known_cut)
     expect_stages(&model, (const double[]){1, 1, 1, 1, 1, 9}, 2, (const unsigned[]){0, 0, 0, 0, 0, 1});
     /* As many stages as layers, whatever they cost. */
     expect_stages(&model, (const double[]){5, 0, 0, 0, 0, 0}, 6, (const unsigned[]){0, 1, 2, 3, 4, 5});
+    close_model(&model);
+}
+
+static bool join(const struct device *device, enum stored stored)
+{
+    (void)device, (void)stored;
+    return true;
+}
+
+/* Dense layers of which the first is followed by a GELU, and that by the second. */
+static void open_with_gelu(struct model *model, struct device_backend *backend)
+{
+    *model = (struct model){.spec = {.input_shape = {6}, .input_rank = 1}};
+    const enum layer_type types[] = {LAYER_DENSE, LAYER_TANH, LAYER_DENSE, LAYER_GELU,
+                                     LAYER_DENSE, LAYER_TANH, LAYER_GELU};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        add_layer(model, types[i])->units = 6;
+    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &model->device, NULL), 0);
+    *backend = *model->device->backend;
+    backend->joins_gelus = join;
+    model->device->backend = backend;
+    open_graph(model);
+}
+
+/* A GELU that is made of sums which are not rounded yet is not cut from the dense layers beside it; another one may be. */
+Test(partition, a_gelu_that_a_product_makes_stays_with_it)
+{
+    struct error error = ERROR_INIT;
+    struct model model;
+    struct device_backend backend;
+    struct graph_partition partition;
+    open_with_gelu(&model, &backend);
+    expect_stages(&model, (const double[]){1, 1, 9, 1, 9, 1, 2}, 2, (const unsigned[]){0, 0, 0, 0, 0, 1, 1});
+    expect_stages(&model, (const double[]){1, 1, 9, 1, 9, 1, 2}, 5, (const unsigned[]){0, 1, 2, 2, 2, 3, 4});
+    for (unsigned first = 3; first <= 4; first++) {
+        unsigned stage_of[7] = {0};
+        for (unsigned i = first; i < 7; i++)
+            stage_of[i] = 1;
+        error = (struct error)ERROR_INIT;
+        cr_expect_eq(partition_from_list(model.graph, 2, stage_of, &partition, &error), -1);
+        cr_expect_eq(error.kind, ERROR_INVALID);
+        cr_expect(strstr(error.message, "a GELU and a dense layer beside it in one product"), "%s", error.message);
+    }
     close_model(&model);
 }
 
