@@ -130,7 +130,7 @@ struct graph_pass {
     struct shard_exchange *exchange;
     unsigned shard; /* which this one is */
     bool
-        weights_stand; /* the graph's last pass, no evaluation, had these parameters, seed and step: their rounded copy is that one */
+        weights_stand; /* the graph's last pass trained by these parameters, seed and step: their rounded copy is there */
     bool is_whole_step; /* nobody waits for a bucket: their events are not recorded */
 };
 
