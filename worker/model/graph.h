@@ -129,8 +129,8 @@ struct graph_pass {
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
     unsigned shard; /* which this one is */
-    bool
-        weights_stand; /* the graph's last pass trained by these parameters, seed and step: their rounded copy is there */
+    /* The graph's last pass trained by these parameters, seed and step: their rounded copy is there. */
+    bool weights_stand;
     bool is_whole_step; /* nobody waits for a bucket: their events are not recorded */
 };
 
