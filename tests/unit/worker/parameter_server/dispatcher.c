@@ -30,11 +30,11 @@ struct false_server {
     struct stage *stage;
     uint64_t incarnation;
     bool holds_state;
-    bool dies_of_start;  /* the next one */
-    bool hangs;          /* never answers a save … */
-    bool is_silent;      /* … nor who it is */
-    atomic_uint refuses; /* saves, each for one before it that it then comes to the end of */
-    bool parts;          /* asks to leave as soon as it is led */
+    atomic_bool dies_of_start; /* the next one; tests change it beside the thread that reads it */
+    bool hangs;                /* never answers a save … */
+    bool is_silent;            /* … nor who it is */
+    atomic_uint refuses;       /* saves, each for one before it that it then comes to the end of */
+    bool parts;                /* asks to leave as soon as it is led */
     uint32_t lineage;
     int64_t updates, clock;
     struct ticket_set tickets;
