@@ -39,8 +39,10 @@ static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rat
 
 struct snapshot_of_server {
     _Atomic float written; /* by a server's thread, for the save under way */
-    _Atomic float value;   /* of the last that was whole */
-    int64_t updates, empty;
+    /* Of the last that was whole; a server's thread loads both. */
+    _Atomic float value;
+    atomic_llong updates;
+    int64_t empty;
     struct ticket_set tickets;
 };
 
