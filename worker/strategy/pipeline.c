@@ -100,12 +100,15 @@ static int make_lanes(struct pipeline *pipeline, struct error *error)
     unsigned first = shape->rank * shape->devices;
     pipeline->lanes = memory_allocate(shape->devices, sizeof *pipeline->lanes);
     pipeline->shares = memory_allocate(shape->devices, sizeof *pipeline->shares);
+    pipeline->stores = memory_allocate(shape->devices, sizeof *pipeline->stores);
     for (unsigned i = 0; i < shape->devices; i++) {
-        struct pipeline_share *share = &pipeline->shares[(first + i) / shape->stages - first / shape->stages];
-        pipeline->share_count = (unsigned)(share - pipeline->shares) + 1;
+        unsigned share = (first + i) / shape->stages - first / shape->stages;
+        struct pipeline_store *store = &pipeline->stores[share];
+        pipeline->share_count = pipeline->store_count = share + 1;
         pipeline->lane_count++;
-        pipeline->holds[(first + i) % shape->stages] = true;
-        if (pipeline_lane_init(pipeline, &pipeline->lanes[i], (first + i) % shape->stages, share,
+        store->share = &pipeline->shares[share];
+        store->device = pipeline->base.options.device;
+        if (pipeline_lane_init(pipeline, &pipeline->lanes[i], (first + i) % shape->stages, store,
                                device_of(pipeline, i), error) < 0)
             return -1;
     }
@@ -129,6 +132,7 @@ static int make_units(struct pipeline *pipeline, struct error *error)
             if (pipeline_unit_init(pipeline, unit, lane, p, error) < 0)
                 return -1;
             lane->share->units[p] = unit;
+            lane->store->layout = graph_layout(unit->graph);
         }
     return 0;
 }
@@ -156,24 +160,29 @@ static unsigned first_replica(const struct pipeline *pipeline)
     return pipeline->shape.rank * pipeline->shape.devices / pipeline->shape.stages;
 }
 
-static int make_shares(struct pipeline *pipeline, struct error *error)
+static void measure_shares(struct pipeline *pipeline)
 {
     for (unsigned s = 0; s < pipeline->share_count; s++)
-        if (pipeline_share_init(pipeline, &pipeline->shares[s], first_replica(pipeline) + s, error) < 0)
+        pipeline_share_measure(pipeline, &pipeline->shares[s], first_replica(pipeline) + s);
+}
+
+static int make_shares(struct pipeline *pipeline, struct error *error)
+{
+    measure_shares(pipeline);
+    for (unsigned i = 0; i < pipeline->store_count; i++)
+        if (pipeline_store_init(&pipeline->stores[i], error) < 0)
+            return -1;
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        if (pipeline_share_init(pipeline, &pipeline->shares[s], error) < 0)
             return -1;
     return 0;
 }
 
 static int make_update(struct pipeline *pipeline, struct error *error)
 {
-    struct device *device = pipeline->base.options.device;
-    int64_t blocks = gradient_norm_blocks(pipeline->base.options.state->layout.elements);
-    if (reduction_plan_new(pipeline->base.world.logical_shards, pipeline->shape.replicas, &pipeline->plan, error) < 0 ||
-        device_stream_new(device, &pipeline->stream, error) < 0 ||
-        (pipeline->shape.size > 1 && pipeline_blocks_new(pipeline, &pipeline->blocks, error) < 0))
+    if (reduction_plan_new(pipeline->base.world.logical_shards, pipeline->shape.replicas, &pipeline->plan, error) < 0)
         return -1;
-    return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&pipeline->norm_blocks,
-                           error);
+    return pipeline_blocks_new(pipeline, &pipeline->blocks, error);
 }
 
 int pipeline_outline(struct pipeline *pipeline, struct error *error)
@@ -181,8 +190,7 @@ int pipeline_outline(struct pipeline *pipeline, struct error *error)
     pipeline->plan_only = true;
     if (make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0)
         return -1;
-    for (unsigned s = 0; s < pipeline->share_count; s++)
-        pipeline_share_measure(pipeline, &pipeline->shares[s], first_replica(pipeline) + s);
+    measure_shares(pipeline);
     return 0;
 }
 
@@ -220,20 +228,19 @@ void pipeline_close_units(struct pipeline *pipeline)
         pipeline_lane_release(&pipeline->lanes[i]);
     for (unsigned s = 0; s < pipeline->share_count; s++)
         pipeline_share_release(pipeline, &pipeline->shares[s]);
-    if (pipeline->stream)
-        device_stream_free(pipeline->stream);
-    device_free(pipeline->base.options.device, pipeline->norm_blocks);
+    for (unsigned i = 0; i < pipeline->store_count; i++)
+        pipeline_store_release(&pipeline->stores[i]);
     pipeline_blocks_free(pipeline, pipeline->blocks);
     reduction_plan_free(pipeline->plan);
     free(pipeline->units);
     free(pipeline->lanes);
     free(pipeline->shares);
+    free(pipeline->stores);
     pipeline->units = NULL;
     pipeline->lanes = NULL;
     pipeline->shares = NULL;
-    pipeline->unit_count = pipeline->lane_count = pipeline->share_count = 0;
-    pipeline->stream = NULL;
-    pipeline->norm_blocks = NULL;
+    pipeline->stores = NULL;
+    pipeline->unit_count = pipeline->lane_count = pipeline->share_count = pipeline->store_count = 0;
     pipeline->blocks = NULL;
     pipeline->plan = NULL;
     pipeline->run = 0;

@@ -24,6 +24,8 @@ void pipeline_add_ranks(const void *context, const float *const *inputs, float *
 static int add_up(struct pipeline *pipeline, float *values, size_t count, struct error *error)
 {
     const float *contributions[1] = {values};
+    if (pipeline->shape.size == 1)
+        return 0;
     return collective_all_reduce(pipeline->group, contributions, values, count, error);
 }
 
@@ -239,12 +241,14 @@ int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error)
 
 /* ---------------------------------------------------------------- the gradient's norm */
 
-/* The norm is a sum over fixed blocks of the whole model's trained parameters. A block that one process holds is summed there
- * (by the first replica); one that is spread over several is put together by all. */
-struct block_run { /* consecutive blocks, here */
+/* The norm is a sum over fixed blocks of the whole model's trained parameters. A block that lies in one stage is summed there (by
+ * the first replica); one that is spread over several is put together by all. */
+struct block_run { /* consecutive blocks, in a store here */
+    unsigned store;
     int64_t block, count, offset, elements;
 };
 struct block_piece { /* of a block that is put together */
+    unsigned store;
     int64_t local, shared, elements;
 };
 struct pipeline_blocks {
@@ -273,7 +277,7 @@ static unsigned span_member(const struct pipeline *pipeline, const struct parame
     return stage / pipeline->shape.devices % pipeline_span_of(&pipeline->shape);
 }
 
-/* Which member of the span holds each block; -1: several. */
+/* Which stage holds each block; -1: several. */
 static int *find_holders(const struct pipeline *pipeline, const struct parameter_piece *pieces, unsigned count,
                          int64_t blocks)
 {
@@ -285,27 +289,28 @@ static int *find_holders(const struct pipeline *pipeline, const struct parameter
         int64_t start = pieces[p].offset - statistics;
         if (start < 0)
             continue;
-        int member = (int)span_member(pipeline, &pieces[p]);
+        int stage = (int)pipeline->partition.stage_of[pieces[p].layer];
         for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + pieces[p].elements; b++)
-            holders[b] = holders[b] == -2 || holders[b] == member ? member : -1;
+            holders[b] = holders[b] == -2 || holders[b] == stage ? stage : -1;
     }
     return holders;
 }
 
-static void add_run(struct pipeline_blocks *blocks, int64_t block, int64_t offset, int64_t elements)
+static void add_run(struct pipeline_blocks *blocks, unsigned store, int64_t block, int64_t offset, int64_t elements)
 {
     struct block_run *last = blocks->run_count ? &blocks->runs[blocks->run_count - 1] : NULL;
-    if (last && last->block + last->count == block && last->offset + last->elements == offset) {
+    if (last && last->store == store && last->block + last->count == block && last->offset + last->elements == offset) {
         last->count++;
         last->elements += elements;
         return;
     }
     blocks->runs[blocks->run_count++] =
-        (struct block_run){.block = block, .count = 1, .offset = offset, .elements = elements};
+        (struct block_run){.store = store, .block = block, .count = 1, .offset = offset, .elements = elements};
 }
 
-/* Of a piece that we hold: the blocks that begin in it, if they are ours alone, and its pieces of those that are not. */
-static void add_piece(struct pipeline_blocks *blocks, const int *holders, int64_t start, int64_t local,
+/* Of a piece that a store here holds: the blocks that begin in it, if they are its stage's alone, and its pieces of those that are
+ * not. */
+static void add_piece(struct pipeline_blocks *blocks, const int *holders, unsigned store, int64_t start, int64_t local,
                       int64_t elements, const int64_t *spread_number)
 {
     for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + elements; b++) {
@@ -313,12 +318,13 @@ static void add_piece(struct pipeline_blocks *blocks, const int *holders, int64_
         int64_t length = (end < blocks->elements ? end : blocks->elements) - first;
         if (holders[b] >= 0) {
             if (first >= start)
-                add_run(blocks, b, local + first - start, length);
+                add_run(blocks, store, b, local + first - start, length);
             continue;
         }
         int64_t from = first > start ? first : start, to = end < start + elements ? end : start + elements;
         blocks->pieces[blocks->piece_count++] =
-            (struct block_piece){.local = local + from - start,
+            (struct block_piece){.store = store,
+                                 .local = local + from - start,
                                  .shared = spread_number[b] * SQUARE_SUM_BLOCK + from - first,
                                  .elements = to - from};
     }
@@ -346,7 +352,6 @@ static int allocate_shared(const struct pipeline *pipeline, struct pipeline_bloc
 int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error)
 {
     const struct parameter_layout *whole = graph_layout(pipeline->base.options.graph);
-    const struct parameter_layout *held = &pipeline->base.options.state->layout;
     struct pipeline_blocks *blocks = memory_allocate(1, sizeof *blocks);
     blocks->elements = whole->elements - whole->statistics;
     blocks->count = gradient_norm_blocks(blocks->elements);
@@ -359,11 +364,13 @@ int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks 
     SCOPED_FREE int *holders = find_holders(pipeline, pieces, count, blocks->count);
     SCOPED_FREE int64_t *spread_number = memory_allocate(most, sizeof *spread_number);
     list_spread(blocks, holders, spread_number);
-    for (unsigned p = 0; p < count; p++) {
-        int64_t here = parameter_piece_place(&pieces[p], held);
-        if (here >= 0 && pieces[p].offset >= whole->statistics)
-            add_piece(blocks, holders, pieces[p].offset - whole->statistics, here, pieces[p].elements, spread_number);
-    }
+    for (unsigned s = 0; s < pipeline->store_count; s++)
+        for (unsigned p = 0; p < count && pipeline->stores[s].share == &pipeline->shares[0]; p++) {
+            int64_t here = parameter_piece_place(&pieces[p], pipeline->stores[s].layout);
+            if (here >= 0 && pieces[p].offset >= whole->statistics)
+                add_piece(blocks, holders, s, pieces[p].offset - whole->statistics, here, pieces[p].elements,
+                          spread_number);
+        }
     if (allocate_shared(pipeline, blocks, most, error) < 0) {
         pipeline_blocks_free(pipeline, blocks);
         return -1;
@@ -389,20 +396,31 @@ static size_t spread_bytes(const struct pipeline_blocks *blocks)
     return (size_t)blocks->spread_count * SQUARE_SUM_BLOCK * sizeof(float);
 }
 
+static void launch_run(const struct pipeline *pipeline, const struct block_run *run)
+{
+    const struct pipeline_store *store = &pipeline->stores[run->store];
+    gradient_norm_launch(store->stream, store->gradients[0] + run->offset, run->elements,
+                         pipeline->blocks->sums + run->block);
+}
+
+static void copy_piece(const struct pipeline *pipeline, const struct block_piece *piece)
+{
+    const struct pipeline_store *store = &pipeline->stores[piece->store];
+    device_copy(store->stream, &(struct copy){.bytes = piece->elements * (int64_t)sizeof(float),
+                                              .from = store->gradients[0] + piece->local,
+                                              .to = pipeline->blocks->spread_parts + piece->shared});
+}
+
 /* Fills our places among the exact values of all sums and the elements of the blocks that are spread. */
 static int measure_blocks(struct pipeline *pipeline, float *exact, float *spread, struct error *error)
 {
     struct pipeline_blocks *blocks = pipeline->blocks;
-    const float *gradient = pipeline->shares[0].gradients[0];
-    for (unsigned i = 0; i < blocks->run_count; i++)
-        gradient_norm_launch(pipeline->stream, gradient + blocks->runs[i].offset, blocks->runs[i].elements,
-                             blocks->sums + blocks->runs[i].block);
     memset(blocks->spread_parts, 0, spread_bytes(blocks));
+    for (unsigned i = 0; i < blocks->run_count; i++)
+        launch_run(pipeline, &blocks->runs[i]);
     for (unsigned i = 0; i < blocks->piece_count; i++)
-        device_copy(pipeline->stream, &(struct copy){.bytes = blocks->pieces[i].elements * (int64_t)sizeof(float),
-                                                     .from = gradient + blocks->pieces[i].local,
-                                                     .to = blocks->spread_parts + blocks->pieces[i].shared});
-    if (device_stream_synchronise(pipeline->stream, error) < 0)
+        copy_piece(pipeline, &blocks->pieces[i]);
+    if (pipeline_stores_synchronise(pipeline, error) < 0)
         return -1;
     for (unsigned i = 0; i < blocks->run_count; i++)
         exact_values_put(blocks->sums + blocks->runs[i].block, (size_t)blocks->runs[i].count, 0,
@@ -419,10 +437,10 @@ static int finish_norm(struct pipeline *pipeline, const float *exact, const floa
     memcpy(blocks->spread_parts, spread, spread_bytes(blocks));
     for (unsigned i = 0; i < blocks->spread_count; i++) {
         int64_t left = blocks->elements - blocks->spread[i] * SQUARE_SUM_BLOCK;
-        gradient_norm_launch(pipeline->stream, blocks->spread_parts + (size_t)i * SQUARE_SUM_BLOCK,
+        gradient_norm_launch(pipeline->stores[0].stream, blocks->spread_parts + (size_t)i * SQUARE_SUM_BLOCK,
                              left < SQUARE_SUM_BLOCK ? left : SQUARE_SUM_BLOCK, blocks->sums + blocks->spread[i]);
     }
-    if (device_stream_synchronise(pipeline->stream, error) < 0)
+    if (pipeline_stores_synchronise(pipeline, error) < 0)
         return -1;
     *ret_norm = gradient_norm_finish(blocks->sums, blocks->elements);
     return 0;

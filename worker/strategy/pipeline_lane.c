@@ -151,9 +151,11 @@ int64_t pipeline_own_ns(const struct pipeline *pipeline)
 /* ---- life cycle */
 
 int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, unsigned stage,
-                       struct pipeline_share *share, struct device *device, struct error *error)
+                       struct pipeline_store *store, struct device *device, struct error *error)
 {
-    *lane = (struct pipeline_lane){.pipeline = pipeline, .share = share, .stage = stage, .device = device};
+    *lane = (struct pipeline_lane){
+        .pipeline = pipeline, .share = store->share, .store = store, .stage = stage, .device = device};
+    store->holds[stage] = true;
     return pipeline->plan_only ? 0 : device_stream_new(device, &lane->stream, error);
 }
 

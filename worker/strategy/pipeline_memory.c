@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a process's stages will take, from an outline of them: lanes, units and
- * shares as they will be, with graphs that have no memory.
+ * What a process's stages will take, from an outline of them: lanes, units, stores
+ * and shares as they will be, with graphs that have no memory.
  */
 #include "worker/model/graph.h"
 #include "worker/optimizer/optimizer.h"

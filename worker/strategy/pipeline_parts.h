@@ -3,9 +3,10 @@
  * A pipeline's inside, for the files that make it: pipeline.c (the strategy),
  * pipeline_lane.c (a device at work), pipeline_unit.c (a part of a stage of one
  * replica), pipeline_passing.c (what goes from part to part), pipeline_direct.c
- * (the same from GPU to GPU), pipeline_share.c (what the parts of a replica have
- * in common), pipeline_update.c (gradients of the whole crew, and the step),
- * pipeline_memory.c (what all of that will take). Only they include it.
+ * (the same between processes, from GPU to GPU), pipeline_share.c (what the parts
+ * of a replica have in common), pipeline_store.c (parameters and gradients, in the
+ * memory that they share), pipeline_update.c (gradients of the whole crew, and the
+ * step), pipeline_memory.c (what all of that will take). Only they include it.
  *
  * Devices are counted replica by replica, stage by stage: device d has stage d
  * mod S of replica d / S, and process p has the devices [p D, (p + 1) D), where D
@@ -78,9 +79,7 @@ struct pipeline_share {
     bool begins;         /* the first stage is here, which takes the examples in */
     struct reduction_subtree cover[REDUCTION_COVER_MAX];
     unsigned cover_count;
-    float *gradients[REDUCTION_COVER_MAX];      /* in the layout of what the process holds */
-    float *partial[REDUCTION_DEPTH_MAX];        /* partial sums above slot 0 */
-    float *host_gradients[REDUCTION_COVER_MAX]; /* what other processes are told: the gradients, or copies of them */
+    float *host_gradients[REDUCTION_COVER_MAX]; /* in the layout of what the process holds: what others are told */
     struct loss_sums *sums;                     /* by micro-batch; filled by the stage with the loss */
     struct pipeline_batch batches[2];
     unsigned current;
@@ -93,6 +92,18 @@ struct pipeline_share {
     struct pipeline_timetable timetable; /* of the run under way */
 };
 
+/* What lanes of a share have in one memory: their stages' gradients, and the place of their parameters in the state. All lanes of a
+ * share have one between them; of several GPUs each has its own. */
+struct pipeline_store {
+    struct pipeline_share *share;
+    struct device *device;
+    struct device_stream *stream; /* of the update, and of copies */
+    bool holds[STAGES_MAX];       /* stages in it */
+    const struct parameter_layout *layout;
+    float *gradients[REDUCTION_COVER_MAX];
+    float *partial[REDUCTION_DEPTH_MAX]; /* partial sums above slot 0 */
+};
+
 /* How far a crossing has come in this run: micro-batches that its maker has left there, and that its reader has copied. */
 struct pipeline_passage {
     unsigned posted, taken;
@@ -102,11 +113,12 @@ struct pipeline_passage {
 struct pipeline_unit {
     struct pipeline *pipeline;
     struct pipeline_share *share;
+    struct pipeline_store *store;
     unsigned part, stage;
     struct device *device;
     struct device_stream *stream; /* the lane's */
     struct graph *graph;
-    struct graph_bucket *ranges; /* of its parameters, in the process's layout */
+    struct graph_bucket *ranges; /* of its parameters, in the store's layout */
     unsigned range_count;
     unsigned slots;
     struct pipeline_passage *values_out, *gradients_out; /* by crossing */
@@ -120,6 +132,7 @@ struct pipeline_unit {
 struct pipeline_lane {
     struct pipeline *pipeline;
     struct pipeline_share *share;
+    struct pipeline_store *store;
     unsigned stage;
     struct device *device;
     struct device_stream *stream;
@@ -144,27 +157,26 @@ struct pipeline {
     struct strategy base;
     struct pipeline_shape shape;
     struct graph_partition partition;
-    bool plan_only;         /* pipeline_memory.c's, with lanes, units and shares that have no memory */
-    unsigned shards;        /* of the world that the units were made for; crews only */
-    bool holds[STAGES_MAX]; /* stages in this process */
+    bool plan_only;  /* pipeline_memory.c's, with lanes, units, stores and shares that have no memory */
+    unsigned shards; /* of the world that the units were made for; crews only */
     struct pipeline_unit *units;
     unsigned unit_count;
     struct pipeline_lane *lanes;
     unsigned lane_count;
     struct pipeline_share *shares;
     unsigned share_count;
+    struct pipeline_store *stores; /* by share */
+    unsigned store_count;
     const struct graph_crossing *values, *gradients; /* the same in all units' graphs */
     unsigned value_count, gradient_count;
     struct reduction_plan *plan;
-    struct device_stream *stream; /* of the update */
-    double *norm_blocks;
     int64_t examples;                  /* in the global batch of this step */
     int64_t read_ns;                   /* what reading took in it */
     struct collective *group;          /* NULL: a crew of one */
     struct crew_communicator *devices; /* NULL: what crosses goes through the host, whatever others have */
     struct device_sums *sums; /* of replicas' gradients, likewise; NULL: through the host, or there is one replica */
     struct pipeline_direct *direct; /* by way of `devices`; NULL: through the host */
-    struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
+    struct pipeline_blocks *blocks; /* of the gradient's norm */
     float *controls;                /* the last exchange */
     struct pipeline_verge verge;
 
@@ -181,15 +193,12 @@ struct pipeline {
 int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error);
 
 /* pipeline_share.c */
-/* Its micro-batches, its part of the tree and what it reads, once its units are there; and then its memory. */
+/* Its micro-batches, its part of the tree and what it reads, once its units are there; and then its memory, behind the stores'. */
 void pipeline_share_measure(const struct pipeline *pipeline, struct pipeline_share *share, unsigned replica);
 /* How many partial sums it keeps beside those of its cover. */
 unsigned pipeline_share_partial_sums(const struct pipeline_share *share);
-int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);
+int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
-/* The gradients as the host is to see them; and the first of these back again. */
-int pipeline_share_to_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
-int pipeline_share_from_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
 int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position);
 void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position);
 /* By which the loss of the batch under way is divided. */
@@ -206,6 +215,16 @@ void pipeline_share_plan(const struct pipeline *pipeline, struct pipeline_share 
 /* Loss and hits, summed over each subtree of the cover as gradients are. */
 void pipeline_share_controls(const struct pipeline_share *share, float (*ret_controls)[CONTROL_VOTES]);
 
+/* pipeline_store.c */
+/* Once its units are there and its share is measured. */
+int pipeline_store_init(struct pipeline_store *store, struct error *error);
+void pipeline_store_release(struct pipeline_store *store);
+/* All gradients as the host is to see them; and the first share's first back again. */
+int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error);
+int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error);
+/* Waits for the updates, or for what else is on their streams. */
+int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error);
+
 /* pipeline_unit.c */
 int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, const struct pipeline_lane *lane,
                        unsigned part, struct error *error);
@@ -215,7 +234,7 @@ int pipeline_unit_launch(struct pipeline_unit *unit, struct pipeline_action acti
 
 /* pipeline_lane.c */
 int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, unsigned stage,
-                       struct pipeline_share *share, struct device *device, struct error *error);
+                       struct pipeline_store *store, struct device *device, struct error *error);
 /* Once the units are made. */
 int pipeline_lane_start(struct pipeline_lane *lane, struct error *error);
 /* After `over` is set and told. */
@@ -270,7 +289,7 @@ void pipeline_close_units(struct pipeline *pipeline);
 /* Not in a crew, and without units; partition.stage_of is NULL unless the layers or a checkpoint have said where they run. */
 int pipeline_new(const struct strategy_options *options, struct pipeline **ret_pipeline, struct error *error);
 void pipeline_free(struct pipeline *pipeline);
-/* As pipeline_open_units would make them, without memory: lanes, units and shares. */
+/* As pipeline_open_units would make them, without memory: lanes, units, stores and shares. */
 int pipeline_outline(struct pipeline *pipeline, struct error *error);
 /* By the layers' costs on this device, which fixes the arithmetic of the process's library: in a crew not before it has agreed. */
 int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
@@ -288,7 +307,7 @@ int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error);
 /* Then gives the sums of borrowed tables to the processes that have copies of them. */
 int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error);
 /* All covers' controls, all words (strategy_vote_word) and the sums of squares of all the norm's blocks. `ret_words` has one entry
- * a process. */
+ * a process. Nobody is asked where there is but one. */
 int pipeline_exchange_controls(struct pipeline *pipeline, unsigned word, float (*ret_controls)[CONTROL_VOTES],
                                float *ret_words, double *ret_norm, struct error *error);
 int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error);

@@ -149,30 +149,6 @@ void pipeline_share_controls(const struct pipeline_share *share, float (*ret_con
     }
 }
 
-/* ---- what the host sees */
-
-static int copy(struct pipeline *pipeline, const float *from, float *to, struct error *error)
-{
-    if (from == to)
-        return 0;
-    int64_t bytes = pipeline->base.options.state->layout.elements * (int64_t)sizeof(float);
-    device_copy(pipeline->stream, &(struct copy){.bytes = bytes, .from = from, .to = to});
-    return device_stream_synchronise(pipeline->stream, error);
-}
-
-int pipeline_share_to_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
-{
-    for (unsigned i = 0; i < share->cover_count; i++)
-        if (copy(pipeline, share->gradients[i], share->host_gradients[i], error) < 0)
-            return -1;
-    return 0;
-}
-
-int pipeline_share_from_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
-{
-    return copy(pipeline, share->host_gradients[0], share->gradients[0], error);
-}
-
 /* ---- life cycle */
 
 unsigned pipeline_share_partial_sums(const struct pipeline_share *share)
@@ -188,22 +164,16 @@ unsigned pipeline_share_partial_sums(const struct pipeline_share *share)
     return most;
 }
 
-static int allocate_gradients(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
+/* Where the host reads the device's memory, the gradients themselves. */
+static int find_host_gradients(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
 {
-    struct device *device = pipeline->base.options.device;
-    size_t bytes = (size_t)pipeline->base.options.state->layout.elements * sizeof(float);
-    bool far = !device_memory_is_shared(device) && pipeline->shape.size > 1;
-    for (unsigned i = 0; i < share->cover_count; i++) {
-        if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&share->gradients[i], error) < 0)
-            return -1;
-        share->host_gradients[i] = share->gradients[i];
-        if (far && device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->host_gradients[i], error) < 0) {
-            share->host_gradients[i] = NULL;
-            return -1;
-        }
-    }
-    for (unsigned slot = pipeline_share_partial_sums(share); slot > 0; slot--)
-        if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&share->partial[slot], error) < 0)
+    const struct strategy_options *options = &pipeline->base.options;
+    size_t bytes = (size_t)options->state->layout.elements * sizeof(float);
+    bool far = !device_memory_is_shared(options->device);
+    for (unsigned i = 0; i < share->cover_count && !far; i++)
+        share->host_gradients[i] = pipeline->stores[share - pipeline->shares].gradients[i];
+    for (unsigned i = 0; i < share->cover_count && far && pipeline->shape.size > 1; i++)
+        if (device_allocate(options->device, MEMORY_SHARED, bytes, (void **)&share->host_gradients[i], error) < 0)
             return -1;
     return 0;
 }
@@ -244,10 +214,9 @@ void pipeline_share_measure(const struct pipeline *pipeline, struct pipeline_sha
         }
 }
 
-int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error)
+int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
 {
-    pipeline_share_measure(pipeline, share, replica);
-    if (allocate_gradients(pipeline, share, error) < 0)
+    if (find_host_gradients(pipeline, share, error) < 0)
         return -1;
     return allocate_batches(pipeline, share, error);
 }
@@ -255,13 +224,8 @@ int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share,
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share)
 {
     struct device *device = pipeline->base.options.device;
-    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++) {
-        if (share->host_gradients[i] != share->gradients[i])
-            device_free(device, share->host_gradients[i]);
-        device_free(device, share->gradients[i]);
-    }
-    for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
-        device_free(device, share->partial[i]);
+    for (unsigned i = 0; i < REDUCTION_COVER_MAX && !device_memory_is_shared(device); i++)
+        device_free(device, share->host_gradients[i]);
     for (unsigned i = 0; i < 2; i++) {
         device_free(device, share->batches[i].inputs);
         device_free(device, share->batches[i].targets);

@@ -7,9 +7,9 @@
 
 /* ---- one micro-batch */
 
-static float *slot_memory(const struct pipeline_share *share, unsigned subtree, unsigned slot)
+static float *slot_memory(const struct pipeline_store *store, unsigned subtree, unsigned slot)
 {
-    return slot == 0 ? share->gradients[subtree] : share->partial[slot];
+    return slot == 0 ? store->gradients[subtree] : store->partial[slot];
 }
 
 static void merge_slots(const struct pipeline_unit *unit, unsigned subtree, unsigned slot, unsigned merges)
@@ -18,8 +18,8 @@ static void merge_slots(const struct pipeline_unit *unit, unsigned subtree, unsi
         for (unsigned r = 0; r < unit->range_count; r++) {
             const struct graph_bucket *range = &unit->ranges[r];
             device_axpy(unit->stream,
-                        &(struct axpy){range->elements, 1.0f, slot_memory(unit->share, subtree, slot) + range->offset,
-                                       slot_memory(unit->share, subtree, slot - 1) + range->offset});
+                        &(struct axpy){range->elements, 1.0f, slot_memory(unit->store, subtree, slot) + range->offset,
+                                       slot_memory(unit->store, subtree, slot - 1) + range->offset});
         }
 }
 
@@ -59,7 +59,7 @@ static struct graph_stage_pass prepare(const struct pipeline_unit *unit, struct 
                 .examples = piece->count,
                 .scale = pipeline->scale,
                 .loss_scale = strategy_loss_scale_told(&pipeline->base.options),
-                .gradients = slot_memory(share, leaf->subtree, leaf->slot),
+                .gradients = slot_memory(unit->store, leaf->subtree, leaf->slot),
                 .accumulate = leaf->accumulate,
                 .sums = &share->sums[action.micro_batch],
                 .seed = (uint64_t)pipeline->base.options.state->progress.seed,
@@ -105,7 +105,7 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
         .logit_rows = graph_logit_rows(options->graph),
         .partition = &pipeline->partition,
         .part = unit->part,
-        .held = pipeline->holds,
+        .held = unit->store->holds,
         .slots = unit->slots,
         .recompute = options->recompute,
         .plan_only = pipeline->plan_only,
@@ -123,6 +123,7 @@ int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, co
 {
     *unit = (struct pipeline_unit){.pipeline = pipeline,
                                    .share = lane->share,
+                                   .store = lane->store,
                                    .part = part,
                                    .stage = lane->stage,
                                    .device = lane->device,

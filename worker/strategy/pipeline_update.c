@@ -17,8 +17,8 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
     unsigned count = 0;
     for (unsigned s = 0; s < pipeline->share_count; s++)
         for (unsigned i = 0; i < pipeline->shares[s].cover_count; i++)
-            inputs[count++] = pipeline->shares[s].gradients[i] + range->offset;
-    reduction_plan_combine(pipeline->plan, inputs, pipeline->shares[0].gradients[0] + range->offset,
+            inputs[count++] = pipeline->stores[s].gradients[i] + range->offset;
+    reduction_plan_combine(pipeline->plan, inputs, pipeline->stores[0].gradients[0] + range->offset,
                            (size_t)range->elements);
 }
 
@@ -33,7 +33,7 @@ static bool has_tables(const struct pipeline *pipeline)
 /* From GPU to GPU; in the order that the host has. */
 static int sum_on_devices(struct pipeline *pipeline, struct error *error)
 {
-    if (device_sums_start_vectors(pipeline->sums, pipeline->devices, pipeline->shares[0].gradients, error) < 0)
+    if (device_sums_start_vectors(pipeline->sums, pipeline->devices, pipeline->stores[0].gradients, error) < 0)
         return -1;
     return device_sums_wait(pipeline->sums, pipeline->devices, error);
 }
@@ -45,12 +45,10 @@ static int exchange(struct pipeline *pipeline, struct error *error)
         return -1;
     if (!several && !has_tables(pipeline))
         return 0;
-    for (unsigned s = 0; s < pipeline->share_count; s++)
-        if (pipeline_share_to_host(pipeline, &pipeline->shares[s], error) < 0)
-            return -1;
-    if ((several && pipeline_exchange_gradients(pipeline, error) < 0) || pipeline_exchange_tables(pipeline, error) < 0)
+    if (pipeline_stores_to_host(pipeline, error) < 0 || (several && pipeline_exchange_gradients(pipeline, error) < 0) ||
+        pipeline_exchange_tables(pipeline, error) < 0)
         return -1;
-    return pipeline_share_from_host(pipeline, &pipeline->shares[0], error);
+    return pipeline_stores_from_host(pipeline, error);
 }
 
 /* The result lies in the first share's first gradient. */
@@ -69,39 +67,14 @@ int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 
 /* ---- what the step came to */
 
-static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct error *error)
-{
-    const struct parameter_layout *layout = &pipeline->base.options.state->layout;
-    int64_t elements = layout->elements - layout->statistics;
-    gradient_norm_launch(pipeline->stream, pipeline->shares[0].gradients[0] + layout->statistics, elements,
-                         pipeline->norm_blocks);
-    if (device_stream_synchronise(pipeline->stream, error) < 0)
-        return -1;
-    *ret_norm = gradient_norm_finish(pipeline->norm_blocks, elements);
-    return 0;
-}
-
-/* The controls of all covers, everybody's word and the norm. Who is alone has nobody to wait for: its word has no time. */
-static int collect(struct pipeline *pipeline, unsigned votes, float (*controls)[CONTROL_VOTES], float *words,
-                   double *ret_norm, struct error *error)
-{
-    if (pipeline->shape.size > 1)
-        return pipeline_exchange_controls(pipeline, strategy_vote_word(votes, pipeline_own_ns(pipeline)), controls,
-                                          words, ret_norm, error);
-    words[0] = (float)strategy_vote_word(votes, 0);
-    for (unsigned s = 0; s < pipeline->share_count; s++) {
-        pipeline_share_controls(&pipeline->shares[s], controls);
-        controls += pipeline->shares[s].cover_count;
-    }
-    return measure_norm(pipeline, ret_norm, error);
-}
-
 static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_result *result, struct error *error)
 {
     float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES] = {{0}}, sums[CONTROL_VOTES];
     const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
     float words[CREW_SIZE_MAX] = {0};
-    if (collect(pipeline, votes, controls, words, &result->gradient_norm, error) < 0)
+    /* Who is alone has nobody to wait for: its word has no time. */
+    unsigned word = strategy_vote_word(votes, pipeline->shape.size > 1 ? pipeline_own_ns(pipeline) : 0);
+    if (pipeline_exchange_controls(pipeline, word, controls, words, &result->gradient_norm, error) < 0)
         return -1;
     result->gradient_norm /= strategy_loss_scale(&pipeline->base.options);
     for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
@@ -123,7 +96,7 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
         .elements = state->layout.elements,
         .statistics = state->layout.statistics,
         .parameters = state->parameters,
-        .gradients = pipeline->shares[0].gradients[0],
+        .gradients = pipeline->stores[0].gradients[0],
         .step = result->step - state->progress.scaling.skipped_steps,
         .learning_rate = learning_rate,
         .gradient_scale =
@@ -132,8 +105,8 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
     memcpy(range.slots, state->slots, sizeof range.slots);
     strategy_leave_boundary(options);
     if (!result->skipped)
-        optimizer_update(pipeline->stream, options->optimizer, &range);
-    return device_stream_synchronise(pipeline->stream, error);
+        optimizer_update(pipeline->stores[0].stream, options->optimizer, &range);
+    return pipeline_stores_synchronise(pipeline, error);
 }
 
 static int take_step(struct pipeline *pipeline, double learning_rate, const struct strategy_result *result,
