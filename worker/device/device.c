@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "worker/device/backend.h"
-#include "worker/device/joined_gelu.h"
 
 static int open_one(const struct device_options *options, struct device **ret_device, struct error *error)
 {

@@ -117,6 +117,8 @@ void device_launch(struct device_stream *stream, enum device_operation operation
 
 /* Whether it gains by a product that makes what follows it, too (dense_forward.gelu, dense_backward_data.gelu_input). */
 bool device_finishes_products(const struct device *device);
+/* Whether such a product rounds nothing between the two where values lie so: apart they have other bits, whoever cuts a model. */
+bool device_joins_gelus(const struct device *device, enum stored stored);
 /* Since the device was opened: products that a library has finished (bias, GELU, its way back), and those that it would not;
  * convolutions that one has computed, and those that it would not. A recording's count once, when they are recorded. */
 struct device_library_work {

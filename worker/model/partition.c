@@ -6,7 +6,6 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/device/joined_gelu.h"
 #include "worker/model/graph_internal.h"
 
 unsigned graph_layer_count(const struct graph *graph)

@@ -7,7 +7,7 @@
  * Its depth is the length of the longest way to it, so that parts of equal depth
  * (branches of the graph) work side by side.
  *
- * Where a GELU is made of sums that are not rounded yet (joined_gelu.h), it
+ * Where a GELU is made of sums that are not rounded yet (device_joins_gelus), it
  * stays with the dense layers beside it, as in a model that is not cut.
  *
  * Gradients of a value that several parts read are added in the order in which one

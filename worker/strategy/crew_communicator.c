@@ -446,6 +446,8 @@ int crew_communicator_keep_up(struct crew_communicator *crew, struct device_even
 
 int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew)
 {
+    if (crew == NULL)
+        return 0;
     int64_t frozen_ns = crew->frozen_ns;
     crew->frozen_ns = 0;
     return frozen_ns;

@@ -43,7 +43,7 @@ int crew_communicator_keep_up(struct crew_communicator *crew, struct device_even
 /* Until the event is done, and nothing has gone wrong in what it stands behind. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
 
-/* How long this process stood still while it waited here, since the last call (collective_take_frozen_ns). */
+/* How long this process stood still while it waited here, since the last call (collective_take_frozen_ns). Fine for NULL: not at all. */
 int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew);
 
 /* What each rank says of a device of its own. */

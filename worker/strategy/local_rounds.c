@@ -269,13 +269,6 @@ static int take_steps(struct local_rounds *rounds, int64_t end, struct round_pac
     return 0;
 }
 
-/* While this process waited for others: by way of the host, and for sums of devices. */
-static int64_t take_frozen(struct local_rounds *rounds, struct collective *group)
-{
-    int64_t on_devices_ns = rounds->sums != NULL ? crew_communicator_take_frozen_ns(rounds->devices) : 0;
-    return collective_take_frozen_ns(group) + on_devices_ns;
-}
-
 static int run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                struct error *error)
 {
@@ -289,7 +282,7 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
     char label[48];
     snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
     collective_set_label(group, label);
-    round_pace_add_freeze(&pace, take_frozen(rounds, group));
+    round_pace_add_freeze(&pace, collective_take_frozen_ns(group) + crew_communicator_take_frozen_ns(rounds->devices));
     rounds->words[ROUND_VOTES + world->rank] = (float)strategy_vote_word(
         options->votes != NULL ? options->votes(options->context) : votes, round_pace_mean_ns(&pace));
     rounds->words[ROUND_VOTES + world->size + world->rank] = (float)strategy_vote_word(0, pace.longest_ns);

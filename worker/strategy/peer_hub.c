@@ -290,6 +290,13 @@ static bool errand_is(const struct errand *errand, const struct peer *peer, uint
            errand->seat == (unsigned)(peer - peer->hub->peers);
 }
 
+/* Unless it is none of theirs any more. */
+static void errand_end_with(struct peer *peer, struct errand *errand, uint64_t serial, enum errand_state state)
+{
+    if (errand_is(errand, peer, serial))
+        errand_end(peer->hub, errand, state);
+}
+
 /* ---------------------------------------------------------------- hearing */
 
 static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
@@ -334,8 +341,7 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
     hold_also(hub, message->counts);
     note_handed(hub, peer->met_count);
     pthread_mutex_lock(&hub->lock);
-    if (errand_is(&hub->meeting, peer, message->serial))
-        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    errand_end_with(peer, &hub->meeting, message->serial, ERRAND_NONE);
     pthread_mutex_unlock(&hub->lock);
     say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
@@ -402,10 +408,8 @@ static void hear_nothing(struct peer *peer, const struct peer_message *message)
     if (message->serial >= peer->met_serial)
         peer->met_serial = message->serial + 1;
     pthread_mutex_lock(&hub->lock);
-    if (errand_is(&hub->fetch, peer, message->serial))
-        errand_end(hub, &hub->fetch, ERRAND_NOTHING);
-    if (errand_is(&hub->meeting, peer, message->serial))
-        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    errand_end_with(peer, &hub->fetch, message->serial, ERRAND_NOTHING);
+    errand_end_with(peer, &hub->meeting, message->serial, ERRAND_NONE);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -769,14 +773,6 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     peer->asked_ms = clock_monotonic_ms();
 }
 
-static void give_up_meeting(struct peer_hub *hub, const struct peer *peer, uint64_t serial)
-{
-    pthread_mutex_lock(&hub->lock);
-    if (errand_is(&hub->meeting, peer, serial))
-        errand_end(hub, &hub->meeting, ERRAND_NONE);
-    pthread_mutex_unlock(&hub->lock);
-}
-
 static void start_meeting(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
@@ -792,7 +788,9 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     bool is_read = peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
     peer_replica_unlock(hub->replica);
     if (!is_read) { /* the trainer hears why, and ends */
-        give_up_meeting(hub, peer, serial);
+        pthread_mutex_lock(&hub->lock);
+        errand_end_with(peer, &hub->meeting, serial, ERRAND_NONE);
+        pthread_mutex_unlock(&hub->lock);
         return;
     }
     struct peer_message message = {.type = PEER_AVERAGE, .serial = serial};

@@ -42,6 +42,12 @@ static int open_group(struct pipeline *pipeline, const struct world *world, stru
 
 /* ---- the stages */
 
+/* All end for what a sum has told them, and nobody before all have it: who misses it waits for one that does not come back. */
+static void leave_together(struct pipeline *pipeline)
+{
+    (void)collective_barrier(pipeline->group, NULL);
+}
+
 /* What crosses has one form at both ends. */
 static int agree_on_values(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
@@ -54,8 +60,7 @@ static int agree_on_values(struct pipeline *pipeline, const struct world *world,
         return -1;
     if (sum == bytes * world->size)
         return 0;
-    /* Nobody leaves before all have the sum: who misses it waits for one that does not come back. */
-    (void)collective_barrier(pipeline->group, NULL);
+    leave_together(pipeline);
     return error_set(error, ERROR_CONFLICT,
                      "training.precision: of this Pipeline's stages some store values in two bytes, as GPUs do, and "
                      "some in four, as CPUs do, and cannot give them to each other; say devices.type: GPU or CPU for "
@@ -72,7 +77,7 @@ static int cut_anew(struct pipeline *pipeline, const struct world *world, const 
                                error);
 }
 
-/* All end where one of them lacks room, which would not come back; and none before all have heard of it. */
+/* All end where one of them lacks room: it would not come back. */
 static int agree_on_room(struct pipeline *pipeline, bool is_cut, struct error *error)
 {
     struct error cause = ERROR_INIT;
@@ -81,7 +86,7 @@ static int agree_on_room(struct pipeline *pipeline, bool is_cut, struct error *e
         return -1;
     if (lacking == 0)
         return 0;
-    (void)collective_barrier(pipeline->group, NULL);
+    leave_together(pipeline);
     if (cause.kind != ERROR_NONE)
         return error_set(error, cause.kind, "%s", cause.message);
     return error_set(error, ERROR_NO_SPACE,
