@@ -93,6 +93,21 @@ start_crew() {
     for ((i = 0; i < $2; i++)); do start_member "$1" worker "$i"; done
 }
 
+# start_with NAME INDEX SETTINGS [EPOCH]: a worker of the crew in `cluster` with these (VARIABLE=VALUE …) in its environment
+start_with() {
+    # shellcheck disable=SC2086 # several
+    if [[ $3 ]]; then local -x $3; fi
+    start_member "$1" worker "$2" "${4:-0}"
+}
+
+# start_pair NAME SETTINGS SETTINGS: a crew of two that are not alike
+start_pair() {
+    cluster="{\"worker\":$(hosts 1 2)}"
+    pids=()
+    start_with "$1" 0 "$2"
+    start_with "$1" 1 "$3"
+}
+
 # await PID…: the status of the last that failed, 0 when none did. Who waits for somebody that will not come is ended: a
 # failure rather than a test that stands.
 await() {

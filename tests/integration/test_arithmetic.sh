@@ -29,9 +29,7 @@ YAML
 
 # mixed NAME FIRST SECOND: a crew of two whose processors have these at best
 mixed() {
-    cluster="{\"worker\":$(hosts 1 2)}"
-    COXSWAIN_ARITHMETIC=$2 start_member "$1" worker 0
-    COXSWAIN_ARITHMETIC=$3 start_member "$1" worker 1
+    start_pair "$1" "COXSWAIN_ARITHMETIC=$2" "COXSWAIN_ARITHMETIC=$3"
 }
 
 # What this processor has at best, from the plan of a lone run: learnt from crews that do not fail, it would hide a best that fails.
@@ -99,7 +97,7 @@ replaced() {
     until_true 60 has_said "$1.0.log" '^step *1/' || return
     lose "$2"
     undelay "$1"
-    COXSWAIN_ARITHMETIC=$3 start_member "$1" worker "$2" 1
+    start_with "$1" "$2" "COXSWAIN_ARITHMETIC=$3" 1
     await_crew
 }
 

@@ -20,10 +20,7 @@ YAML
 
 deep plain OneDevice && lone plain && deep dammed MultiWorkerMirrored
 export EMULATED_QUEUE=23 # the launch that is one too many is the own of a host that does not hold back, not of its NCCL
-cluster="{\"worker\":$(hosts 1 2)}"
-pids=()
-start_member dammed worker 0
-EMULATED_NCCL_SLOW_MS=86400000 start_member dammed worker 1
+start_pair dammed '' EMULATED_NCCL_SLOW_MS=86400000
 until_true 60 says dammed 'functions are on a stream'
 kill -STOP "${pids[1]}" # it is missed some time later than if it were killed: by then all that can be queued is
 until_true 60 is_missed dammed

@@ -10,10 +10,7 @@ goes() {
     job "$1" 20 GPU MultiWorkerMirrored "$1" NCCL Crew 4
     unsaved "$1"
     hold "$1" 1 12
-    cluster="{\"worker\":$(hosts 1 2)}"
-    pids=()
-    start_member "$1" worker 0
-    EMULATED_NCCL_SLOW_MS=0 EMULATED_NCCL_TAIL_MS=500 start_member "$1" worker 1
+    start_pair "$1" '' 'EMULATED_NCCL_SLOW_MS=0 EMULATED_NCCL_TAIL_MS=500'
     until_true 60 at_step "$1" 2
     kill -TERM "${pids[1]}"
     delay "$1" 1 100 # it reads on, and not so fast that it ends before it hears of it

@@ -105,10 +105,7 @@ as_planned halves_again 2 "stages in bfloat16 that compute again, by NCCL"
 staged replicas 4 float32
 as_planned replicas 4 "two replicas of two stages"
 staged cut 2 float32 && sed -i 's/, device: [01]//g' cut.yaml
-cluster="{\"worker\":$(hosts 1 2)}"
-pids=()
-EMULATED_GPU_MEMORY=900 start_member cut worker 0
-EMULATED_GPU_MEMORY=200 start_member cut worker 1
+start_pair cut EMULATED_GPU_MEMORY=900 EMULATED_GPU_MEMORY=200
 await_crew
 [[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs .* GiB of a GPU, which has 0.20 GiB: parameters .*, activations .*would fit with ' &&
     says cut "exit 72 .*1 of the crew's other workers lack room for their stages" && ! grep -q '^step ' cut.[01].log

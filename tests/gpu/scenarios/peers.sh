@@ -118,16 +118,11 @@ verdict $? "a later start goes on from there" "$(tails stuck)"
 
 if plays_gpus; then
     peering mixed 400 Auto SendToAll mixed
-    cluster="{\"worker\":$(hosts 1 2)}"
-    pids=()
-    start_member mixed worker 0
-    EMULATED_GPUS=0 start_member mixed worker 1
+    start_pair mixed '' EMULATED_GPUS=0
     await_crew && says mixed 'crew .* GPU' && grep -q 'takes the CPU' mixed.1.log && meet_each_other mixed && learnt mixed
     verdict $? "a peer on a GPU and one on a CPU" "$(tails mixed)"
     peering lost 100000000 GPU SendToAll lost && unsaved lost
-    pids=()
-    start_member lost worker 0
-    EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000 start_member lost worker 1
+    start_pair lost '' 'EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000'
     ended_with 162 'uncorrectable' lost 1 && start_member lost worker 1 1 && until_true 60 finishes lost 1 1 && from_peers lost 1 1
     verdict $? "a peer whose GPU fails ends with 162, and its successor has the state of the other" "$ended, $(tails lost)"
     end_crew KILL

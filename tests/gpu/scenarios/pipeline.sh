@@ -146,10 +146,7 @@ fi
 if plays_gpus; then
     precision=bfloat16 tied torn Pipeline 2 "stages: 2, "
     sed -i 's/type: GPU/type: Auto/; s/determinism: Crew/determinism: Run/' torn.yaml
-    cluster="{\"worker\":$(hosts 1 2)}"
-    pids=()
-    EMULATED_GPUS=1 start_member torn worker 0
-    EMULATED_GPUS=0 start_member torn worker 1
+    start_pair torn EMULATED_GPUS=1 EMULATED_GPUS=0
     await_crew
     [[ $? == 64 ]] && says torn 'say devices.type: GPU or CPU for all'
     verdict $? "exit 64: a stage on a GPU and one on a CPU, in 16 bits" "$(tails torn)"
@@ -158,10 +155,7 @@ fi
 # hangs NAME: worker 1's GPU gives nothing; worker 0 waits for it in NCCL, for ever, when worker 1 is killed
 hangs() {
     stages "$1" 2
-    cluster="{\"worker\":$(hosts 1 2)}"
-    pids=()
-    start_member "$1" worker 0
-    EMULATED_NCCL_SLOW_MS=86400000 start_member "$1" worker 1
+    start_pair "$1" '' EMULATED_NCCL_SLOW_MS=86400000
     until_true 60 grep -qs '^share ' "$1.0.record"
     lose 1
 }
