@@ -73,6 +73,7 @@ struct download {
     void *context;
     /* Of the file under way. */
     const struct dataset_file *file;
+    const char *url;
     int output;
     bool over, failed, cancelled;
     struct error error;
@@ -83,7 +84,8 @@ static int download_data(void *context, const char *bytes, size_t length, struct
     struct download *download = context;
     off_t size = lseek(download->output, 0, SEEK_CUR);
     if ((size_t)size + length > download->file->packed_max)
-        return error_set(error, ERROR_TOO_LARGE, "more than %zu bytes came", download->file->packed_max);
+        return error_set(error, ERROR_TOO_LARGE, "%s: more than %zu bytes came", download->url,
+                         download->file->packed_max);
     if (write(download->output, bytes, length) != (ssize_t)length)
         return error_set_errno(error, "write the download");
     return 0;
@@ -104,10 +106,10 @@ static void download_done(void *context, const struct http_response *response)
     if (response->error)
         download->error = *response->error;
     else if (response->status != 200)
-        error_set(&download->error, ERROR_UNAVAILABLE, "it answered %d", response->status);
+        error_set(&download->error, ERROR_UNAVAILABLE, "%s: it answered %d", download->url, response->status);
 }
 
-static int download_file(struct download *download, const char *url, struct error *error)
+static int download_file(struct download *download, struct error *error)
 {
     struct http_client *client = NULL;
     struct http_client_options options = {.user_agent = "coxswain"};
@@ -115,7 +117,7 @@ static int download_file(struct download *download, const char *url, struct erro
         return -1;
     struct http_request request = {
         .method = "GET",
-        .url = url,
+        .url = download->url,
         .timeout_ms = DOWNLOAD_TIMEOUT_MS,
         .idle_timeout_ms = DOWNLOAD_IDLE_MS,
         .follow_redirects = true,
@@ -134,7 +136,7 @@ static int download_file(struct download *download, const char *url, struct erro
     if (cancelled)
         return error_set(error, ERROR_CANCELLED, "the download was interrupted");
     if (result == 0 && download->failed)
-        return error_set(error, download->error.kind, "%s: %s", url, download->error.message);
+        return error_set(error, download->error.kind, "%s", download->error.message);
     return result;
 }
 
@@ -149,7 +151,8 @@ static int fetch_from(struct download *download, const char *mirror, struct erro
     if (output < 0)
         return error_set_errno(error, "write %s", partial);
     download->output = output;
-    int result = download_file(download, url, error);
+    download->url = url;
+    int result = download_file(download, error);
     if (result == 0 && (result = file_check(file, partial, error)) < 0)
         error_wrap(error, "%s", url);
     if (result < 0) {

@@ -164,6 +164,16 @@ static void cut_off(struct scripted_request *request)
     request->close = true;
 }
 
+Test(dataset, where_a_download_failed_is_said_once)
+{
+    setenv("COXSWAIN_MIRROR", "http://127.0.0.1:1/pub", 1); /* nobody listens there */
+    struct error error = ERROR_INIT;
+    char *directory = NULL;
+    cr_assert_lt(dataset_obtain(&sevens, loop, NULL, NULL, &directory, &error), 0);
+    const char *once = strstr(error.message, "seven.txt");
+    cr_assert(once && !strstr(once + 1, "seven.txt"), "%s", error.message);
+}
+
 Test(dataset, a_cut_download_leaves_nothing)
 {
     serve(cut_off);
