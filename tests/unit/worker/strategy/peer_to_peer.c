@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -136,8 +137,9 @@ static struct member_options place_in_crew(struct scene *scene, unsigned rank, u
 
 static void say(struct rpc_stream *stream, const struct peer_message *message)
 {
-    static _Thread_local unsigned char bytes[RPC_MESSAGE_MAX];
-    rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, sizeof bytes));
+    unsigned char *bytes = memory_allocate(1, RPC_MESSAGE_MAX);
+    rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, RPC_MESSAGE_MAX));
+    free(bytes);
 }
 
 static void give_state(const struct companion *companion, struct rpc_stream *stream, uint64_t serial)
