@@ -3,6 +3,7 @@
  * A peer's replica on a GPU against one on the CPU: what its update leaves and
  * sends, what its peers read, and what it takes in are the same numbers, bit for
  * bit, since each of them is rounded where the other is. In more than one part.
+ * And what it is given whole, as the mean of all is, is what it has then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,19 @@
 #define COMES ((uint64_t)ELEMENTS - 2 * FIRST)
 
 /* What is seen of a replica: in this order. */
-enum sight { SENT_CHANGE, SEEN_PARAMETERS, SEEN_SLOT, MET, LEFT_PARAMETERS, LEFT_SLOT, SIGHTS };
+enum sight {
+    SENT_CHANGE,
+    SEEN_PARAMETERS,
+    SEEN_SLOT,
+    MET,
+    LEFT_PARAMETERS,
+    LEFT_SLOT,
+    GIVEN_PARAMETERS,
+    GIVEN_SLOT,
+    SWAPPED_PARAMETERS,
+    SWAPPED_SLOT,
+    SIGHTS
+};
 static const char *const names[SIGHTS] = {
     [SENT_CHANGE] = "the change that its peers are sent",
     [SEEN_PARAMETERS] = "the parameters that they read, with what has come",
@@ -28,6 +41,10 @@ static const char *const names[SIGHTS] = {
     [MET] = "what it answers in a meeting",
     [LEFT_PARAMETERS] = "the parameters, once it has taken in what has come",
     [LEFT_SLOT] = "a slot, which that leaves as it was",
+    [GIVEN_PARAMETERS] = "the parameters that it gives for others",
+    [GIVEN_SLOT] = "the slot that it gives for another",
+    [SWAPPED_PARAMETERS] = "the parameters that it has of those",
+    [SWAPPED_SLOT] = "the slot that it has of that",
 };
 
 static float *numbers(struct side *side, uint32_t seed)
@@ -65,10 +82,27 @@ static void hear_peers(struct side *side, struct peer_replica *replica, float *r
     verdict(heard, "a replica takes part in meetings", "it does not");
 }
 
-static void see_state(const struct training_state *state, float *sights[SIGHTS])
+/* As the device has it. */
+static void see_state(struct training_state *state, float *ret_parameters, float *ret_slot)
 {
-    memcpy(sights[LEFT_PARAMETERS], state->host.parameters, BYTES);
-    memcpy(sights[LEFT_SLOT], state->host.slots[0], BYTES);
+    struct error error = ERROR_INIT;
+    must(training_state_to_host(state, &error), &error);
+    memcpy(ret_parameters, state->host.parameters, BYTES);
+    memcpy(ret_slot, state->host.slots[0], BYTES);
+}
+
+/* Other numbers for its own. */
+static void swap(struct side *side, struct peer_replica *replica, float *sights[SIGHTS])
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE float *parameters = numbers(side, 6), *slot = numbers(side, 7);
+    float *const others[] = {parameters, slot}, *const given[] = {sights[GIVEN_PARAMETERS], sights[GIVEN_SLOT]};
+    peer_replica_lock(replica);
+    must(peer_replica_copy(replica, given, &error), &error);
+    must(peer_replica_swap(replica, others, &error), &error);
+    peer_replica_unlock(replica);
+    verdict(memcmp(parameters, given[0], BYTES) == 0 && memcmp(slot, given[1], BYTES) == 0,
+            "a replica that is swapped is what was copied of it", "it is not");
 }
 
 /* A step, and its peers meanwhile. */
@@ -93,8 +127,9 @@ static void run(struct side *side, float *sights[SIGHTS])
     verdict(read, "a replica is read", "it is not");
     must(peer_replica_take_in(replica, &error), &error);
     peer_replica_unlock(replica);
-    must(training_state_to_host(&state, &error), &error);
-    see_state(&state, sights);
+    see_state(&state, sights[LEFT_PARAMETERS], sights[LEFT_SLOT]);
+    swap(side, replica, sights);
+    see_state(&state, sights[SWAPPED_PARAMETERS], sights[SWAPPED_SLOT]);
     peer_replica_free(replica);
     training_state_release(&state);
     side_clear(side);

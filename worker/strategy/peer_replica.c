@@ -10,6 +10,7 @@
 
 struct peer_replica {
     pthread_mutex_t lock; /* of all that follows, and of the state's arrays */
+    struct training_state *state;
     uint64_t elements;
     unsigned vectors;
     float *values[PEER_VECTORS_MAX]; /* where the state is */
@@ -23,6 +24,7 @@ int peer_replica_new(struct training_state *state, bool sends_changes, struct pe
                      struct error *error)
 {
     struct peer_replica *replica = memory_allocate(1, sizeof(*replica));
+    replica->state = state;
     replica->elements = (uint64_t)state->layout.elements;
     replica->values[replica->vectors++] = state->parameters;
     for (unsigned i = 0; i < state->optimizer_slots; i++)
@@ -126,6 +128,34 @@ int peer_replica_take_in(struct peer_replica *replica, struct error *error)
         return -1;
     empty_inbox(replica);
     return 0;
+}
+
+/* Where the host sees it. */
+static float *host_vector(const struct peer_replica *replica, unsigned vector)
+{
+    return vector == 0 ? replica->state->host.parameters : replica->state->host.slots[vector - 1];
+}
+
+int peer_replica_copy(struct peer_replica *replica, float *const ret_vectors[], struct error *error)
+{
+    if (peer_replica_take_in(replica, error) < 0 || training_state_to_host(replica->state, error) < 0)
+        return -1;
+    for (unsigned v = 0; v < replica->vectors; v++)
+        memcpy(ret_vectors[v], host_vector(replica, v), replica->elements * sizeof(float));
+    return 0;
+}
+
+int peer_replica_swap(struct peer_replica *replica, float *const vectors[], struct error *error)
+{
+    for (unsigned v = 0; v < replica->vectors; v++) {
+        float *own = host_vector(replica, v);
+        for (uint64_t i = 0; i < replica->elements; i++) {
+            float value = own[i];
+            own[i] = vectors[v][i];
+            vectors[v][i] = value;
+        }
+    }
+    return training_state_to_device(replica->state, error);
 }
 
 void peer_replica_set_whole(struct peer_replica *replica, bool whole)

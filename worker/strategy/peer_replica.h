@@ -10,7 +10,7 @@
  *
  * Where the state is on a device that does not see the host's memory it changes
  * there, and peers read it by way of a part of the host's (peer_staging.h).
- * state->host is not touched.
+ * state->host is touched where whole replicas are given and taken alone.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_REPLICA_H
 #define COXSWAIN_STRATEGY_PEER_REPLICA_H
@@ -44,6 +44,10 @@ int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct e
 const float *peer_replica_change(const struct peer_replica *replica);
 /* With the lock held: the inbox goes into the parameters. Fails with what has gone wrong in what peers have read, too. */
 int peer_replica_take_in(struct peer_replica *replica, struct error *error);
+/* With the lock held, as many vectors as it has: all of it, once what has come is taken in. */
+int peer_replica_copy(struct peer_replica *replica, float *const ret_vectors[], struct error *error);
+/* With the lock held, after the former and before another step: these become the state, and what it was lies here. */
+int peer_replica_swap(struct peer_replica *replica, float *const vectors[], struct error *error);
 /* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
 void peer_replica_set_whole(struct peer_replica *replica, bool whole);
 

@@ -550,20 +550,10 @@ static void allocate_means(struct peer_to_peer *strategy)
     }
 }
 
-/* What the host has of the state is as the device's: none has stepped since. */
 static int swap_means(struct peer_to_peer *strategy, struct error *error)
 {
-    float *vectors[PEER_VECTORS_MAX];
-    point_at_state(strategy, vectors);
     peer_replica_lock(strategy->shared);
-    for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++) {
-        for (int64_t i = 0; i < strategy->own.layout.elements; i++) {
-            float own = vectors[v][i];
-            vectors[v][i] = strategy->mean[v][i];
-            strategy->mean[v][i] = own;
-        }
-    }
-    int result = training_state_to_device(strategy->base.options.state, &strategy->broken);
+    int result = peer_replica_swap(strategy->shared, strategy->mean, &strategy->broken);
     peer_replica_unlock(strategy->shared);
     return result < 0 ? fail_as_broken(strategy, error) : 0;
 }
@@ -619,16 +609,9 @@ static void add_others(struct peer_to_peer *strategy, const struct world *world)
 /* Our own, all that has come with it. */
 static int begin_mean(struct peer_to_peer *strategy, struct error *error)
 {
-    float *vectors[PEER_VECTORS_MAX];
-    size_t bytes = (size_t)strategy->own.layout.elements * sizeof(float);
     allocate_means(strategy);
-    point_at_state(strategy, vectors);
     peer_replica_lock(strategy->shared);
-    int result = peer_replica_take_in(strategy->shared, error);
-    if (result == 0)
-        result = training_state_to_host(strategy->base.options.state, error);
-    for (unsigned v = 0; result == 0 && v < peer_replica_vectors(strategy->shared); v++)
-        memcpy(strategy->mean[v], vectors[v], bytes);
+    int result = peer_replica_copy(strategy->shared, strategy->mean, error);
     peer_replica_unlock(strategy->shared);
     return result;
 }
