@@ -1230,9 +1230,8 @@ const struct rule rules[] = {
      .field = "devices.count",
      .holds = worker_rule_gpu_count,
      .cel = OURS "self.devices.type != 'GPU' || self.devices.count == 1 || "
-                 "self.strategy.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored', 'ParameterServer']",
-     .message = "only Mirrored, CentralStorage, MultiWorkerMirrored and ParameterServer take several GPUs a worker so "
-                "far; set devices.count to 1"},
+                 "self.strategy.type != 'PeerToPeer'",
+     .message = "PeerToPeer takes one GPU a worker so far; set devices.count to 1"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,
      .field = "training.logicalShards",

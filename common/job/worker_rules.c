@@ -99,9 +99,7 @@ static bool asks_for_gpus(const struct json *self)
 bool worker_rule_gpu_count(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const mirroring[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer",
-                                            NULL};
-    return !asks_for_gpus(self) || devices(self) == 1 || rule_is_one_of(self, "strategy.type", mirroring);
+    return !asks_for_gpus(self) || devices(self) == 1 || !rule_is(self, "strategy.type", "PeerToPeer");
 }
 
 /* ---------------------------------------------------------------- how many */

@@ -14,6 +14,16 @@ const struct parameter_tensor *parameter_layout_find(const struct parameter_layo
     return NULL;
 }
 
+int64_t parameter_layout_place(const struct parameter_layout *layout, const struct parameter_tensor *tensor)
+{
+    for (unsigned i = 0; i < layout->tensor_count; i++) {
+        const struct parameter_tensor *here = &layout->tensors[i];
+        if (here->place <= tensor->place && tensor->place + tensor->elements <= here->place + here->elements)
+            return here->offset + tensor->place - here->place;
+    }
+    return -1;
+}
+
 uint32_t parameter_layout_digest(const struct parameter_layout *layout)
 {
     uint32_t digest = 0;

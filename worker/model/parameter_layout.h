@@ -52,6 +52,9 @@ struct parameter_layout {
 /* The tensor of that name, or NULL. */
 const struct parameter_tensor *parameter_layout_find(const struct parameter_layout *layout, const char *name);
 
+/* Where a tensor of another layout of the same model, which may have a slice or a copy of it, lies in this one; -1: elsewhere. */
+int64_t parameter_layout_place(const struct parameter_layout *layout, const struct parameter_tensor *tensor);
+
 /* CRC-32C over names, shapes and offsets: equal for models whose states are interchangeable. */
 uint32_t parameter_layout_digest(const struct parameter_layout *layout);
 

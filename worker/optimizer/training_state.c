@@ -32,10 +32,12 @@ static int allocate_memory(struct training_state *state, enum device_memory kind
     return 0;
 }
 
-/* One flat array and what the host sees of it. */
-static int allocate_flat(struct training_state *state, size_t bytes, float **ret_flat, float **ret_host,
+/* One flat array and what the host sees of it: all that there is of it here where it is in pieces or parts. */
+static int allocate_flat(struct training_state *state, bool in_pieces, size_t bytes, float **ret_flat, float **ret_host,
                          struct error *error)
 {
+    if (in_pieces || state->parts != NULL)
+        return allocate_memory(state, MEMORY_SHARED, bytes, ret_host, error);
     if (allocate_memory(state, MEMORY_DEVICE, bytes, ret_flat, error) < 0)
         return -1;
     if (state->host.stream)
@@ -48,18 +50,18 @@ int training_state_add_slot(struct training_state *state, const char *name, stru
 {
     unsigned i = state->slot_count++;
     state->slot_names[i] = name;
-    if (state->pieces != NULL)
-        return allocate_memory(state, MEMORY_SHARED, slot_bytes(state), &state->host.slots[i], error);
-    if (allocate_flat(state, slot_bytes(state), &state->slots[i], &state->host.slots[i], error) < 0)
+    if (allocate_flat(state, state->pieces != NULL, slot_bytes(state), &state->slots[i], &state->host.slots[i], error) <
+        0)
         return error_wrap(error, "slot %s", name);
     return 0;
 }
 
 static int allocate(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
 {
-    if (!device_memory_is_shared(state->device) && device_stream_new(state->device, &state->host.stream, error) < 0)
+    bool far = state->parts == NULL && !device_memory_is_shared(state->device);
+    if (far && device_stream_new(state->device, &state->host.stream, error) < 0)
         return -1;
-    if (allocate_flat(state, flat_bytes(state), &state->parameters, &state->host.parameters, error) < 0)
+    if (allocate_flat(state, false, flat_bytes(state), &state->parameters, &state->host.parameters, error) < 0)
         return error_wrap(error, "parameters");
     unsigned slots = optimizer_slot_count(optimizer);
     for (unsigned i = 0; i < slots; i++)
@@ -108,6 +110,26 @@ int training_state_init_shard(struct training_state *state, const struct trainin
     return start(state, optimizer, error);
 }
 
+int training_state_init_parts(struct training_state *state, const struct state_part *parts, unsigned count,
+                              const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
+                              int64_t seed, struct error *error)
+{
+    *state = (struct training_state){.device = parts[0].device, .layout = *layout, .progress.seed = seed};
+    if (state_parts_new(parts, count, layout, optimizer_slot_count(optimizer), &state->parts, error) < 0)
+        return -1;
+    return start(state, optimizer, error);
+}
+
+struct state_part training_state_part(const struct training_state *state, unsigned part)
+{
+    if (state->parts != NULL)
+        return *state_parts_at(state->parts, part);
+    struct state_part whole = {.device = state->device, .layout = &state->layout, .parameters = state->parameters};
+    for (unsigned i = 0; i < state->optimizer_slots; i++)
+        whole.slots[i] = state->slots[i];
+    return whole;
+}
+
 static void release_flat(struct training_state *state, float *flat, float *host)
 {
     device_free(state->device, flat);
@@ -124,6 +146,7 @@ void training_state_release(struct training_state *state)
     for (unsigned i = 0; i < state->slot_count; i++)
         release_flat(state, state->slots[i], state->host.slots[i]);
     slot_pieces_free(state->pieces);
+    state_parts_free(state->parts);
     *state = (struct training_state){0};
 }
 
@@ -134,6 +157,8 @@ static void copy_flat(struct training_state *state, size_t bytes, const float *f
 
 int training_state_parameters_to_host(struct training_state *state, struct error *error)
 {
+    if (state->parts != NULL)
+        return state_parts_to_host(state->parts, state->host.parameters, NULL, error);
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->parameters, state->host.parameters);
@@ -142,6 +167,8 @@ int training_state_parameters_to_host(struct training_state *state, struct error
 
 int training_state_parameters_to_device(struct training_state *state, struct error *error)
 {
+    if (state->parts != NULL)
+        return state_parts_to_devices(state->parts, state->host.parameters, NULL, error);
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
@@ -150,6 +177,8 @@ int training_state_parameters_to_device(struct training_state *state, struct err
 
 int training_state_to_host(struct training_state *state, struct error *error)
 {
+    if (state->parts != NULL)
+        return state_parts_to_host(state->parts, state->host.parameters, state->host.slots, error);
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->parameters, state->host.parameters);
@@ -163,6 +192,8 @@ int training_state_to_host(struct training_state *state, struct error *error)
 int training_state_to_device(struct training_state *state, struct error *error)
 {
     state->writings++;
+    if (state->parts != NULL)
+        return state_parts_to_devices(state->parts, state->host.parameters, state->host.slots, error);
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);

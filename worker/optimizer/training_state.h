@@ -14,6 +14,9 @@
  * this rank's own, and behind it that of the rank before. The parameters are whole.
  * Several devices with memory of their own have these slots between them
  * (slot_pieces.h), and the parameters are those of the first.
+ *
+ * Where devices hold a part of the model each (state_parts.h) all of the state is in
+ * parts, and only the host has it in one.
  */
 #ifndef COXSWAIN_OPTIMIZER_TRAINING_STATE_H
 #define COXSWAIN_OPTIMIZER_TRAINING_STATE_H
@@ -27,6 +30,7 @@
 #include "worker/optimizer/loss_scaling.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/shard_plan.h"
+#include "worker/optimizer/state_parts.h"
 
 /* Fixed-size, little-endian as every machine we run on; part of the state's bytes. */
 struct training_progress {
@@ -41,13 +45,14 @@ struct training_progress {
 #define TRAINING_SLOTS_MAX (OPTIMIZER_SLOTS_MAX + 1)
 
 struct training_state {
-    struct device *device;
+    struct device *device;                      /* the first part's, where there are parts */
     struct parameter_layout layout;             /* borrowed tensors: the graph must outlive the state */
-    float *parameters;                          /* device memory */
+    float *parameters;                          /* device memory; NULL: in parts */
     unsigned slot_count, optimizer_slots;       /* the optimizer's come first */
     const char *slot_names[TRAINING_SLOTS_MAX]; /* "momentum"; "adam.m", "adam.v" */
-    float *slots[TRAINING_SLOTS_MAX];           /* device memory, zero at the start; NULL: in pieces */
+    float *slots[TRAINING_SLOTS_MAX];           /* device memory, zero at the start; NULL: in pieces, or in parts */
     struct slot_pieces *pieces;                 /* NULL: the device has them all */
+    struct state_parts *parts;                  /* NULL: the device has all of the state, but for pieces */
     struct {
         float *parameters, *slots[TRAINING_SLOTS_MAX]; /* shared memory */
         struct device_stream *stream;                  /* of the copies; NULL: there are none */
@@ -70,6 +75,12 @@ struct training_shard {
 int training_state_init_shard(struct training_state *state, const struct training_shard *shard,
                               const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
                               int64_t seed, struct error *error);
+/* In parts, on several devices (state_parts_new). */
+int training_state_init_parts(struct training_state *state, const struct state_part *parts, unsigned count,
+                              const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
+                              int64_t seed, struct error *error);
+/* What is on the part's device; where there are no parts, on the only one. */
+struct state_part training_state_part(const struct training_state *state, unsigned part);
 /* Of one slot. */
 int64_t training_state_slot_elements(const struct training_state *state);
 /* One more flat array of the state, zero at the start. `name` must outlive the state. */

@@ -94,6 +94,19 @@ unsigned pipeline_most_micro_batches(const struct pipeline *pipeline)
     return (pipeline->base.world.logical_shards + pipeline->shape.replicas - 1) / pipeline->shape.replicas;
 }
 
+/* The lane's, which it has alone or with the others of its share. */
+static struct pipeline_store *open_store(struct pipeline *pipeline, unsigned lane, unsigned share)
+{
+    bool parted = pipeline_is_parted(pipeline);
+    unsigned number = parted ? lane : share;
+    struct pipeline_store *store = &pipeline->stores[number];
+    pipeline->store_count = number + 1;
+    store->share = &pipeline->shares[share];
+    store->part = parted ? lane : 0;
+    store->device = parted ? device_of(pipeline, lane) : pipeline->base.options.device;
+    return store;
+}
+
 static int make_lanes(struct pipeline *pipeline, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
@@ -103,11 +116,9 @@ static int make_lanes(struct pipeline *pipeline, struct error *error)
     pipeline->stores = memory_allocate(shape->devices, sizeof *pipeline->stores);
     for (unsigned i = 0; i < shape->devices; i++) {
         unsigned share = (first + i) / shape->stages - first / shape->stages;
-        struct pipeline_store *store = &pipeline->stores[share];
-        pipeline->share_count = pipeline->store_count = share + 1;
+        struct pipeline_store *store = open_store(pipeline, i, share);
+        pipeline->share_count = share + 1;
         pipeline->lane_count++;
-        store->share = &pipeline->shares[share];
-        store->device = pipeline->base.options.device;
         if (pipeline_lane_init(pipeline, &pipeline->lanes[i], (first + i) % shape->stages, store,
                                device_of(pipeline, i), error) < 0)
             return -1;
@@ -145,14 +156,54 @@ static int start_lanes(struct pipeline *pipeline, struct error *error)
     return 0;
 }
 
-/* In a crew the state is that of the stages here: its layout is known only now. */
-static int make_state(const struct pipeline *pipeline, struct error *error)
+/* Where stores have stages of their own, those of the process are in no unit's layout. */
+static int make_layout(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
-    if (pipeline->shape.size == 1)
+    bool holds[STAGES_MAX] = {false};
+    if (!pipeline_is_parted(pipeline))
         return 0;
-    return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
-                               options->optimizer, (int64_t)options->sampler->seed, error);
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        holds[pipeline->lanes[i].stage] = true;
+    const struct graph_options held = {
+        .device = options->device,
+        .model = options->model,
+        .precision = graph_precision(options->graph),
+        .max_examples = graph_max_examples(options->graph),
+        .partition = &pipeline->partition,
+        .held = holds,
+        .slots = 1,
+        .layout_only = true,
+    };
+    return graph_new(&held, &pipeline->held, error);
+}
+
+const struct parameter_layout *pipeline_layout(const struct pipeline *pipeline)
+{
+    return graph_layout(pipeline->held != NULL ? pipeline->held : pipeline->units[0].graph);
+}
+
+static int make_state_in_parts(const struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    SCOPED_FREE struct state_part *parts = memory_allocate(pipeline->store_count, sizeof *parts);
+    for (unsigned i = 0; i < pipeline->store_count; i++)
+        parts[i] = (struct state_part){.device = pipeline->stores[i].device, .layout = pipeline->stores[i].layout};
+    return training_state_init_parts(options->state, parts, pipeline->store_count, pipeline_layout(pipeline),
+                                     options->optimizer, (int64_t)options->sampler->seed, error);
+}
+
+/* That of the stages here: its layout is known only now. */
+int pipeline_make_state(const struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    if (!strategy_makes_state(STRATEGY_PIPELINE, pipeline->shape.size, options->device, pipeline->shape.devices))
+        return 0;
+    training_state_release(options->state);
+    if (pipeline_is_parted(pipeline))
+        return make_state_in_parts(pipeline, error);
+    return training_state_init(options->state, options->device, pipeline_layout(pipeline), options->optimizer,
+                               (int64_t)options->sampler->seed, error);
 }
 
 static unsigned first_replica(const struct pipeline *pipeline)
@@ -188,7 +239,7 @@ static int make_update(struct pipeline *pipeline, struct error *error)
 int pipeline_outline(struct pipeline *pipeline, struct error *error)
 {
     pipeline->plan_only = true;
-    if (make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0)
+    if (make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0 || make_layout(pipeline, error) < 0)
         return -1;
     measure_shares(pipeline);
     return 0;
@@ -208,7 +259,8 @@ int pipeline_check_room(const struct pipeline *pipeline, struct error *error)
 int pipeline_open_units(struct pipeline *pipeline, struct error *error)
 {
     if (check_shards(pipeline, error) < 0 || make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0 ||
-        make_state(pipeline, error) < 0 || make_shares(pipeline, error) < 0 || make_update(pipeline, error) < 0)
+        make_layout(pipeline, error) < 0 || pipeline_make_state(pipeline, error) < 0 ||
+        make_shares(pipeline, error) < 0 || make_update(pipeline, error) < 0)
         return -1;
     return start_lanes(pipeline, error);
 }
@@ -236,10 +288,12 @@ void pipeline_close_units(struct pipeline *pipeline)
     free(pipeline->lanes);
     free(pipeline->shares);
     free(pipeline->stores);
+    graph_free(pipeline->held);
     pipeline->units = NULL;
     pipeline->lanes = NULL;
     pipeline->shares = NULL;
     pipeline->stores = NULL;
+    pipeline->held = NULL;
     pipeline->unit_count = pipeline->lane_count = pipeline->share_count = pipeline->store_count = 0;
     pipeline->blocks = NULL;
     pipeline->plan = NULL;

@@ -214,12 +214,9 @@ static int copy_states(struct pipeline *pipeline, const struct world *world, str
 
 static int start_afresh(struct pipeline *pipeline, struct error *error)
 {
-    const struct strategy_options *options = &pipeline->base.options;
     pipeline->verge = (struct pipeline_verge){0};
     pipeline->base.holds_state = false;
-    training_state_release(options->state);
-    return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
-                               options->optimizer, (int64_t)options->sampler->seed, error);
+    return pipeline_make_state(pipeline, error);
 }
 
 /* ---- forming */

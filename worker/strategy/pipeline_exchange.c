@@ -181,7 +181,7 @@ int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error)
     struct exchange exchange = {.pipeline = pipeline, .circle = circle_of(pipeline)};
     unsigned others = exchange.circle.count - 1, most = 0;
     for (unsigned member = 0; member < exchange.circle.count; member++)
-        most += contributions_of(pipeline, member);
+        most += member != exchange.circle.own ? contributions_of(pipeline, member) : 0;
     unsigned transfers = others * (contributions_of(pipeline, exchange.circle.own) + 1);
     exchange.transfers = memory_allocate(transfers + 1, sizeof *exchange.transfers);
     exchange.staging =

@@ -18,60 +18,63 @@ static bool is_direct(const struct pipeline *pipeline)
     return pipeline->shape.size > 1 && pipeline->base.options.communicator != NULL;
 }
 
-/* Of what lies in the layout of this process's stages, one flat array. */
-static int64_t flat_bytes(const struct pipeline *pipeline)
+static bool makes_state(const struct pipeline *pipeline)
 {
-    return graph_layout(pipeline->units[0].graph)->elements * (int64_t)sizeof(float);
+    const struct pipeline_shape *shape = &pipeline->shape;
+    return strategy_makes_state(STRATEGY_PIPELINE, shape->size, pipeline->base.options.device, shape->devices);
 }
 
-static void add_streams(const struct pipeline *pipeline, int64_t count, struct memory_plans *plans)
+/* One flat array. */
+static int64_t flat_bytes(const struct parameter_layout *layout)
 {
-    if (is_far(pipeline))
-        plans->device.bytes[MEMORY_STREAMS] += count * device_stream_bytes(pipeline->base.options.device);
+    return layout->elements * (int64_t)sizeof(float);
 }
 
-/* In a crew it is that of these stages alone. The host has a copy of what is far. */
-static void plan_state(const struct pipeline *pipeline, struct memory_plans *plans)
+static void add_state(const struct pipeline *pipeline, const struct parameter_layout *layout, struct memory_plan *plan)
 {
-    struct memory_plan state = {0};
-    if (pipeline->shape.size == 1)
-        return;
-    state.bytes[MEMORY_PARAMETERS] = flat_bytes(pipeline);
-    state.bytes[MEMORY_OPTIMIZER] = flat_bytes(pipeline) * optimizer_slot_count(pipeline->base.options.optimizer);
-    memory_plan_add(&plans->host, &state);
-    if (is_far(pipeline))
-        memory_plan_add(&plans->device, &state);
-    add_streams(pipeline, 1, plans);
+    plan->bytes[MEMORY_PARAMETERS] += flat_bytes(layout);
+    plan->bytes[MEMORY_OPTIMIZER] += flat_bytes(layout) * optimizer_slot_count(pipeline->base.options.optimizer);
 }
 
-static void plan_share(const struct pipeline *pipeline, const struct pipeline_share *share, struct memory_plans *plans)
+/* ---- what the host has of all stages here */
+
+static void plan_share(const struct pipeline *pipeline, const struct pipeline_share *share, struct memory_plan *host)
 {
-    const struct strategy_options *options = &pipeline->base.options;
-    const struct example_format *format = graph_example_format(options->graph);
+    const struct example_format *format = graph_example_format(pipeline->base.options.graph);
     int64_t example = (int64_t)(example_input_bytes(format) + example_target_bytes(format));
-    int64_t sums = share->cover_count + pipeline_share_partial_sums(share);
-    memory_plans_of(plans, options->device)->bytes[MEMORY_GRADIENTS] += sums * flat_bytes(pipeline);
-    if (is_far(pipeline) && pipeline->shape.size > 1)
-        plans->host.bytes[MEMORY_GRADIENTS] += share->cover_count * flat_bytes(pipeline);
+    if (pipeline_copies_gradients(pipeline))
+        host->bytes[MEMORY_GRADIENTS] += share->cover_count * flat_bytes(pipeline_layout(pipeline));
     if (share->reads)
-        plans->host.bytes[MEMORY_INPUT] += 2 * share->max_examples * example;
+        host->bytes[MEMORY_INPUT] += 2 * share->max_examples * example;
 }
 
-/* What comes from another process has a place, by NCCL one for each of its slots; what goes there by the host has a copy of each, if
- * the host cannot read the device's memory. */
+static void plan_host(const struct pipeline *pipeline, struct memory_plan *host)
+{
+    if (makes_state(pipeline))
+        add_state(pipeline, pipeline_layout(pipeline), host);
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        plan_share(pipeline, &pipeline->shares[s], host);
+}
+
+/* ---- what a store's stages have */
+
+/* What comes from another process has a place, by NCCL one for each of its slots, and so has what comes from another GPU here; what
+ * goes to a process by the host has a copy of each, if the host cannot read the device's memory. */
 static void plan_crossing(const struct pipeline *pipeline, const struct pipeline_unit *unit,
                           const struct graph_crossing *crossing, struct memory_plans *plans)
 {
     const struct graph_partition *partition = &pipeline->partition;
+    const struct pipeline_unit *from = unit->share->units[crossing->from], *to = unit->share->units[crossing->to];
     int64_t bytes = (int64_t)pipeline_passing_bytes(pipeline, crossing);
-    bool direct = is_direct(pipeline), comes = crossing->to == unit->part && !unit->share->units[crossing->from];
-    bool goes = crossing->from == unit->part && !unit->share->units[crossing->to];
+    bool direct = is_direct(pipeline), comes = to == unit && from == NULL, goes = from == unit && to == NULL;
     if (comes && direct)
         plans->device.bytes[MEMORY_EXCHANGE] +=
             bytes *
             pipeline_slots(partition->depth[crossing->from], partition->depths, pipeline_most_micro_batches(pipeline));
     else if (comes)
         plans->host.bytes[MEMORY_EXCHANGE] += bytes;
+    else if (to == unit && from->store != unit->store)
+        plans->device.bytes[MEMORY_EXCHANGE] += bytes;
     else if (goes && !direct && is_far(pipeline))
         plans->host.bytes[MEMORY_EXCHANGE] += bytes * unit->slots;
 }
@@ -88,30 +91,54 @@ static void plan_unit(const struct pipeline *pipeline, const struct pipeline_uni
         plan_crossing(pipeline, unit, &pipeline->gradients[i], plans);
 }
 
-/* The update has a stream beside the lanes', and so has NCCL. */
-static void plan_streams(const struct pipeline *pipeline, struct memory_plans *plans)
+static void plan_sums(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)
 {
     const struct strategy_options *options = &pipeline->base.options;
-    const struct parameter_layout *layout = graph_layout(pipeline->units[0].graph);
     const struct strategy_device only = {.device = options->device};
     const struct device_sums_options sums = {.devices = &only,
                                              .device_count = 1,
                                              .size = pipeline->shape.replicas,
                                              .shards = options->logical_shards,
-                                             .elements = layout->elements - layout->copies};
-    add_streams(pipeline, (int64_t)pipeline->lane_count + 1 + is_direct(pipeline), plans);
+                                             .elements = store->layout->elements - store->layout->copies};
     if (is_direct(pipeline) && sums.size > 1)
         device_sums_memory_plan(&sums, plans);
 }
 
+/* A GPU's update has a stream beside its lane's, and so have NCCL and the copies of the state. */
+static void plan_device(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)
+{
+    int64_t streams = 2 + is_direct(pipeline) + makes_state(pipeline);
+    if (!is_far(pipeline))
+        return;
+    if (makes_state(pipeline))
+        add_state(pipeline, store->layout, &plans->device);
+    plans->device.bytes[MEMORY_STREAMS] += streams * device_stream_bytes(store->device);
+    plan_sums(pipeline, store, plans);
+}
+
+static void plan_store(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)
+{
+    int64_t sums = store->share->cover_count + pipeline_share_partial_sums(store->share);
+    memory_plans_of(plans, store->device)->bytes[MEMORY_GRADIENTS] += sums * flat_bytes(store->layout);
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        if (pipeline->units[i].store == store)
+            plan_unit(pipeline, &pipeline->units[i], plans);
+    plan_device(pipeline, store, plans);
+}
+
+/* Of several GPUs the one that has most. */
 static void plan_stages(const struct pipeline *pipeline, struct memory_plans *plans)
 {
-    plan_state(pipeline, plans);
-    for (unsigned s = 0; s < pipeline->share_count; s++)
-        plan_share(pipeline, &pipeline->shares[s], plans);
-    for (unsigned i = 0; i < pipeline->unit_count; i++)
-        plan_unit(pipeline, &pipeline->units[i], plans);
-    plan_streams(pipeline, plans);
+    struct memory_plan fullest = {0};
+    plan_host(pipeline, &plans->host);
+    for (unsigned i = 0; i < pipeline->store_count; i++) {
+        struct memory_plans own = {0};
+        plan_store(pipeline, &pipeline->stores[i], &own);
+        memory_plan_add(&plans->host, &own.host);
+        if (memory_plan_bytes(&own.device) > memory_plan_bytes(&fullest))
+            fullest = own.device;
+    }
+    memory_plan_add(&plans->device, &fullest);
 }
 
 /* What keeps it from being outlined keeps it from being opened, which says so. */

@@ -93,9 +93,11 @@ struct pipeline_share {
 };
 
 /* What lanes of a share have in one memory: their stages' gradients, and the place of their parameters in the state. All lanes of a
- * share have one between them; of several GPUs each has its own. */
+ * share have one between them, and all shares the parameters of one; of several GPUs each has its own store, and its own part of the
+ * state. */
 struct pipeline_store {
     struct pipeline_share *share;
+    unsigned part; /* of the state */
     struct device *device;
     struct device_stream *stream; /* of the update, and of copies */
     bool holds[STAGES_MAX];       /* stages in it */
@@ -165,8 +167,9 @@ struct pipeline {
     unsigned lane_count;
     struct pipeline_share *shares;
     unsigned share_count;
-    struct pipeline_store *stores; /* by share */
+    struct pipeline_store *stores; /* by share; of several GPUs by lane */
     unsigned store_count;
+    struct graph *held; /* the layout of all stages here, where stores have stages of their own; else NULL */
     const struct graph_crossing *values, *gradients; /* the same in all units' graphs */
     unsigned value_count, gradient_count;
     struct reduction_plan *plan;
@@ -189,6 +192,12 @@ struct pipeline {
     float scale;
 };
 
+/* Whether each lane has memory of its own, a GPU's: then what crosses between them is copied, and the state lies in parts. */
+static inline bool pipeline_is_parted(const struct pipeline *pipeline)
+{
+    return pipeline->shape.devices > 1 && !device_memory_is_shared(pipeline->base.options.device);
+}
+
 /* pipeline_update.c. All call it after forming, `world` as named; it clears `receives` of those that could catch up. */
 int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error);
 
@@ -197,6 +206,8 @@ int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct err
 void pipeline_share_measure(const struct pipeline *pipeline, struct pipeline_share *share, unsigned replica);
 /* How many partial sums it keeps beside those of its cover. */
 unsigned pipeline_share_partial_sums(const struct pipeline_share *share);
+/* Whether gradients are copied for the host to tell others, in other processes or on other GPUs. */
+bool pipeline_copies_gradients(const struct pipeline *pipeline);
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
 int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position);
@@ -219,9 +230,13 @@ void pipeline_share_controls(const struct pipeline_share *share, float (*ret_con
 /* Once its units are there and its share is measured. */
 int pipeline_store_init(struct pipeline_store *store, struct error *error);
 void pipeline_store_release(struct pipeline_store *store);
-/* All gradients as the host is to see them; and the first share's first back again. */
+/* All gradients as the host is to see them; and the first share's first back again, to whatever updates parameters. */
 int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error);
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error);
+/* Gives the sums of borrowed tables to the stores with copies of them, from others of this process. */
+int pipeline_stores_give_tables(struct pipeline *pipeline, struct error *error);
+/* Those that update parameters of their own: the first so many. */
+unsigned pipeline_updating_stores(const struct pipeline *pipeline);
 /* Waits for the updates, or for what else is on their streams. */
 int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error);
 
@@ -286,6 +301,10 @@ unsigned pipeline_most_micro_batches(const struct pipeline *pipeline);
 int pipeline_check_room(const struct pipeline *pipeline, struct error *error);
 int pipeline_open_units(struct pipeline *pipeline, struct error *error);
 void pipeline_close_units(struct pipeline *pipeline);
+/* Of all stages of this process, once there are units. */
+const struct parameter_layout *pipeline_layout(const struct pipeline *pipeline);
+/* Fresh, where the strategy makes it (strategy_makes_state). */
+int pipeline_make_state(const struct pipeline *pipeline, struct error *error);
 /* Not in a crew, and without units; partition.stage_of is NULL unless the layers or a checkpoint have said where they run. */
 int pipeline_new(const struct strategy_options *options, struct pipeline **ret_pipeline, struct error *error);
 void pipeline_free(struct pipeline *pipeline);

@@ -105,18 +105,27 @@ size_t pipeline_passing_bytes(const struct pipeline *pipeline, const struct grap
     return (size_t)graph_crossing_floats(crossing, graph_max_examples(pipeline->base.options.graph)) * sizeof(float);
 }
 
+/* Where it is to lie, from its first time on. */
+static int open_arrival(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
+                        enum device_memory kind, void **ret_arrival, struct error *error)
+{
+    size_t most = pipeline_passing_bytes(unit->pipeline, &direction->crossings[crossing]);
+    void **arrival = &unit->arrivals[direction->first + crossing];
+    if (*arrival == NULL && device_allocate(unit->device, kind, most, arrival, error) < 0)
+        return -1;
+    direction->in[crossing] = *ret_arrival = *arrival;
+    return 0;
+}
+
 static int receive(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                    unsigned micro_batch, struct error *error)
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
-    const struct pipeline *pipeline = unit->pipeline;
-    void **arrival = &unit->arrivals[direction->first + crossing];
-    if (*arrival == NULL &&
-        device_allocate(unit->device, MEMORY_SHARED, pipeline_passing_bytes(pipeline, what), arrival, error) < 0)
+    void *arrival;
+    if (open_arrival(unit, direction, crossing, MEMORY_SHARED, &arrival, error) < 0)
         return -1;
-    direction->in[crossing] = *arrival;
-    return transfer_receive(pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing), *arrival,
-                            bytes_of(unit, what, micro_batch), error);
+    return transfer_receive(unit->pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing),
+                            arrival, bytes_of(unit, what, micro_batch), error);
 }
 
 /* Behind what makes it, where the host cannot send it from where it is. */
@@ -146,6 +155,23 @@ static void send(struct pipeline_unit *unit, const struct direction *direction, 
 
 /* ---- either way */
 
+/* Of another unit of this process, which has left it there for us. A GPU computes with its own memory. */
+static int take(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch,
+                const struct pipeline_unit *maker, struct error *error)
+{
+    const void *from = direction->out(maker->graph, crossing, slot_of(maker, micro_batch));
+    void *arrival;
+    if (unit->store == maker->store) {
+        direction->in[crossing] = from;
+        return 0;
+    }
+    if (open_arrival(unit, direction, crossing, MEMORY_DEVICE, &arrival, error) < 0)
+        return -1;
+    int64_t bytes = (int64_t)bytes_of(unit, &direction->crossings[crossing], micro_batch);
+    device_copy(unit->stream, &(struct copy){.bytes = bytes, .from = from, .to = arrival});
+    return 0;
+}
+
 static int await_incoming(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                           unsigned micro_batch, struct error *error)
 {
@@ -159,8 +185,7 @@ static int await_incoming(struct pipeline_unit *unit, const struct direction *di
         return receive(unit, direction, crossing, micro_batch, error);
     if (await(unit->pipeline, &direction->passages(maker)[crossing].posted, micro_batch + 1, error) < 0)
         return -1;
-    direction->in[crossing] = direction->out(maker->graph, crossing, slot_of(maker, micro_batch));
-    return 0;
+    return take(unit, direction, crossing, micro_batch, maker, error);
 }
 
 /* The slot's last value must have been copied before it is overwritten. */

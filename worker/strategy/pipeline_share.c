@@ -164,15 +164,20 @@ unsigned pipeline_share_partial_sums(const struct pipeline_share *share)
     return most;
 }
 
-/* Where the host reads the device's memory, the gradients themselves. */
+bool pipeline_copies_gradients(const struct pipeline *pipeline)
+{
+    bool several = pipeline->shape.size > 1 || pipeline->shape.replicas > 1;
+    return several && !device_memory_is_shared(pipeline->base.options.device);
+}
+
+/* Where the host reads the device's memory, the gradients themselves; else copies, if anybody is to be told through it. */
 static int find_host_gradients(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     size_t bytes = (size_t)options->state->layout.elements * sizeof(float);
-    bool far = !device_memory_is_shared(options->device);
-    for (unsigned i = 0; i < share->cover_count && !far; i++)
+    for (unsigned i = 0; i < share->cover_count && device_memory_is_shared(options->device); i++)
         share->host_gradients[i] = pipeline->stores[share - pipeline->shares].gradients[i];
-    for (unsigned i = 0; i < share->cover_count && far && pipeline->shape.size > 1; i++)
+    for (unsigned i = 0; i < share->cover_count && pipeline_copies_gradients(pipeline); i++)
         if (device_allocate(options->device, MEMORY_SHARED, bytes, (void **)&share->host_gradients[i], error) < 0)
             return -1;
     return 0;

@@ -4,14 +4,38 @@
 
 /* ---- what the host sees */
 
-/* Either way, of one gradient of the store's share. */
-static void copy_gradient(const struct pipeline_store *store, unsigned number, bool to_host)
+static void copy(const struct pipeline_store *store, const float *from, float *to, int64_t elements)
 {
+    if (from != to)
+        device_copy(store->stream, &(struct copy){.bytes = elements * (int64_t)sizeof(float), .from = from, .to = to});
+}
+
+/* The host's copy is laid out as the process's stages are, which may be more than the store's: a copy of a table takes what its
+ * holder's sum is, and does not give it. */
+static void copy_to_host(const struct pipeline *pipeline, const struct pipeline_store *store, unsigned number)
+{
+    const struct parameter_layout *layout = store->layout, *whole = pipeline_layout(pipeline);
     float *here = store->gradients[number], *there = store->share->host_gradients[number];
-    if (here != there)
-        device_copy(store->stream, &(struct copy){.bytes = store->layout->elements * (int64_t)sizeof(float),
-                                                  .from = to_host ? here : there,
-                                                  .to = to_host ? there : here});
+    if (!pipeline_is_parted(pipeline)) {
+        copy(store, here, there, layout->elements);
+        return;
+    }
+    for (unsigned t = 0; t < layout->tensor_count; t++)
+        if (!layout->tensors[t].copy)
+            copy(store, here + layout->tensors[t].offset, there + parameter_layout_place(whole, &layout->tensors[t]),
+                 layout->tensors[t].elements);
+}
+
+static void copy_from_host(const struct pipeline *pipeline, const struct pipeline_store *store, const float *host)
+{
+    const struct parameter_layout *layout = store->layout, *whole = pipeline_layout(pipeline);
+    if (!pipeline_is_parted(pipeline)) {
+        copy(store, host, store->gradients[0], layout->elements);
+        return;
+    }
+    for (unsigned t = 0; t < layout->tensor_count; t++)
+        copy(store, host + parameter_layout_place(whole, &layout->tensors[t]),
+             store->gradients[0] + layout->tensors[t].offset, layout->tensors[t].elements);
 }
 
 int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error)
@@ -27,13 +51,47 @@ int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error)
 {
     for (unsigned i = 0; i < pipeline->store_count; i++)
         for (unsigned number = 0; number < pipeline->stores[i].share->cover_count; number++)
-            copy_gradient(&pipeline->stores[i], number, true);
+            copy_to_host(pipeline, &pipeline->stores[i], number);
     return pipeline_stores_synchronise(pipeline, error);
 }
 
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error)
 {
-    copy_gradient(&pipeline->stores[0], 0, false);
+    for (unsigned i = 0; i < pipeline_updating_stores(pipeline); i++)
+        copy_from_host(pipeline, &pipeline->stores[i], pipeline->shares[0].host_gradients[0]);
+    return pipeline_stores_synchronise(pipeline, error);
+}
+
+unsigned pipeline_updating_stores(const struct pipeline *pipeline)
+{
+    return pipeline_is_parted(pipeline) ? pipeline->store_count : 1;
+}
+
+/* ---- borrowed tables */
+
+/* The gradient of a copy's table, where it is summed; NULL: not here. */
+static const float *find_sum(const struct pipeline *pipeline, const struct parameter_tensor *table)
+{
+    for (unsigned i = 0; i < pipeline->store_count; i++) {
+        const struct parameter_layout *layout = pipeline->stores[i].layout;
+        for (unsigned t = 0; t < layout->tensor_count; t++)
+            if (layout->tensors[t].number == table->number && !layout->tensors[t].copy)
+                return pipeline->stores[i].gradients[0] + layout->tensors[t].offset;
+    }
+    return NULL;
+}
+
+int pipeline_stores_give_tables(struct pipeline *pipeline, struct error *error)
+{
+    for (unsigned i = 0; i < pipeline->store_count; i++) {
+        const struct pipeline_store *store = &pipeline->stores[i];
+        for (unsigned t = 0; t < store->layout->tensor_count; t++) {
+            const struct parameter_tensor *table = &store->layout->tensors[t];
+            const float *sum = table->copy ? find_sum(pipeline, table) : NULL;
+            if (sum != NULL)
+                copy(store, sum, store->gradients[0] + table->offset, table->elements);
+        }
+    }
     return pipeline_stores_synchronise(pipeline, error);
 }
 

@@ -53,7 +53,7 @@ static struct graph_stage_pass prepare(const struct pipeline_unit *unit, struct 
     return (struct graph_stage_pass){
         .pass =
             {
-                .parameters = pipeline->base.options.state->parameters,
+                .parameters = training_state_part(pipeline->base.options.state, unit->store->part).parameters,
                 .inputs = (char *)share->batch->inputs + (size_t)piece->offset * example_input_bytes(format),
                 .targets = (char *)share->batch->targets + (size_t)piece->offset * example_target_bytes(format),
                 .examples = piece->count,

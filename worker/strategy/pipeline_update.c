@@ -22,11 +22,19 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
                            (size_t)range->elements);
 }
 
-static bool has_tables(const struct pipeline *pipeline)
+static unsigned rank_with(const struct pipeline *pipeline, unsigned part)
 {
-    for (unsigned i = 0; i < pipeline->gradient_count; i++)
-        if (pipeline->gradients[i].table)
+    return pipeline_rank_of(&pipeline->shape, pipeline->partition.stage_of_part[part], 0);
+}
+
+/* Whether a table is borrowed from another process. */
+static bool tables_go_far(const struct pipeline *pipeline)
+{
+    for (unsigned i = 0; i < pipeline->gradient_count; i++) {
+        const struct graph_crossing *gradient = &pipeline->gradients[i];
+        if (gradient->table && rank_with(pipeline, gradient->from) != rank_with(pipeline, gradient->to))
             return true;
+    }
     return false;
 }
 
@@ -43,8 +51,8 @@ static int exchange(struct pipeline *pipeline, struct error *error)
     bool several = pipeline->shape.replicas > 1 && pipeline->sums == NULL;
     if (pipeline->sums != NULL && sum_on_devices(pipeline, error) < 0)
         return -1;
-    if (!several && !has_tables(pipeline))
-        return 0;
+    if (!several && !tables_go_far(pipeline))
+        return pipeline_stores_give_tables(pipeline, error);
     if (pipeline_stores_to_host(pipeline, error) < 0 || (several && pipeline_exchange_gradients(pipeline, error) < 0) ||
         pipeline_exchange_tables(pipeline, error) < 0)
         return -1;
@@ -54,7 +62,7 @@ static int exchange(struct pipeline *pipeline, struct error *error)
 /* The result lies in the first share's first gradient. */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 {
-    if (pipeline->shape.size > 1)
+    if (pipeline->shape.size > 1 || pipeline_is_parted(pipeline))
         return exchange(pipeline, error);
     if (pipeline->shape.replicas == 1)
         return 0;
@@ -86,26 +94,33 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     return 0;
 }
 
-static int update(struct pipeline *pipeline, double learning_rate, const struct strategy_result *result,
-                  struct error *error)
+static void update_store(const struct pipeline *pipeline, const struct pipeline_store *store, double learning_rate,
+                         const struct strategy_result *result)
 {
     const struct strategy_options *options = &pipeline->base.options;
-    struct training_state *state = options->state;
+    const struct training_state *state = options->state;
+    struct state_part part = training_state_part(state, store->part);
     double limit = options->gradient_clip_norm;
     struct optimizer_range range = {
-        .elements = state->layout.elements,
-        .statistics = state->layout.statistics,
-        .parameters = state->parameters,
-        .gradients = pipeline->stores[0].gradients[0],
+        .elements = part.layout->elements,
+        .statistics = part.layout->statistics,
+        .parameters = part.parameters,
+        .gradients = store->gradients[0],
         .step = result->step - state->progress.scaling.skipped_steps,
         .learning_rate = learning_rate,
         .gradient_scale =
             (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) / strategy_loss_scale(options),
     };
-    memcpy(range.slots, state->slots, sizeof range.slots);
-    strategy_leave_boundary(options);
-    if (!result->skipped)
-        optimizer_update(pipeline->stores[0].stream, options->optimizer, &range);
+    memcpy(range.slots, part.slots, sizeof range.slots);
+    optimizer_update(store->stream, options->optimizer, &range);
+}
+
+static int update(struct pipeline *pipeline, double learning_rate, const struct strategy_result *result,
+                  struct error *error)
+{
+    strategy_leave_boundary(&pipeline->base.options);
+    for (unsigned i = 0; i < pipeline_updating_stores(pipeline) && !result->skipped; i++)
+        update_store(pipeline, &pipeline->stores[i], learning_rate, result);
     return pipeline_stores_synchronise(pipeline, error);
 }
 

@@ -31,6 +31,12 @@ static const struct strategy_operations *find_operations(enum strategy_type type
     return NULL;
 }
 
+bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const struct device *device,
+                          unsigned device_count)
+{
+    return type == STRATEGY_PIPELINE && (crew_size > 1 || (device_count > 1 && !device_memory_is_shared(device)));
+}
+
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     const struct strategy_operations *operations = find_operations(effective_type(options, options->crew_size > 1));

@@ -177,8 +177,13 @@ void strategy_leave_boundary(const struct strategy_options *options);
 void strategy_hold_step(const struct strategy_options *options);
 void strategy_let_step_go(const struct strategy_options *options);
 
+/* Whether the strategy makes `state` itself once it is known which part of the model each of its holders has: a Pipeline of several
+ * workers, or of several devices with memory of their own. */
+bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const struct device *device,
+                          unsigned device_count);
+
 /* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
- * variables and graphs, and of a Pipeline in a crew `state` itself. Before strategy_open, of a graph that need have no memory; data
+ * variables and graphs, and `state` where strategy_makes_state. Before strategy_open, of a graph that need have no memory; data
  * set, state and member are not read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 

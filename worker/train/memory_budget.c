@@ -32,10 +32,12 @@ static bool is_pipeline(const struct question *question)
     return question->job->strategy.type == STRATEGY_PIPELINE;
 }
 
-/* Its processes have the state of their own stages alone. */
-static bool is_staged_crew(const struct question *question)
+/* A Pipeline's, of their own stages alone. */
+static bool strategy_plans_state(const struct question *question)
 {
-    return is_pipeline(question) && question->trainer->crew.size > 1;
+    const struct trainer *trainer = question->trainer;
+    return strategy_makes_state(question->job->strategy.type, trainer->crew.size, trainer->device,
+                                trainer->device_count);
 }
 
 /* ---------------------------------------------------------------- what there will be */
@@ -103,7 +105,7 @@ static void add_state(const struct question *question, struct memory_plans *plan
 static bool writes_stages(const struct question *question)
 {
     int64_t stages = question->job->strategy.stages, devices = question->trainer->device_count;
-    return is_staged_crew(question) && (stages == FIELD_UNSET || question->trainer->crew.rank * devices < stages);
+    return strategy_plans_state(question) && (stages == FIELD_UNSET || question->trainer->crew.rank * devices < stages);
 }
 
 /* The chief's copy of the state, and of each rank's that has a part of it. */
@@ -256,7 +258,7 @@ static void add_all(const struct question *question, struct memory_plans *plans)
         add_ps_worker(question, &pass, plans);
         return;
     }
-    if (is_staged_crew(question)) {
+    if (strategy_plans_state(question)) {
         add_trainer(question, &pass, plans);
         add_snapshot(question, &plans->host);
         return;

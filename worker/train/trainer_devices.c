@@ -30,7 +30,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     const struct strategy_spec *strategy = &job->strategy;
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
                    (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1) ||
-                   (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
+                   (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1 && job->devices.count == 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
@@ -43,6 +43,16 @@ static int prepare_communicators(struct trainer *trainer, struct error *error)
             return -1;
     memcpy(trainer->communicators, standings, trainer->device_count * sizeof *standings);
     return 0;
+}
+
+/* Their stages' crossings within the worker are copies between its GPUs. */
+static void tell_of_several_gpus(const struct trainer *trainer)
+{
+    if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1 && trainer->device_count > 1 &&
+        !device_memory_is_shared(trainer->device))
+        report_say(trainer->report,
+                   "workers have several GPUs each: what crosses between stages of different workers goes through the "
+                   "host; with one GPU a worker it could go by NCCL");
 }
 
 /* NCCL is there, or it need not be; then people are told why gradients take the longer way. What a worker's own GPUs tell each
@@ -69,11 +79,10 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Whose devices have all of the model each, and whose gradients come together by NCCL or in memory of the host. */
-static bool mirrors_the_model(const struct job_document *job)
+/* A peer's updates are of one device. */
+static bool takes_one_gpu(const struct job_document *job)
 {
-    return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_CENTRAL_STORAGE ||
-           job->strategy.type == STRATEGY_PARAMETER_SERVER || job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED;
+    return job->strategy.type == STRATEGY_PEER_TO_PEER;
 }
 
 /* Servers, whose variables are to be where the network reaches them, and a chief that leads them. Their pods ask for no device. */
@@ -104,7 +113,7 @@ static int check_gpus_suit(const struct trainer *trainer, unsigned count, struct
     if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
         return error_set(error, ERROR_UNSUPPORTED,
                          "statistics: Global over several logical shards is computed on CPUs only so far");
-    if (count > 1 && !mirrors_the_model(trainer->job))
+    if (count > 1 && takes_one_gpu(trainer->job))
         return error_set(error, ERROR_UNSUPPORTED, "%s has one GPU a worker so far, not %u", strategy, count);
     return 0;
 }
@@ -135,10 +144,11 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     if (open_devices(trainer, error) < 0)
         return -1;
-    if (trainer->device_count > 1 && !device_memory_is_shared(trainer->device) && !mirrors_the_model(trainer->job))
+    if (trainer->device_count > 1 && !device_memory_is_shared(trainer->device) && takes_one_gpu(trainer->job))
         return error_set(error, ERROR_UNSUPPORTED,
                          "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
                          strategy_type_name(trainer->job->strategy.type));
+    tell_of_several_gpus(trainer);
     if (find_communicator(trainer, error) < 0)
         return -1;
     return device_stream_new(trainer->device, &trainer->stream, error);

@@ -49,8 +49,8 @@ int trainer_open_state(struct trainer *trainer, struct error *error)
         return -1;
     if (trainer->validation && support_check_validation(trainer->job, dataset_count(trainer->validation), error) < 0)
         return -1;
-    if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1)
-        return 0; /* its stages' alone, once they are known */
+    if (strategy_makes_state(trainer->job->strategy.type, trainer->crew.size, trainer->device, trainer->device_count))
+        return 0;
     /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
     static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
     bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);

@@ -41,27 +41,6 @@ if plays_gpus; then
     verdict $? "whose gradients go by NCCL, too: half of the micro-batches, and four vectors a step for sums" "$(tails piped3)"
 fi
 
-# heavy NAME TYPE WORKERS [SUFFIX…]: three dense layers, whose descriptions end in SUFFIX; more crosses between two, either way, than
-# a wire takes in before it is read
-heavy() {
-    cat >"$1.yaml" <<YAML
-workers: $3
-devices: {type: GPU}
-model: {inputShape: [32], layers: [{type: dense, units: 2300${4-}}, {type: relu}, {type: dense, units: 16${5-}}, {type: dense, units: 2300}, {type: relu}, {type: dense, units: 10${6-}}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 520, validation: {last: 40}}
-training: {steps: 3, batchSize: 240, logicalShards: 5, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
-strategy: {type: $2}
-evaluate: {everySteps: 1}
-storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
-YAML
-}
-
-# validations LOG: all of them
-validations() {
-    grep -oh 'validation after.*' "$1"
-}
-
 if can_sum 3 1 "three stages by NCCL"; then
     heavy flat OneDevice 1 && lone flat
     heavy layered Pipeline 3 ", device: 0" ", device: 1" ", device: 2"
@@ -69,29 +48,6 @@ if can_sum 3 1 "three stages by NCCL"; then
     crew layered 3 && says layered 'by NCCL' && same_weights layered flat && [[ -n $(validations flat.log) && $(validations layered.0.log) == "$(validations flat.log)" ]]
     verdict $? "three stages that give each other much, the bits and evaluations of one" "$(tails layered)"
 fi
-
-# tied NAME TYPE WORKERS [SETTING…]: a small GPT with a shared table, and settings of its strategy
-tied() {
-    job "$1" 12 GPU "$2" "$1" Auto Crew 4
-    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: $3\n&${4-}/" "$1.yaml"
-}
-
-# narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
-# layers' descriptions and the others' end in SUFFIX
-narrow() {
-    cat >"$1.yaml" <<YAML
-workers: $3
-devices: {type: GPU}
-model: {inputShape: [6], layers: [{type: dense, units: 9${4-}}, {type: tanh}, {type: dropout, rate: "0.2"}, {type: dense, units: 7${5-}}, {type: relu}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 25, validation: {last: 5}}
-training: {steps: 8, batchSize: 5, logicalShards: 5, precision: float16, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
-strategy: {type: $2}
-evaluate: {everySteps: 4}
-storage: [{name: runs}]
-checkpoint: {storage: runs, path: $1, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
-YAML
-}
 
 # between NAME TYPE WORKERS [SUFFIX]: the GELU, whose description ends in SUFFIX, is where two equal stages would begin
 between() {

@@ -17,7 +17,7 @@
 # What every machine plays: workers that have it to themselves, and those that may as well share one GPU
 # shellcheck disable=SC2034 # the machines'
 {
-    own_scenarios=(alone ahead loss_scale logits several)
+    own_scenarios=(alone ahead loss_scale logits several lanes)
     crew_scenarios=(crews precisions servers peers pipeline sharded local_steps lost leaving)
 }
 
@@ -99,6 +99,50 @@ strategy: {type: $2}
 storage: [{name: runs}]
 export: {storage: runs, to: $1.safetensors}
 YAML
+}
+
+# heavy NAME TYPE WORKERS [SUFFIX…]: three dense layers, whose descriptions end in SUFFIX; more crosses between two, either way, than
+# a wire takes in before it is read
+heavy() {
+    cat >"$1.yaml" <<YAML
+workers: $3
+devices: {type: GPU}
+model: {inputShape: [32], layers: [{type: dense, units: 2300${4-}}, {type: relu}, {type: dense, units: 16${5-}}, {type: dense, units: 2300}, {type: relu}, {type: dense, units: 10${6-}}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 520, validation: {last: 40}}
+training: {steps: 3, batchSize: 240, logicalShards: 5, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+strategy: {type: $2}
+evaluate: {everySteps: 1}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+# tied NAME TYPE WORKERS [SETTING…]: a small GPT with a shared table, and settings of its strategy
+tied() {
+    job "$1" 12 GPU "$2" "$1" Auto Crew 4
+    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: $3\n&${4-}/" "$1.yaml"
+}
+
+# narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
+# layers' descriptions and the others' end in SUFFIX
+narrow() {
+    cat >"$1.yaml" <<YAML
+workers: $3
+devices: {type: GPU}
+model: {inputShape: [6], layers: [{type: dense, units: 9${4-}}, {type: tanh}, {type: dropout, rate: "0.2"}, {type: dense, units: 7${5-}}, {type: relu}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 25, validation: {last: 5}}
+training: {steps: 8, batchSize: 5, logicalShards: 5, precision: float16, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+strategy: {type: $2}
+evaluate: {everySteps: 4}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: $1, everySteps: 4}
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+# on_gpus NAME DEVICES: each worker has so many
+on_gpus() {
+    sed -i "s/^devices: .*/devices: {type: GPU, count: $2}/" "$1.yaml"
 }
 
 # rounds NAME COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]: of three local steps each
@@ -184,6 +228,11 @@ kept() {
     says "$1" 'by NCCL' && ! says "$1" 'through the host' &&
         says "$1" "the crew is whole again: .*, \(nothing was\|one step was\|${2:-0} steps were\) repeated" &&
         awk '/^applied / { if ($4 <= last) exit 1; last = $5 }' "$1.0.record"
+}
+
+# validations LOG: all of them
+validations() {
+    grep -oh 'validation after.*' "$1"
 }
 
 # losses LOG: the last step's

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where a pipeline's layers run. Its devices are real ones behind a table of functions that notes what is launched on
- * which, by which thread it is computed, and can hold a launch until something else has happened.
+ * which, by which thread it is computed, and can hold a launch until something else has happened. Devices that are far
+ * say that their memory is their own; a launch may then read and write no other's.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -24,6 +25,7 @@
 #define DEVICES_MAX 10
 #define STREAMS_MAX 64
 #define LAUNCHES_MAX 65536
+#define REGIONS_MAX 4096
 #define BATCH 12
 #define SHARDS 6
 #define STEPS 2
@@ -43,6 +45,13 @@ struct hold {
     int64_t units, until;
 };
 
+/* Memory of a device. */
+struct region {
+    const struct device *device;
+    const char *start;
+    size_t bytes;
+};
+
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -56,6 +65,9 @@ static struct {
     unsigned launch_count;
     struct hold hold;
     unsigned met;
+    struct region regions[REGIONS_MAX]; /* of far devices */
+    unsigned region_count, crossed;     /* crossed: copies between them */
+    bool far;
     bool holds, awaits, reached, timed_out;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -139,6 +151,74 @@ static const float *weight_of(enum device_operation operation, const void *argum
     }
 }
 
+/* ---- memory of far devices */
+
+static int allocate_watched(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
+                            struct error *error)
+{
+    if (watch.cpu->allocate(device, kind, bytes, ret_memory, error) < 0)
+        return -1;
+    pthread_mutex_lock(&watch.lock);
+    cr_assert_lt(watch.region_count, REGIONS_MAX);
+    if (watch.far && kind == MEMORY_DEVICE)
+        watch.regions[watch.region_count++] = (struct region){device, *ret_memory, bytes};
+    pthread_mutex_unlock(&watch.lock);
+    return 0;
+}
+
+static void free_watched(struct device *device, void *memory)
+{
+    pthread_mutex_lock(&watch.lock);
+    for (unsigned i = 0; i < watch.region_count; i++)
+        if (watch.regions[i].start == memory)
+            watch.regions[i] = watch.regions[--watch.region_count];
+    pthread_mutex_unlock(&watch.lock);
+    watch.cpu->free(device, memory);
+}
+
+/* Two bools at the end of a struct, and whatever is behind them. */
+static bool ends_in_bools(uintptr_t word)
+{
+    return (word & 0xfefe) == 0;
+}
+
+/* NULL: the host's, or no address. */
+static const struct device *owner_of(const void *address)
+{
+    if (ends_in_bools((uintptr_t)address))
+        return NULL;
+    for (unsigned i = 0; i < watch.region_count; i++) {
+        const struct region *region = &watch.regions[i];
+        if ((uintptr_t)address - (uintptr_t)region->start < region->bytes)
+            return region->device;
+    }
+    return NULL;
+}
+
+static size_t argument_bytes(enum device_operation operation)
+{
+    static const size_t bytes[] = {
+#define X(name) [OPERATION_##name] = sizeof(struct name),
+        DEVICE_OPERATIONS(X)
+#undef X
+    };
+    return bytes[operation];
+}
+
+/* Every address among the arguments; copies alone may go from one device to another. */
+static void expect_own_memory(unsigned device, enum device_operation operation, const void *arguments)
+{
+    for (size_t at = 0; at + sizeof(void *) <= argument_bytes(operation); at += sizeof(void *)) {
+        const void *address;
+        memcpy(&address, (const char *)arguments + at, sizeof address);
+        const struct device *owner = owner_of(address);
+        bool foreign = owner != NULL && owner != watch.devices[device];
+        watch.crossed += foreign && operation == OPERATION_copy;
+        cr_expect(!foreign || operation == OPERATION_copy, "operation %d of device %u has another's memory",
+                  (int)operation, device);
+    }
+}
+
 static void launch_watched(struct device_stream *stream, enum device_operation operation, const void *arguments)
 {
     int64_t units = 0;
@@ -146,6 +226,7 @@ static void launch_watched(struct device_stream *stream, enum device_operation o
     cr_assert_lt(watch.launch_count, LAUNCHES_MAX);
     struct launch *launch = &watch.launches[watch.launch_count++];
     *launch = (struct launch){.device = device_of(stream), .operation = operation};
+    expect_own_memory(launch->device, operation, arguments);
     launch->weight = weight_of(operation, arguments, &units);
     bool holds = units > 0 && units == watch.hold.units && !watch.holds;
     bool awaited = units > 0 && units == watch.hold.until && !watch.awaits;
@@ -186,6 +267,9 @@ static struct device *open_watched(unsigned index)
     watch.backend = *watch.cpu;
     watch.backend.launch = launch_watched;
     watch.backend.stream_new = stream_new_watched;
+    watch.backend.allocate = allocate_watched;
+    watch.backend.free = free_watched;
+    watch.backend.memory_is_shared = !watch.far;
     device->backend = &watch.backend;
     watch.devices[watch.device_count++] = device;
     return device;
@@ -196,7 +280,7 @@ static struct device *open_watched(unsigned index)
 struct learner {
     struct job_document job;
     struct strategy_device devices[DEVICES_MAX];
-    unsigned count;
+    unsigned count, stages;
     struct graph *graph;
     struct dataset *dataset;
     struct sampler sampler;
@@ -239,6 +323,8 @@ static void open_model(struct learner *learner)
                  0);
     storage_map_free(storage);
     learner->sampler = (struct sampler){.seed = 5, .count = dataset_count(learner->dataset)};
+    if (strategy_makes_state(STRATEGY_PIPELINE, 1, learner->devices[0].device, learner->count))
+        return;
     cr_assert_eq(training_state_init(&learner->state, learner->devices[0].device, graph_layout(learner->graph),
                                      &learner->job.training.optimizer, 5, NULL),
                  0);
@@ -259,24 +345,29 @@ static void open_strategy(struct learner *learner)
                                              .global_batch = BATCH,
                                              .logical_shards = SHARDS,
                                              .model = &learner->job.model,
-                                             .stages = learner->count,
+                                             .stages = learner->stages,
                                              .restore = fresh_state};
     cr_assert_eq(strategy_open(&options, &learner->strategy, &error), 0, "%s", error.message);
     cr_assert_eq(strategy_reform(learner->strategy, &error), 0, "%s", error.message);
 }
 
 /* Two steps; what was launched before the first is forgotten. */
-static void train(struct learner *learner, const char *model, unsigned devices)
+static void train_in_stages(struct learner *learner, const char *model, unsigned devices, unsigned stages)
 {
     struct error error = ERROR_INIT;
     struct strategy_result result;
-    *learner = (struct learner){.count = devices};
+    *learner = (struct learner){.count = devices, .stages = stages};
     parse_job(learner, model);
     open_model(learner);
     open_strategy(learner);
     watch.launch_count = 0;
     for (int i = 0; i < STEPS; i++)
         cr_assert_eq(strategy_step(learner->strategy, 0.02, 0, &result, &error), 0, "%s", error.message);
+}
+
+static void train(struct learner *learner, const char *model, unsigned devices)
+{
+    train_in_stages(learner, model, devices, devices);
 }
 
 static void close_learner(struct learner *learner)
@@ -404,6 +495,46 @@ Test(pipeline_devices, while_one_branch_is_held_the_other_is_computed, .timeout 
 Test(pipeline_devices, and_the_other_way_round, .timeout = 240)
 {
     expect_side_by_side(RIGHT_UNITS, LEFT_UNITS);
+}
+
+/* ---------------------------------------------------------------- devices that are far from each other */
+
+/* What the host has of the state after the same steps, to the bit. Returns copies between devices. */
+static unsigned expect_bits_of_near_ones(const char *model, unsigned devices, unsigned stages)
+{
+    struct learner learner;
+    train_in_stages(&learner, model, devices, stages);
+    uint32_t digest = training_state_digest(&learner.state);
+    close_learner(&learner);
+    watch.device_count = watch.stream_count = 0;
+    watch.far = true;
+    train_in_stages(&learner, model, devices, stages);
+    cr_assert_not_null(learner.state.parts);
+    cr_assert_eq(training_state_to_host(&learner.state, NULL), 0);
+    cr_expect_eq(training_state_digest(&learner.state), digest);
+    unsigned crossed = watch.crossed;
+    close_learner(&learner);
+    cr_expect_eq(watch.region_count, 0);
+    return crossed;
+}
+
+/* Either way between each branch and what is before and behind it, once a micro-batch. */
+Test(pipeline_devices, far_ones_copy_what_crosses_and_compute_with_their_own_memory, .timeout = 240)
+{
+    cr_expect_eq(expect_bits_of_near_ones(branches, 4, 4), 2 * 4 * STEPS * SHARDS);
+}
+
+static const char tied[] =
+    "{\"preset\":\"gpt2-124m\",\"vocabulary\":61,\"depth\":1,\"width\":16,\"heads\":2,\"context\":16}";
+
+Test(pipeline_devices, far_ones_have_copies_of_a_table, .timeout = 240)
+{
+    cr_expect_gt(expect_bits_of_near_ones(tied, 2, 2), 0);
+}
+
+Test(pipeline_devices, far_replicas_add_their_gradients_on_the_host, .timeout = 240)
+{
+    cr_expect_gt(expect_bits_of_near_ones(tied, 4, 2), 0);
 }
 
 /* ---------------------------------------------------------------- a ResNet over ten devices */
