@@ -5,7 +5,7 @@
 # request and by force. Of the synchronous ones the weights are those of a fixed crew, bit for bit. Prints ok/not ok lines (see tests/run).
 #
 # No crew that something happens to may be done before: its steps have no end, and it is deleted. Another job goes on from its
-# checkpoint then, to a step that a fixed crew trains to as well.
+# checkpoint then, to a step that a fixed crew trains to as well: the fewer, the slower the first was.
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -45,6 +45,7 @@ same_end() {
 }
 
 more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+delay scaled 10
 crew scaled 2 "$endless"
 await_step scaled 50 && until_true 60 sizes_end_in scaled 0 2 && scale scaled 4 && until_true 60 sizes_end_in scaled 0 4
 verdict $? "newcomers are taken in while the crew trains" "$(sizes scaled)"
@@ -67,6 +68,7 @@ says() {
 
 strategy='"type":"ParameterServer","mode":"Synchronous"' shards=4
 more='"elastic":{"minWorkers":1,"maxWorkers":4},"roles":[{"name":"ps","count":1}],'
+delay served 10
 crew served 2 "$endless"
 await_step served 50 && scale served 4 && until_true 60 says served 'worker [23] has joined' 2
 verdict $? "ParameterServer: newcomers are taken in while the crew trains" "$(log_of "$(member served 0)" | tail -n 3)"
@@ -92,6 +94,7 @@ learnt() {
 
 strategy='"type":"PeerToPeer"' shards=12
 more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+delay peers 10
 crew peers 2 "$endless"
 await_step peers 50 && cox_scale peers 4 && until_true 60 sizes_end_in peers 0 4 && goes_on peers 2 && goes_on peers 3
 verdict $? "PeerToPeer: newcomers are taken in and train" "$(sizes peers)"
@@ -151,6 +154,7 @@ verdict $? "by hand: all leave with a checkpoint" "$(tr '\n' ' ' <codes; tail -n
 
 [[ -n ${PEERS_FAULTS:-} ]] || exit 0
 more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+delay held 10
 crew held 3 "$endless"
 await_step held 200 && freeze held 2 1
 end held 300 3 && fixed long 3 && same_end held long

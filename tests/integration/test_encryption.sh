@@ -8,7 +8,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
-steps=1000
+steps=400
 . "$root/tests/integration/training.sh"
 
 training_start --certificate-period 1

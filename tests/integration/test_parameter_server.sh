@@ -12,8 +12,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck disable=SC2034 # both are of crew
 shards=2 model='"preset":"mlp","width":96' # large enough to be cut over both ps
 short=150
-long=1500
-longer=3000
+long=600
+longer=800
 
 training_start
 
@@ -172,8 +172,9 @@ crew fourth 2 "$long" back
 wait_for fourth state Succeeded 90 && same_weights mirrored fourth
 verdict $? "and MultiWorkerMirrored from one of theirs"
 
-# ---- a chief of its own and an evaluator, while the crew trains; it has no end
+# ---- a chief of its own and an evaluator, while the crew trains; it has no end, and need not hurry
 
+delay scored 5
 servers scored '"mode":"Async"' 100000000 scored ',{"name":"chief"},{"name":"evaluator"}'
 
 # scores: what the evaluator has found so far, in lines of "STEP LOSS ACCURACY"

@@ -9,7 +9,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
-steps=6000
+steps=2000
 . "$root/tests/integration/training.sh"
 
 training_start
@@ -36,7 +36,7 @@ verdict $? "the round is taken again, to the same bits" "$(log_of "$(member stru
 log_of "$(member struck 0)" | grep 'the crew is whole again.*\(step was\|steps were\|nothing was\) repeated' >/dev/null
 verdict $? "and what it cost is told"
 if [[ -n ${PEERS_FAULTS:-} ]]; then
-    steps=60000
+    steps=20000
     crew long 2 "$steps"
     crew held 2 "$steps"
     wait_for long state Succeeded 600
@@ -46,7 +46,7 @@ if [[ -n ${PEERS_FAULTS:-} ]]; then
     verdict $? "a frozen worker of local steps is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
     wait_for held state Succeeded 600 && same_weights long held
     verdict $? "and its successor takes the round again, to the same bits" "$(log_of "$(member held 0)" | tail -n 5)"
-    steps=6000
+    steps=2000
 fi
 strategy=
 crew onwards 2 $((steps + 200)) rounds

@@ -13,7 +13,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 seed=${PREEMPTION_SEED:-$RANDOM}
 kills_wanted=20
 short=200
-long=4000
+long=1200
 . "$root/tests/integration/training.sh"
 echo "# PREEMPTION_SEED=$seed"
 RANDOM=$seed
@@ -62,7 +62,7 @@ killed=0 operator_kills=0 hung=
 touch recovered
 for ((round = 0; round < 12 && killed < kills_wanted; round++)); do
     workers=$((2 + round % 2)) of_job=0
-    delay "killed$round" 10 # it is not done before its last kill
+    delay "killed$round" 30 # it is not done before its last kill
     crew "killed$round" "$workers" "$long"
     await_step "killed$round" 1
     while ((killed < kills_wanted && of_job < 4)); do
@@ -89,9 +89,9 @@ processes() {
     for pod in $(pods "$1" coxswain.dev/current=true); do process_of "$pod"; done
 }
 
-delay everybody 10
+delay everybody 30
 crew everybody 3 "$long"
-await_step everybody 300
+await_step everybody 150
 # shellcheck disable=SC2046 # one word for each process
 kill -KILL $(processes everybody)
 undelay everybody
@@ -100,9 +100,9 @@ verdict $? "everybody killed at once goes on from a checkpoint to the same bits"
 log_of "$(member everybody 0)" | grep 'resumes from the checkpoint of step [1-9]' >/dev/null
 verdict $? "and says from which" "$(log_of "$(member everybody 0)" | head -n 20)"
 
-delay three 10
+delay three 30
 crew three 3 "$long" resumed
-await_step three 300
+await_step three 150
 api DELETE "$jobs_path/three" >/dev/null
 until_true 60 no_pods_of three
 crew two 2 "$long" resumed
@@ -115,9 +115,9 @@ chief_waits() {
     curl -s --max-time 2 "http://$(address_of "$(member frozen 0)"):8080/status" | grep '"phase":"Waiting"' >/dev/null
 }
 
-delay frozen 10
+delay frozen 30
 crew frozen 2 "$long"
-await_step frozen 300
+await_step frozen 150
 victim=$(member frozen 1)
 process=$(process_of "$victim")
 kill -STOP "$process"

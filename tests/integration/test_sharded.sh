@@ -86,13 +86,13 @@ verdict $? "and ends in the bits of one device that did it all" "$(ls)"
 # ---- losses
 
 every=100
-job undisturbed 'type: OneDevice' 2000
+job undisturbed 'type: OneDevice' 1000
 lone undisturbed
 verdict $? "a longer run to compare with" "$(tails undisturbed)"
 
 # start_slow NAME: a crew of three that cannot be done before something has happened to it: one waits for each batch
 start_slow() {
-    job "$1" "$sharded" 2000
+    job "$1" "$sharded" 1000
     delay "$1" 0 50
     start_crew "$1" 3
     until_true 60 has_saved "$1"

@@ -3,13 +3,15 @@
 #
 # For scripts that check something: wait until it holds, and report whether it does, as tests/run counts it.
 
-# until_true SECONDS COMMAND…: on an idle machine; a busy one gets four times as long
+# until_true SECONDS COMMAND…: on an idle machine; a busy one gets four times as long. What has not come after a while is looked for
+# less often: a look is several processes, and others want to run.
 until_true() {
-    local end=$((SECONDS + 4 * $1 + 1))
+    local end=$((SECONDS + 4 * $1 + 1)) looks=0 pause=0.05
     shift
     until "$@"; do
         ((SECONDS < end)) || return 1
-        sleep 0.05
+        if ((++looks == 40)); then pause=0.2; fi
+        sleep "$pause"
     done
 }
 
