@@ -22,13 +22,13 @@ if can_have 2 "stages on two GPUs of a worker"; then
 
     precision=bfloat16
     tied bound OneDevice 1 && lone bound
-    tied bound2 Pipeline 1 "stages: 2, recompute: true, " && on_gpus bound2 2
+    tied bound2 Pipeline 1 "stages: 2, recompute: true, " && with_gpus bound2 2
     EMULATED_LATE=all lone bound2 && same_weights bound2 bound
     verdict $? "bfloat16: a table shared by two GPUs, stages that compute again, the bits of one" "$(tail -n 2 bound2.log)"
     precision=
 
     narrow thin OneDevice 1 && lone thin
-    narrow thin2 Pipeline 1 ", device: 0" ", device: 1" && on_gpus thin2 2 && in_micro_batches thin2 5
+    narrow thin2 Pipeline 1 ", device: 0" ", device: 1" && with_gpus thin2 2 && in_micro_batches thin2 5
     lone thin2 && same_weights thin2 thin && [[ -n $(validations thin.log) && $(validations thin2.log) == "$(validations thin.log)" ]]
     verdict $? "float16: an odd number of values, dropout, clipping, the bits and evaluations of one" "$(tail -n 2 thin2.log)"
 
@@ -36,26 +36,31 @@ if can_have 2 "stages on two GPUs of a worker"; then
     sed -i 's/steps: 8/steps: 12/; s/thin.safetensors/longer.safetensors/' thin.yaml
     lone thin && lone further && same_weights further longer && grep -q 'step *12/12' further.log && ! grep -q 'step *8/12' further.log
     verdict $? "one GPU goes on from their checkpoint, to the bits that it would have come to itself" "$(tail -n 2 further.log)"
-    narrow back Pipeline 1 ", device: 0" ", device: 1" && on_gpus back 2 && in_micro_batches back 5
+    narrow back Pipeline 1 ", device: 0" ", device: 1" && with_gpus back 2 && in_micro_batches back 5
     sed -i 's/steps: 8/steps: 16/; s/path: back/path: thin/' back.yaml && sed -i 's/steps: 12/steps: 16/' further.yaml
     lone back && lone further && same_weights back further && ! grep -q 'step *12/16' back.log
     verdict $? "and two GPUs from its own" "$(tail -n 2 back.log)"
 
+    varied steady 26 steady && lone steady
+    varied steady2 26 steady2 && with_gpus steady2 2 && in_micro_batches steady2 2 && sed -i 's/OneDevice/Pipeline/' steady2.yaml
+    lone steady2 && same_weights steady2 steady && [[ -n $(validations steady.log) && $(validations steady2.log) == "$(validations steady.log)" ]]
+    verdict $? "running statistics, a short last batch, stages cut by their costs, the bits of one" "$(tail -n 2 steady2.log)"
+
     stages travels 2 2 && sed -i 's/^training: {steps: 20/training: {steps: 12/' travels.yaml && lone travels
     stages arrives 2 2 && sed -i 's/^devices: {type: GPU/devices: {type: CPU/; s/path: arrives/path: travels/' arrives.yaml
-    lone arrives && [[ $(losses arrives.log) == "$(losses lanes.log)" ]] && ! grep -q 'step *12/20' arrives.log
+    lone arrives && close_to "$(losses arrives.log)" "$(losses lanes.log)" && ! grep -q 'step *12/20' arrives.log
     verdict $? "and CPUs, to the same loss" "$(losses arrives.log) $(losses lanes.log)"
 fi
 
 if can_have 3 "stages on three GPUs of a worker"; then
     heavy flat OneDevice 1 && lone flat
-    heavy layered Pipeline 1 ", device: 0" ", device: 1" ", device: 2" && on_gpus layered 3 && in_micro_batches layered 5
+    heavy layered Pipeline 1 ", device: 0" ", device: 1" ", device: 2" && with_gpus layered 3 && in_micro_batches layered 5
     lone layered && same_weights layered flat && [[ $(validations layered.log) == "$(validations flat.log)" ]]
     verdict $? "three stages, the bits and evaluations of one" "$(tail -n 2 layered.log)"
-    heavy twice Pipeline 1 ", device: 0" ", device: 1" ", device: 0" && on_gpus twice 2 && in_micro_batches twice 5
+    heavy twice Pipeline 1 ", device: 0" ", device: 1" ", device: 0" && with_gpus twice 2 && in_micro_batches twice 5
     lone twice && same_weights twice flat
     verdict $? "a GPU with the first layers and the last" "$(tail -n 2 twice.log)"
-    heavy split Pipeline 1 ", device: 0" ", devices: [0, 1]" ", device: 1" && on_gpus split 2 && in_micro_batches split 5
+    heavy split Pipeline 1 ", device: 0" ", devices: [0, 1]" ", device: 1" && with_gpus split 2 && in_micro_batches split 5
     heavy slices Pipeline 2 ", device: 0" ", devices: [0, 1]" ", device: 1" && in_micro_batches slices 5
     lone split && crew slices 2 && same_weights split slices
     verdict $? "a layer that is split over two, the bits of two workers" "$(tail -n 2 split.log) $(tails slices)"
@@ -65,12 +70,12 @@ if can_have 4 "replicas of stages on a worker's GPUs"; then
     stages pairs 2 4 && lone pairs && same_weights pairs single
     verdict $? "two replicas of two stages in a worker, the bits of one" "$(tail -n 2 pairs.log)"
     tied whole OneDevice 1 && lone whole
-    tied pairs2 Pipeline 1 "stages: 2, " && on_gpus pairs2 4
+    tied pairs2 Pipeline 1 "stages: 2, " && with_gpus pairs2 4
     lone pairs2 && same_weights pairs2 whole
     verdict $? "with a table that their GPUs share" "$(tail -n 2 pairs2.log)"
 fi
 if can_have 2 "stages on two GPUs of two workers each"; then
-    tied joined Pipeline 2 "stages: 4, " && on_gpus joined 2 && tied apart OneDevice 1 && lone apart
+    tied joined Pipeline 2 "stages: 4, " && with_gpus joined 2 && tied apart OneDevice 1 && lone apart
     EMULATED_LATE=all crew joined 2 && says joined 'workers have several GPUs each: .* through the host' && same_weights joined apart
     verdict $? "four stages on two workers' GPUs, two each, which share a table, the bits of one" "$(tails joined)"
     stages wound 2 2 2 && unsaved wound

@@ -140,8 +140,8 @@ export: {storage: runs, to: $1.safetensors}
 YAML
 }
 
-# on_gpus NAME DEVICES: each worker has so many
-on_gpus() {
+# with_gpus NAME DEVICES: each worker has so many
+with_gpus() {
     sed -i "s/^devices: .*/devices: {type: GPU, count: $2}/" "$1.yaml"
 }
 
