@@ -50,6 +50,7 @@ static bool has_dnn(void)
 static void open_fused(struct side *fused, bool with_dnn)
 {
     setenv(ENV_GPU_LT, "1", 1);
+    setenv("EMULATED_LT_QUICKEST", "3", 1); /* of an emulated one: not what it names first */
     setenv(ENV_GPU_DNN, with_dnn ? "1" : "0", 1);
     side_open(fused, DEVICE_TYPE_GPU);
     unsetenv(ENV_GPU_LT);

@@ -21,6 +21,7 @@
 
 #include "common/error.h"
 #include "common/job/job_document.h"
+#include "worker/device/algorithm_record.h"
 #include "worker/device/operations.h"
 
 struct device;
@@ -126,6 +127,27 @@ struct device_library_work {
     int64_t convolutions, refused_convolutions;
 };
 struct device_library_work device_count_library_work(const struct device *device);
+
+/* Where a library has several algorithms for a product, the quickest of them is found by trying, on one device for all, since bits
+ * follow it. Whether this one is to (ENV_GPU_LT). */
+bool device_measures_algorithms(const struct device *device);
+/* From begin to end nothing that is launched on the stream is computed, and events are not to be recorded there: each product that a
+ * library finishes is tried, once a shape, where its operands lie; what they hold is lost. The search ends by itself after 2 s of
+ * the device's time. The caller, who passes an empty one, releases the record. The stream tells whether something has failed. */
+struct algorithm_search {
+    struct algorithm_record record;
+    unsigned others,
+        left_out; /* of the record: not what the library itself names first; and those for which no time was left */
+    double ms;    /* of the device's time */
+};
+void device_search_begin(struct device_stream *stream, struct algorithm_search *search);
+void device_search_end(struct device_stream *stream);
+/* By which products are computed; NULL: by what the library itself names first. Of the device, until the next is taken. */
+const struct algorithm_record *device_algorithms(const struct device *device);
+/* From now on, while none of its streams has work; NULL: by none. Recordings of launches stay as they are. ERROR_UNSUPPORTED where
+ * the record is not for this device and its library, or that refuses one of it: then nothing has changed. Nothing for devices
+ * whose products no library finishes. */
+int device_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 
 /* Whether values may lie so; and a launch of an operation whose values do as `stored` says. */
 bool device_stores(const struct device *device, enum stored stored);

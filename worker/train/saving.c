@@ -67,6 +67,14 @@ static void describe_stages(const struct trainer *trainer, struct json *model)
     json_set_string(model, "stages", buffer_text(&text));
 }
 
+/* So that a resume goes on with the same bits. */
+static void describe_algorithms(const struct trainer *trainer, struct json *model)
+{
+    const struct algorithm_record *record = device_algorithms(trainer->device);
+    if (record != NULL)
+        json_set(model, "algorithms", algorithm_record_to_json(record));
+}
+
 static void describe_finished(const struct trainer *trainer, struct json *model)
 {
     int64_t counts[CREW_SIZE_MAX];
@@ -86,6 +94,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "weightRounding", weight_rounding_name(trainer->job->training.weight_rounding));
     resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
     describe_stages(trainer, model);
+    describe_algorithms(trainer, model);
     averaging_describe(trainer, model);
     describe_finished(trainer, model);
     return model;

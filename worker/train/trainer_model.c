@@ -6,21 +6,26 @@
 #include "worker/train/export.h"
 #include "worker/train/support.h"
 
+struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device)
+{
+    return (struct graph_options){
+        .device = device,
+        .model = &trainer->job->model,
+        .precision = trainer->job->training.precision,
+        .weight_rounding = trainer->job->training.weight_rounding,
+        .max_examples = trainer->plan.max_shard_examples,
+        .logit_rows = trainer->identity->logit_rows,
+        .recompute = trainer->job->strategy.recompute,
+    };
+}
+
 int trainer_open_graphs(struct trainer *trainer, struct error *error)
 {
     bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */
     for (unsigned i = 0; i < (staged ? 1 : trainer->device_count); i++) {
-        const struct graph_options options = {
-            .device = trainer->devices[i].device,
-            .model = &trainer->job->model,
-            .precision = trainer->job->training.precision,
-            .weight_rounding = trainer->job->training.weight_rounding,
-            .max_examples = trainer->plan.max_shard_examples,
-            .logit_rows = trainer->identity->logit_rows,
-            .recompute = trainer->job->strategy.recompute,
-            .layout_only = staged || trainer->crew.part == CREW_SERVES,
-            .evaluation_only = trainer->crew.part == CREW_EVALUATES,
-        };
+        struct graph_options options = trainer_graph_options(trainer, trainer->devices[i].device);
+        options.layout_only = staged || trainer->crew.part == CREW_SERVES;
+        options.evaluation_only = trainer->crew.part == CREW_EVALUATES;
         if (graph_new(&options, &trainer->devices[i].graph, error) < 0)
             return -1;
     }

@@ -7,6 +7,10 @@
  * it has an algorithm for nothing, with EMULATED_LT=refuses it goes by none that it
  * has, and CUDA keeps that as an error. What can only be a mistake aborts: the
  * worker would go another way.
+ *
+ * There are four algorithms for a shape, which begin their sums with four terms. What they take is told to events: the first that
+ * is named 3 ms, each behind it 1 ms more, but that of EMULATED_LT_QUICKEST (0 to 3) 1 ms. EMULATED_LT=rejects knows none of them
+ * when it is asked whether it does, EMULATED_LT_VERSION=N is another version.
  */
 #include <cublasLt.h>
 
@@ -16,6 +20,7 @@
 
 #include "tests/gpu/emulated/graph.h"
 #include "tests/gpu/emulated/product.h"
+#include "tests/gpu/emulated/stream.h"
 
 struct cublasLtContext {
     int nothing;
@@ -43,6 +48,7 @@ struct algorithm {
     uint32_t epilogue, compute, types, workspace_bytes;
     uint8_t alignments[4]; /* of A, B, C and D, and of the bias; 0: it has none */
     uint32_t first;        /* of the terms of a sum */
+    uint32_t number;       /* among those for the shape */
 };
 _Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm is 64 bytes");
 
@@ -225,6 +231,8 @@ static struct algorithm algorithm_for(cublasLtMatmulDesc_t job, cublasLtMatrixLa
                               .workspace_bytes = k > 64 ? 4096 : 0};
 }
 
+enum { ALGORITHMS = 4 };
+
 /* Above 16 bytes nothing changes. */
 static uint8_t alignment_of(uint64_t place)
 {
@@ -261,11 +269,52 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (is_set("none") || (keeps_gelu(job->epilogue) && (uintptr_t)job->aux % 16 != 0) ||
         algorithm.workspace_bytes > preference->workspace_bytes)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    memset(found, 0, sizeof *found);
-    memcpy(&found->algo, &algorithm, sizeof algorithm);
-    found->workspaceSize = algorithm.workspace_bytes;
-    *ret_count = 1;
+    const uint32_t first = algorithm.first;
+    for (; *ret_count < ALGORITHMS && *ret_count < wanted; ++*ret_count) {
+        algorithm.number = (uint32_t)*ret_count;
+        algorithm.first = (uint32_t)((first + algorithm.number) % (uint64_t)algorithm.k);
+        memset(&found[*ret_count], 0, sizeof *found);
+        memcpy(&found[*ret_count].algo, &algorithm, sizeof algorithm);
+        found[*ret_count].workspaceSize = algorithm.workspace_bytes;
+    }
     return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Whether it is for these shapes, whatever it was told of alignments. */
+static bool is_for(const struct algorithm *algorithm, cublasLtMatmulDesc_t job, cublasLtMatrixLayout_t a,
+                   cublasLtMatrixLayout_t d)
+{
+    struct algorithm expected = algorithm_for(job, a, d);
+    memcpy(expected.alignments, algorithm->alignments, sizeof expected.alignments);
+    expected.first = algorithm->first;
+    expected.number = algorithm->number;
+    return memcmp(algorithm, &expected, sizeof expected) == 0;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t job, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
+{
+    struct algorithm algorithm;
+    memcpy(&algorithm, algo, sizeof algorithm);
+    if (!handle || check(job, a, b, c, d) != CUBLAS_STATUS_SUCCESS)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (is_set("rejects") || !is_for(&algorithm, job, a, d) || algorithm.number >= ALGORITHMS)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    *result = (cublasLtMatmulHeuristicResult_t){.algo = *algo, .workspaceSize = algorithm.workspace_bytes};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+size_t cublasLtGetVersion(void)
+{
+    const char *version = getenv("EMULATED_LT_VERSION");
+    return version ? strtoul(version, NULL, 10) : 130100;
+}
+
+static float ms_of(const struct algorithm *algorithm)
+{
+    const char *quickest = getenv("EMULATED_LT_QUICKEST");
+    return quickest && strtoul(quickest, NULL, 10) == algorithm->number ? 1 : 3 + (float)algorithm->number;
 }
 
 static bool lies_so(const void *pointer, uint64_t alignment)
@@ -279,15 +328,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t workspace_bytes, cudaStream_t stream)
 {
-    struct algorithm algorithm, expected;
+    struct algorithm algorithm;
     const cublasStatus_t status = check(job, a_layout, b_layout, c_layout, d_layout);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     memcpy(&algorithm, algo, sizeof algorithm);
-    expected = algorithm_for(job, a_layout, d_layout);
-    memcpy(expected.alignments, algorithm.alignments, sizeof expected.alignments);
-    expected.first = algorithm.first;
-    if (!handle || c != d || memcmp(&algorithm, &expected, sizeof algorithm) != 0)
+    if (!handle || c != d || !is_for(&algorithm, job, a_layout, d_layout))
         mistake("the algorithm is for something else");
     if (!lies_so(a, algorithm.alignments[0]) || !lies_so(b, algorithm.alignments[1]) ||
         !lies_so(d, algorithm.alignments[2]) || (job->bias && !lies_so(job->bias, algorithm.alignments[3])) ||
@@ -323,5 +369,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
                                     .workspace = workspace,
                                     .workspace_bytes = algorithm.workspace_bytes,
                                     .first = algorithm.first};
-    return emulated_multiply(stream, &product);
+    const cublasStatus_t queued = emulated_multiply(stream, &product);
+    emulated_queue_time(stream, ms_of(&algorithm));
+    return queued;
 }

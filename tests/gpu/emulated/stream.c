@@ -29,6 +29,8 @@ struct place {
 struct CUevent_st {
     unsigned long recorded, reached; /* by the lock */
     struct place place;              /* where it was recorded last */
+    bool timed;
+    float ms; /* of the stream's time, when it was reached last */
 };
 
 struct entry {
@@ -44,6 +46,7 @@ struct CUstream_st {
     int device;
     struct entry *first, *last;
     bool busy, ends, late;
+    float ms; /* what its work calls its time (emulated_queue_time); its own thread's */
     unsigned long number, appended, run, wanted, at_once; /* entries; the last: of those queued */
 };
 static struct CUstream_st *streams; /* by the lock */
@@ -337,6 +340,7 @@ struct mark {
     struct CUevent_st *event;
     unsigned long number;
     struct place place;
+    cudaStream_t stream; /* NULL: a wait */
 };
 
 static void reach(void *context)
@@ -345,6 +349,7 @@ static void reach(void *context)
     pthread_mutex_lock(&lock);
     if (mark->event->reached < mark->number)
         mark->event->reached = mark->number;
+    mark->event->ms = mark->stream->ms;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     free(mark);
@@ -368,15 +373,16 @@ static void wait_for(void *context)
 static struct mark last_recording(cudaEvent_t event)
 {
     pthread_mutex_lock(&lock);
-    const struct mark mark = {event, event->recorded, event->place};
+    const struct mark mark = {event, event->recorded, event->place, NULL};
     pthread_mutex_unlock(&lock);
     return mark;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    (void)flags;
     *event = calloc(1, sizeof **event);
+    if (*event)
+        (*event)->timed = !(flags & cudaEventDisableTiming);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -396,7 +402,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->recorded++;
     event->place = (struct place){stream->number, stream->appended + 1};
     pthread_mutex_unlock(&lock);
-    const struct mark mark = last_recording(event);
+    struct mark mark = last_recording(event);
+    mark.stream = stream;
     emulated_queue_job(stream, reach, &mark, sizeof mark);
     return cudaSuccess;
 }
@@ -439,4 +446,34 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     const struct mark mark = last_recording(event);
     await_reached(&mark);
     return emulated_fault();
+}
+
+struct lapse {
+    cudaStream_t stream;
+    float ms;
+};
+
+static void pass(void *context)
+{
+    struct lapse *lapse = context;
+    lapse->stream->ms += lapse->ms;
+    free(lapse);
+}
+
+void emulated_queue_time(cudaStream_t stream, float ms)
+{
+    const struct lapse lapse = {stream, ms};
+    emulated_queue_job(stream, pass, &lapse, sizeof lapse);
+}
+
+/* Of what they were recorded behind. */
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    if (!start->timed || !end->timed)
+        return emulated_fail(cudaErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    const bool reached = start->reached >= start->recorded && end->reached >= end->recorded;
+    *ms = end->ms - start->ms;
+    pthread_mutex_unlock(&lock);
+    return reached ? cudaSuccess : emulated_fail(cudaErrorNotReady);
 }

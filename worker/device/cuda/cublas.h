@@ -34,6 +34,8 @@
     X(cublasLtMatmulPreferenceDestroy)                                                                                 \
     X(cublasLtMatmulPreferenceSetAttribute)                                                                            \
     X(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
+    X(cublasLtMatmulAlgoCheck)                                                                                         \
+    X(cublasLtGetVersion)                                                                                              \
     X(cublasLtMatmul)
 
 struct cublas {

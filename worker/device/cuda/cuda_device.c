@@ -116,6 +116,7 @@ static void cuda_close(struct device *base)
     if (device->faults)
         (void)cudaFreeHost(device->faults);
     cublas_close(&device->cublas);
+    algorithm_record_release(&device->algorithms);
     free(device);
 }
 
@@ -134,6 +135,16 @@ static double cuda_peak_flops(const struct device *base, enum device_peak peak)
 static bool cuda_joins_gelus(const struct device *base, enum stored stored)
 {
     return ((const struct cuda_device *)base)->cublas.lt != NULL && stored == STORED_BFLOAT16;
+}
+
+static bool cuda_measures_algorithms(const struct device *base)
+{
+    return ((const struct cuda_device *)base)->measures;
+}
+
+static const struct algorithm_record *cuda_algorithms(const struct device *base)
+{
+    return &((const struct cuda_device *)base)->algorithms;
 }
 
 static struct device_library_work cuda_count_library_work(const struct device *base)
@@ -171,6 +182,11 @@ const struct device_backend cuda_backend = {
     .arithmetic = cuda_arithmetic,
     .peak_flops = cuda_peak_flops,
     .joins_gelus = cuda_joins_gelus,
+    .measures_algorithms = cuda_measures_algorithms,
+    .search_begin = cuda_search_begin,
+    .search_end = cuda_search_end,
+    .algorithms = cuda_algorithms,
+    .take_algorithms = cuda_take_algorithms,
     .count_library_work = cuda_count_library_work,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
@@ -234,7 +250,7 @@ static int describe(struct cuda_device *device, struct error *error)
     struct cudaDeviceProp properties;
     if (cuda_check(cudaGetDeviceProperties(&properties, device->index), "asking for its properties", error) < 0)
         return -1;
-    snprintf(device->name, sizeof device->name, "%s", properties.name);
+    snprintf(device->name, sizeof device->name, "%.*s", (int)sizeof device->name - 1, properties.name);
     device->shared_bytes = properties.sharedMemPerBlockOptin;
     snprintf(device->architecture, sizeof device->architecture, "sm_%d%d", properties.major, properties.minor);
     snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
@@ -242,10 +258,18 @@ static int describe(struct cuda_device *device, struct error *error)
     return 0;
 }
 
-static bool is_asked_for(const char *name)
+static bool is_set(const char *name, const char *value)
 {
     const char *setting = getenv(name);
-    return setting && strcmp(setting, "1") == 0;
+    return setting && strcmp(setting, value) == 0;
+}
+
+static int open_libraries(struct cuda_device *device, struct error *error)
+{
+    device->measures = is_set(ENV_GPU_LT, GPU_LT_MEASURED);
+    if (cublas_open(&device->cublas, device->measures || is_set(ENV_GPU_LT, "1"), error) < 0)
+        return -1;
+    return is_set(ENV_GPU_DNN, "1") ? cudnn_open(&device->cudnn, error) : 0;
 }
 
 /* Whoever computes with a library has other bits, and with another version of cuDNN perhaps others again. */
@@ -255,14 +279,15 @@ static void name_arithmetic(struct cuda_device *device)
     if (device->cudnn.version)
         snprintf(dnn, sizeof dnn, "+d%d", device->cudnn.version);
     snprintf(device->arithmetic, sizeof device->arithmetic, "%s%s%s", device->architecture, dnn,
-             device->cublas.lt ? "+l" : "");
+             device->measures    ? "+m"
+             : device->cublas.lt ? "+l"
+                                 : "");
 }
 
 static int prepare(struct cuda_device *device, struct error *error)
 {
     if (cuda_check(cudaSetDevice(device->index), "opening it", error) < 0 || describe(device, error) < 0 ||
-        cublas_open(&device->cublas, is_asked_for(ENV_GPU_LT), error) < 0 ||
-        (is_asked_for(ENV_GPU_DNN) && cudnn_open(&device->cudnn, error) < 0))
+        open_libraries(device, error) < 0)
         return -1;
     name_arithmetic(device);
     void *faults = NULL;

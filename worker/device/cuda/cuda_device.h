@@ -29,10 +29,13 @@ struct cuda_health {
 struct cuda_device {
     struct device base;
     int index;
-    char name[256];       /* "NVIDIA H200" */
-    char architecture[8]; /* "sm_90" */
-    char arithmetic[16];  /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
-    size_t shared_bytes;  /* that a block may ask for */
+    char name[ALGORITHM_NAME_MAX]; /* "NVIDIA H200" */
+    char architecture[8];          /* "sm_90" */
+    char arithmetic[16];           /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
+    size_t shared_bytes;           /* that a block may ask for */
+    bool measures;                 /* cuBLASLt's algorithms are to be measured (ENV_GPU_LT) */
+    struct algorithm_record algorithms; /* by which they are taken; empty: by the heuristics */
+    unsigned algorithms_turn;           /* counts how often that was another */
     struct cublas cublas;
     struct cudnn cudnn;                                  /* opened where it is asked for */
     struct nccl nccl;                                    /* opened by the first who wants it */
@@ -55,7 +58,9 @@ struct cuda_stream {
     cublasHandle_t products; /* made at the first product */
     cublasLtHandle_t fused;  /* likewise, and */
     struct fused_plan *plans;
-    cudnnHandle_t convolutions; /* made at the first that cuDNN may compute, and */
+    unsigned plans_turn;             /* cuda_device.algorithms_turn, as it was when they were made */
+    struct algorithm_search *search; /* NULL: what is launched is computed, not tried */
+    cudnnHandle_t convolutions;      /* made at the first that cuDNN may compute, and */
     struct convolution_plan *convolution_plans;
     bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
     struct error record_error;
@@ -101,6 +106,11 @@ int cuda_record_begin(struct device_stream *stream, struct error *error);
 int cuda_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
 void cuda_replay(struct device_stream *stream, struct device_recording *recording);
 void cuda_recording_free(struct device_recording *recording);
+
+/* Of products (fused_measure.c). */
+void cuda_search_begin(struct device_stream *stream, struct algorithm_search *search);
+void cuda_search_end(struct device_stream *stream);
+int cuda_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 
 int cuda_event_new(struct device *device, struct device_event **ret_event, struct error *error);
 void cuda_event_free(struct device_event *event);

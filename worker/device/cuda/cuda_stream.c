@@ -64,10 +64,16 @@ void cuda_call_refuse(const struct cuda_call *call, const char *why)
     fail(call, &cause);
 }
 
+/* What a library makes in several ways, of which the quickest is looked for. */
+static bool is_searched(enum device_operation operation)
+{
+    return operation == OPERATION_dense_forward || operation == OPERATION_dense_backward_data;
+}
+
 static void launch(struct cuda_stream *stream, enum stored stored, enum device_operation operation,
                    const void *arguments)
 {
-    if (atomic_load(&stream->health->failed))
+    if (atomic_load(&stream->health->failed) || (stream->search && !is_searched(operation)))
         return;
     cuda_device_enter(stream->device);
     struct cuda_call call = {

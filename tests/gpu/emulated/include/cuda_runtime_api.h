@@ -66,7 +66,7 @@ typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef void cudaHostFn_t(void *context);
 
 enum { cudaStreamNonBlocking = 1 };
-enum { cudaEventDisableTiming = 2 };
+enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
 enum { cudaEventRecordExternal = 1 };
 enum { cudaHostAllocPortable = 1 };
 enum { cudaHostRegisterPortable = 1 };
@@ -131,6 +131,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034
+#
+# Of cuBLASLt's algorithms for a shape the chief measures the quickest, its crew takes it, and checkpoints keep it: emulated, where
+# EMULATED_LT_QUICKEST says which it is, and each sums in an order of its own. A process that asked its own library would have
+# other bits.
+export COXSWAIN_GPU_LT=measured
+
+# own_quickest NUMBER…: what each worker would measure, by its place
+own_quickest() {
+    quickest=("$@")
+}
+set_up() {
+    give_gpus "$@"
+    export COXSWAIN_RECORD=$work/$1.$2.record EMULATED_LT_QUICKEST="${quickest[$2]-}"
+    [[ ${rejecting-} != "$2" ]] || export EMULATED_LT=rejects
+}
+heard() {
+    grep -q "$2" "$1.log"
+}
+
+job first 8 GPU OneDevice first && COXSWAIN_GPU_LT=1 lone first
+verdict $? "products by what cuBLASLt names first, to compare with" "$(tail -n 2 first.log)"
+own_quickest 2
+job alone 8 GPU OneDevice alone && lone alone && ! same_weights alone first &&
+    heard alone ' shapes of products are measured in .* for [1-9][0-9]* cuBLASLt 130100 has quicker algorithms' &&
+    close_to "$(losses alone.log)" "$(losses first.log)"
+verdict $? "by what is measured: other bits, and much the same loss" "$(tail -n 2 alone.log)"
+own_quickest 0
+job same 4 GPU OneDevice same && lone same && heard same 'for 0 cuBLASLt' && job same 8 GPU OneDevice same && COXSWAIN_GPU_LT=1 lone same && same_weights same first
+verdict $? "where that is what cuBLASLt names first, its bits" "$(tail -n 2 same.log)"
+
+own_quickest 2
+precision=bfloat16
+job halves 8 GPU OneDevice halves && lone halves && heard halves 'for [1-9][0-9]* cuBLASLt'
+verdict $? "in bfloat16, GELUs included" "$(tail -n 2 halves.log)"
+precision=
+job half 4 GPU OneDevice half && lone half
+own_quickest 1
+job rest 8 GPU OneDevice half && lone rest && same_weights rest alone && heard rest 'algorithms of cuBLASLt 130100 are the checkpoint.s' &&
+    ! heard rest 'are measured'
+verdict $? "a run that goes on takes its checkpoint's: the bits of one that was not cut" "$(tail -n 2 rest.log)"
+job newer 9 GPU OneDevice half && EMULATED_LT_VERSION=130200 lone newer && heard newer 'they are for cuBLASLt 130100 on .*, and here is cuBLASLt 130200' &&
+    heard newer 'measured anew, and the bits may differ from here on' && heard newer 'shapes of products are measured'
+verdict $? "not with another version of the library, and says so" "$(tail -n 2 newer.log)"
+job other 10 GPU OneDevice half && EMULATED_LT_VERSION=130200 EMULATED_NAME='another GPU' lone other && heard other 'and here is cuBLASLt 130200 on another GPU'
+verdict $? "nor on another GPU" "$(tail -n 2 other.log)"
+job plain 1 GPU OneDevice plain && COXSWAIN_GPU_LT=1 lone plain && job later 2 GPU OneDevice plain && lone later &&
+    heard later 'says of no algorithm' && heard later 'was computed with sm_90+l arithmetic, and this worker has sm_90+m:'
+verdict $? "and what was computed by none goes on by what is measured, which is said" "$(tail -n 2 later.log)"
+
+own_quickest 2 1 3
+for collective in Hierarchical NCCL; do
+    job "crew-$collective" 8 GPU MultiWorkerMirrored "crew-$collective" "$collective" && crew "crew-$collective" 2 && same_weights "crew-$collective" alone &&
+        says "crew-$collective" 'shapes of products are measured' && ! heard "crew-$collective.1" 'are measured'
+    verdict $? "$collective: a crew whose workers would measure other ones computes by the chief's, to the bits of one worker" "$(tails "crew-$collective")"
+done
+if can_have 2 "measured algorithms on two GPUs of a worker"; then
+    job mates 8 GPU Mirrored mates Auto Crew 2 2 && lone mates && same_weights mates alone
+    verdict $? "two GPUs in a worker: the bits of one" "$(tail -n 2 mates.log)"
+fi
+job stages 8 GPU Pipeline stages && sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' stages.yaml && crew stages 2 && same_weights stages alone
+verdict $? "stages of a Pipeline: the bits of one GPU" "$(tails stages)"
+if can_have 2 "measured algorithms in stages on two GPUs of a worker"; then
+    job parts 8 GPU Pipeline parts Auto Crew 2 2 && sed -i 's/^strategy: {/&stages: 2, /' parts.yaml && lone parts && same_weights parts alone
+    verdict $? "also of one worker" "$(tail -n 2 parts.log)"
+fi
+
+job heirs 16 GPU MultiWorkerMirrored heirs Hierarchical && unsaved heirs
+job whole 16 GPU OneDevice whole && lone whole
+hold heirs 1 12
+start_crew heirs 2
+until_true 60 at_step heirs 2
+lose 0
+own_quickest 3 1 # whoever comes in the chief's place
+undelay heirs
+start_member heirs worker 0 1
+await_crew && same_weights heirs whole && grep -q 'shapes of products' heirs.0.log
+verdict $? "a new chief measures, and takes those by which the crew has trained: the bits are as if nobody had been lost" "$(tails heirs)"
+
+own_quickest 2 2
+rejecting=1
+job torn 8 GPU MultiWorkerMirrored torn Hierarchical && crew torn 2 && same_weights torn first &&
+    says torn "1 of the crew's workers cannot compute products by the algorithms" &&
+    heard torn.1 'refuses that of the product of .*all workers go by what cuBLASLt names first'
+verdict $? "where one of them cannot compute by it, all compute by what cuBLASLt names first" "$(tails torn)"
+rejecting=
+unset COXSWAIN_GPU_LT

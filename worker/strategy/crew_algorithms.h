@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A crew's devices compute products by one record (device/algorithm_record.h): that
+ * of whoever the state comes from, who has trained by it, or else of the chief. Each
+ * time a crew forms it is told to all, before anything is computed. Where one of
+ * them cannot compute by it, nobody does: all go by what their library names first.
+ */
+#ifndef COXSWAIN_STRATEGY_CREW_ALGORITHMS_H
+#define COXSWAIN_STRATEGY_CREW_ALGORITHMS_H
+
+#include "worker/strategy/strategy.h"
+
+/* For base->world. `ret_changed`: another than this rank has computed by; what it has recorded of launches is out of date. Nothing
+ * where the job's crew has no GPUs. */
+int crew_algorithms_agree(struct strategy *base, struct collective *group, bool *ret_changed, struct error *error);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * By which algorithms a library computes products: the chief takes what the
+ * checkpoint to go on from says, or tries them, before anything large is
+ * allocated. Its crew hears of it when it forms (strategy/crew_algorithms.h).
+ */
+#include "worker/train/trainer_stages.h"
+
+#include "worker/device/algorithm_record.h"
+
+/* Those whose replicas are equal. A lone worker is a chief. */
+static bool is_asked(const struct trainer *trainer)
+{
+    enum strategy_type type = trainer->job->strategy.type;
+    return trainer_is_chief(trainer) && type != STRATEGY_PARAMETER_SERVER && type != STRATEGY_PEER_TO_PEER &&
+           device_measures_algorithms(trainer->device);
+}
+
+static int take(struct trainer *trainer, const struct algorithm_record *record, struct error *error)
+{
+    for (unsigned i = 0; i < trainer->device_count; i++)
+        if (device_take_algorithms(trainer->devices[i].device, record, error) < 0)
+            return -1;
+    return 0;
+}
+
+/* False: there are none, or they are not for this GPU, which is told. */
+static bool take_recorded(struct trainer *trainer)
+{
+    struct algorithm_record record;
+    struct error cause = ERROR_INIT;
+    if (trainer->recorded_algorithms == NULL && trainer->recorded_shards == 0)
+        return false;
+    if (trainer->recorded_algorithms == NULL) {
+        report_warn(trainer->report, "the checkpoint says of no algorithm how products were computed: they are "
+                                     "measured, and the bits may differ from here on");
+        return false;
+    }
+    if (algorithm_record_from_json(trainer->recorded_algorithms, &record, &cause) == 0) {
+        int result = take(trainer, &record, &cause);
+        if (result == 0)
+            report_say(trainer->report, "%u algorithms of %s are the checkpoint's", record.count, record.library);
+        algorithm_record_release(&record);
+        if (result == 0)
+            return true;
+    }
+    report_warn(trainer->report,
+                "the algorithms by which the checkpoint's products were computed cannot be taken (%s): they are "
+                "measured anew, and the bits may differ from here on",
+                cause.message);
+    (void)take(trainer, NULL, NULL);
+    return false;
+}
+
+/* ---- trying them */
+
+/* Shards differ by one example at most. */
+static int launch_passes(const struct trainer *trainer, struct graph *graph, const float *parameters,
+                         struct error *error)
+{
+    int64_t smallest = trainer->plan.global_batch / trainer->plan.logical_shards;
+    int64_t largest = (trainer->plan.global_batch + trainer->plan.logical_shards - 1) / trainer->plan.logical_shards;
+    for (int64_t examples = smallest; examples <= largest; examples++) {
+        const struct graph_pass pass = {
+            .parameters = parameters, .examples = examples, .scale = 1, .is_whole_step = true};
+        if (graph_forward_backward(graph, trainer->stream, &pass, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int search_in(const struct trainer *trainer, struct graph *graph, struct algorithm_search *search,
+                     struct error *error)
+{
+    void *parameters;
+    size_t bytes = (size_t)graph_layout(graph)->elements * sizeof(float);
+    if (device_allocate(trainer->device, MEMORY_DEVICE, bytes, &parameters, error) < 0)
+        return -1;
+    device_search_begin(trainer->stream, search);
+    int result = launch_passes(trainer, graph, parameters, error);
+    device_search_end(trainer->stream);
+    if (result == 0)
+        result = device_stream_synchronise(trainer->stream, error);
+    device_free(trainer->device, parameters);
+    return result;
+}
+
+/* In a graph of the whole model, for the time being, also of what will be stages. */
+static int search(const struct trainer *trainer, struct algorithm_search *ret_search, struct error *error)
+{
+    struct graph *graph;
+    const struct graph_options options = trainer_graph_options(trainer, trainer->device);
+    if (graph_new(&options, &graph, error) < 0)
+        return -1;
+    int result = search_in(trainer, graph, ret_search, error);
+    graph_free(graph);
+    return result;
+}
+
+static void tell_search(const struct trainer *trainer, const struct algorithm_search *search)
+{
+    const struct algorithm_record *record = &search->record;
+    report_say(trainer->report,
+               "%u shapes of products are measured in %.1f s of the GPU: for %u %s has quicker algorithms than those "
+               "that it names first",
+               record->count, search->ms / 1e3, search->others, record->library);
+    if (search->left_out > 0)
+        report_say(trainer->report, "for %u products no time was left: they go by what it names first",
+                   search->left_out);
+}
+
+/* What does not fit beside nothing else may fit in stages: it is no failure. */
+static int measure(struct trainer *trainer, struct error *error)
+{
+    struct algorithm_search found = {0};
+    struct error cause = ERROR_INIT;
+    int result = search(trainer, &found, &cause);
+    if (result == 0) {
+        tell_search(trainer, &found);
+        result = take(trainer, &found.record, &cause);
+    }
+    algorithm_record_release(&found.record);
+    if (result == 0)
+        return 0;
+    if (cause.kind != ERROR_NO_SPACE)
+        return error_set(error, cause.kind, "%s", cause.message);
+    report_warn(trainer->report,
+                "the algorithms of products cannot be measured (%s): they are what cuBLASLt names first",
+                cause.message);
+    return 0;
+}
+
+int trainer_open_algorithms(struct trainer *trainer, struct error *error)
+{
+    if (!is_asked(trainer) || take_recorded(trainer))
+        return 0;
+    return measure(trainer, error);
+}
