@@ -121,6 +121,12 @@ void device_unpin(struct device *device, void *memory)
     device->backend->unpin(device, memory);
 }
 
+void device_reach(struct device *device, const struct device *other)
+{
+    if (device->backend->reach != NULL && device->backend == other->backend)
+        device->backend->reach(device, other);
+}
+
 double device_peak_flops(const struct device *device, enum device_peak peak)
 {
     return device->backend->peak_flops == NULL ? 0 : device->backend->peak_flops(device, peak);

@@ -76,6 +76,10 @@ void device_free(struct device *device, void *memory);
 bool device_pin(struct device *device, void *memory, size_t bytes);
 void device_unpin(struct device *device, void *memory);
 
+/* Of devices whose memory is not shared: from here on copies on the device's streams, from the other's memory and to it, go the
+ * direct way where the machine has one. Else, as before, by whatever way there is. */
+void device_reach(struct device *device, const struct device *other);
+
 /* Of a device whose memory is not shared: bytes in all, and those that nobody, here or in another process, has taken. */
 int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
 /* What each stream takes of that. */

@@ -107,6 +107,15 @@ static struct pipeline_store *open_store(struct pipeline *pipeline, unsigned lan
     return store;
 }
 
+/* What crosses between GPUs here goes from one to the other. */
+static void connect_lanes(struct pipeline *pipeline)
+{
+    for (unsigned a = 0; a < pipeline->lane_count && pipeline_is_parted(pipeline) && !pipeline->plan_only; a++)
+        for (unsigned b = 0; b < pipeline->lane_count; b++)
+            if (a != b && pipeline->lanes[a].share == pipeline->lanes[b].share)
+                device_reach(pipeline->lanes[a].device, pipeline->lanes[b].device);
+}
+
 static int make_lanes(struct pipeline *pipeline, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
@@ -123,6 +132,7 @@ static int make_lanes(struct pipeline *pipeline, struct error *error)
                                device_of(pipeline, i), error) < 0)
             return -1;
     }
+    connect_lanes(pipeline);
     return 0;
 }
 

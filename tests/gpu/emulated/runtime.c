@@ -18,6 +18,7 @@
 
 #include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
+#include "tests/gpu/emulated/stream.h"
 
 #define DEVICES_MAX 64
 #define ALIGNMENT 256
@@ -184,6 +185,15 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
 
 /* ---------------------------------------------------------------- memory */
 
+/* GPUs that EMULATED_PEERS=0 has lie apart, with no direct way between them. */
+static bool is_near(int device, int peer)
+{
+    return device != peer && setting("EMULATED_PEERS", 1);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool reaches[DEVICES_MAX][DEVICES_MAX]; /* by the lock */
+
 struct allocation {
     struct allocation *next;
     void *memory;
@@ -192,9 +202,51 @@ struct allocation {
     bool registered; /* the memory is somebody else's */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *allocations;      /* by the lock, like the next */
-static size_t used[DEVICES_MAX], most_used; /* likewise */
+static struct allocation *allocations;        /* by the lock, like the next */
+static size_t used[DEVICES_MAX], most_used;   /* likewise */
+static unsigned direct_copies, staged_copies; /* likewise */
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    if (check_device(device) != cudaSuccess || check_device(peer) != cudaSuccess)
+        return cudaErrorInvalidDevice;
+    *can = is_near(device, peer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    if (check_device(peer) != cudaSuccess || !is_near(current_device, peer))
+        return emulated_fail(cudaErrorInvalidDevice);
+    if (flags != 0)
+        return emulated_fail(cudaErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    const bool already = reaches[current_device][peer];
+    reaches[current_device][peer] = true;
+    pthread_mutex_unlock(&lock);
+    return already ? emulated_fail(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+}
+
+void emulated_count_copy(int device, const void *to, const void *from)
+{
+    struct cudaPointerAttributes there, here;
+    if (!setting("EMULATED_COPY_COUNTS", 0) || cudaPointerGetAttributes(&there, to) != cudaSuccess ||
+        cudaPointerGetAttributes(&here, from) != cudaSuccess || there.type != cudaMemoryTypeDevice ||
+        here.type != cudaMemoryTypeDevice || there.device == here.device)
+        return;
+    pthread_mutex_lock(&lock);
+    if (reaches[device][there.device == device ? here.device : there.device])
+        direct_copies++;
+    else
+        staged_copies++;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void tell_copies(void)
+{
+    if (setting("EMULATED_COPY_COUNTS", 0))
+        fprintf(stderr, "copies between GPUs: %u direct, %u staged\n", direct_copies, staged_copies);
+}
 
 static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t bytes)
 {

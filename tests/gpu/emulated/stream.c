@@ -219,6 +219,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     const char *pageable = getenv("EMULATED_PAGEABLE");
     if (pageable && strcmp(pageable, "refused") == 0 && bytes > 0 && (is_pageable(to) || is_pageable(from)))
         return cudaErrorInvalidValue;
+    emulated_count_copy(emulated_stream_device(stream), to, from);
     emulated_queue_job(stream, copy, &(struct copying){to, from, bytes}, sizeof(struct copying));
     return cudaSuccess;
 }

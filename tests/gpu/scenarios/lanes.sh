@@ -52,6 +52,19 @@ if can_have 2 "stages on two GPUs of a worker"; then
     verdict $? "and CPUs, to the same loss" "$(losses arrives.log) $(losses lanes.log)"
 fi
 
+# between LOG: copies between GPUs, those that go directly and those that do not
+between() {
+    sed -n 's/^copies between GPUs: \([0-9]*\) direct, \([0-9]*\) staged/\1 \2/p' "$1"
+}
+if plays_gpus; then
+    stages direct 2 2 && unsaved direct && EMULATED_COPY_COUNTS=1 lone direct
+    read -r straight staged <<<"$(between direct.log)" && ((straight >= 20 * 4 * 2 && staged == 0))
+    verdict $? "what crosses goes directly: values and gradients for each of 4 micro-batches of 20 steps" "$(between direct.log)"
+    stages distant 2 2 && unsaved distant && EMULATED_PEERS=0 EMULATED_COPY_COUNTS=1 lone distant
+    read -r straight staged <<<"$(between distant.log)" && ((straight == 0 && staged >= 20 * 4 * 2)) && same_weights distant single
+    verdict $? "and where GPUs lie apart as the driver has it, with the same bits" "$(between distant.log)"
+fi
+
 if can_have 3 "stages on three GPUs of a worker"; then
     heavy flat OneDevice 1 && lone flat
     heavy layered Pipeline 1 ", device: 0" ", device: 1" ", device: 2" && with_gpus layered 3 && in_micro_batches layered 5
