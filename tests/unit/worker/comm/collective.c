@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -43,6 +44,7 @@ struct crew {
     pid_t children[RANKS_MAX];
     int phase[2];             /* a child writes a byte when it has come somewhere */
     struct collective *group; /* in a child */
+    pthread_barrier_t *start; /* of all its processes; NULL: each begins when it has joined */
     struct error error;
 };
 
@@ -743,9 +745,11 @@ Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 240)
 enum { NAMED = 21, NAMED_ANOTHER = 22 };
 enum { FROZEN = 1, FROZEN_ELEMENTS = 1000000 };
 
-/* Before its first byte, or with some of them under way. */
+/* Before its first byte, or with some of them under way. All begin together: who has no processor yet would be missed, and named, as
+ * the frozen one is. */
 static void freeze_here(struct crew *c)
 {
+    pthread_barrier_wait(c->start);
     if (c->rank == FROZEN && c->options.stall_context)
         raise(SIGSTOP);
 }
@@ -831,6 +835,18 @@ static void freeze_in_all_gather(struct crew *c)
     expect_a_name(c);
 }
 
+static pthread_barrier_t *make_start(unsigned size)
+{
+    pthread_barrierattr_t shared;
+    pthread_barrier_t *start = mmap(NULL, sizeof(*start), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(start, MAP_FAILED);
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    cr_assert_eq(pthread_barrier_init(start, &shared, size), 0);
+    pthread_barrierattr_destroy(&shared);
+    return start;
+}
+
 /* `at_once`: before its first byte. */
 static void freeze_one(struct crew *c, enum collective_algorithm algorithm, enum collective_transport transport,
                        bool at_once, void (*body)(struct crew *))
@@ -845,6 +861,7 @@ static void freeze_one(struct crew *c, enum collective_algorithm algorithm, enum
     c->options.deadline_ms = 2500;
     c->options.on_stall = look_for_a_name;
     c->options.stall_context = at_once ? c : NULL;
+    c->start = make_start(c->size);
     crew_fork(c, body);
 }
 
@@ -863,6 +880,7 @@ static void expect_that_it_is_named(struct crew *c)
                  c->options.stall_context != NULL);
     kill(c->children[FROZEN], SIGKILL);
     crew_wait(c, FROZEN);
+    munmap(c->start, sizeof(*c->start)); /* not destroyed: that would wait for one that was killed in it */
 }
 
 static const enum collective_algorithm every_algorithm[] = {
