@@ -83,10 +83,10 @@ done
 
 # ---- kills and stops
 
-length="epochs: 40" job undisturbed
+length="epochs: 20" job undisturbed
 lone undisturbed
 for attempt in 1 2 3; do
-    length="epochs: 40" job "killed$attempt"
+    length="epochs: 20" job "killed$attempt"
     launch "killed$attempt" "killed$attempt.log" &
     victim=$!
     until_true 15 has_saved "killed$attempt"
