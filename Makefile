@@ -68,7 +68,7 @@ else ifeq ($(CUDA),emulated)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
 cuda_include := $(emulated_include)
-cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c graph.c runtime.c stream.c)
+cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c graph.c runtime.c stream.c unwritten.c)
 cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libcudnn.so.0 $(BUILD)/libnccl.so.0
 cuda_environment = LD_LIBRARY_PATH=$(abspath $(BUILD)) EMULATED_GPUS_SHARED=1
 LDFLAGS += -rdynamic

@@ -19,6 +19,7 @@
 #include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
 #include "tests/gpu/emulated/stream.h"
+#include "tests/gpu/emulated/unwritten.h"
 
 #define DEVICES_MAX 64
 #define ALIGNMENT 256
@@ -197,7 +198,7 @@ static bool reaches[DEVICES_MAX][DEVICES_MAX]; /* by the lock */
 struct allocation {
     struct allocation *next;
     void *memory;
-    size_t bytes;
+    size_t asked, bytes; /* the latter as a device counts them */
     struct cudaPointerAttributes attributes;
     bool registered; /* the memory is somebody else's */
 };
@@ -262,8 +263,8 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
         bytes <= SIZE_MAX - ALIGNMENT &&
         (!on_device || (rounded <= memory_of_a_device() && used[current_device] <= memory_of_a_device() - rounded));
     void *found = NULL; /* of so many bytes and no more, so that the address sanitizer sees who reaches beyond */
-    if (made && fits && posix_memalign(&found, ALIGNMENT, bytes > 0 ? bytes : 1) == 0) {
-        *made = (struct allocation){allocations, found, rounded, {type, current_device}, false};
+    if (made && fits && (found = unwritten_new(ALIGNMENT, bytes)) != NULL) {
+        *made = (struct allocation){allocations, found, bytes, rounded, {type, current_device}, false};
         allocations = made;
         used[current_device] += on_device ? rounded : 0;
         most_used = used[current_device] > most_used ? used[current_device] : most_used;
@@ -273,7 +274,6 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
         free(made);
         return emulated_fail(cudaErrorMemoryAllocation);
     }
-    memset(found, 0xff, bytes);
     *memory = found;
     return cudaSuccess;
 }
@@ -295,7 +295,7 @@ static cudaError_t give_back(enum cudaMemoryType type, bool registered, void *me
     if (!found)
         return memory ? emulated_fail(cudaErrorInvalidValue) : cudaSuccess;
     if (!registered)
-        free(found->memory);
+        unwritten_free(found->memory, found->asked);
     free(found);
     return cudaSuccess;
 }
@@ -355,7 +355,7 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
     for (const struct allocation *at = allocations; at; at = at->next)
         is_new &= !overlaps(at, memory, bytes);
     if (is_new) {
-        *made = (struct allocation){allocations, memory, bytes, {cudaMemoryTypeHost, current_device}, true};
+        *made = (struct allocation){allocations, memory, bytes, bytes, {cudaMemoryTypeHost, current_device}, true};
         allocations = made;
     }
     pthread_mutex_unlock(&lock);
