@@ -142,7 +142,7 @@ left=$(sed -n 's/.*left on request after step \([0-9]*\).*/\1/p' both.0.log both
 compgen -G "$(printf 'both/step-%08d.*' "${left:-0}")" >/dev/null
 verdict $? "at a boundary that is on the disk" "$(ls both)"
 
-strategy=MultiWorkerMirrored length="epochs: 40" job other
+strategy=MultiWorkerMirrored length="epochs: 20" job other
 cp -r killed1 other && crew other 2 && same_weights other undisturbed
 verdict $? "a checkpoint of one worker resumes with two"
 
