@@ -65,21 +65,23 @@ static int tell(const struct strategy *base, struct collective *group, unsigned 
     return crew_group_tell(group, root, *ret_text, *ret_length, error);
 }
 
-static void tell_refusal(const struct strategy_options *options, double refusing, const struct error *cause)
+static void tell_refusal(const struct strategy *base, double refusing, const struct error *cause)
 {
     char text[512];
+    const struct strategy_options *options = &base->options;
+    const char *then = base->holds_state ? ", and the bits may differ from here on" : "";
     if (options->on_warning == NULL)
         return;
     if (cause->kind != ERROR_NONE)
         snprintf(text, sizeof text,
                  "this worker cannot compute products by the algorithms that the crew has measured (%.300s): all "
-                 "workers go by what cuBLASLt names first",
-                 cause->message);
+                 "workers go by what cuBLASLt names first%s",
+                 cause->message, then);
     else
         snprintf(text, sizeof text,
                  "%.0f of the crew's workers cannot compute products by the algorithms that it has measured, and say "
-                 "why: all go by what cuBLASLt names first",
-                 refusing);
+                 "why: all go by what cuBLASLt names first%s",
+                 refusing, then);
     options->on_warning(options->context, text);
 }
 
@@ -93,7 +95,7 @@ static int settle(struct strategy *base, const char *text, size_t length, struct
         return -1;
     if (refusing == 0)
         return 0;
-    tell_refusal(options, refusing, &cause);
+    tell_refusal(base, refusing, &cause);
     return take(options, NULL, error);
 }
 

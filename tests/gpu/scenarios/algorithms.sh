@@ -85,4 +85,17 @@ job torn 8 GPU MultiWorkerMirrored torn Hierarchical && crew torn 2 && same_weig
     heard torn.1 'refuses that of the product of .*all workers go by what cuBLASLt names first'
 verdict $? "where one of them cannot compute by it, all compute by what cuBLASLt names first" "$(tails torn)"
 rejecting=
+job begun 4 GPU OneDevice begun && lone begun && job ended 8 GPU OneDevice begun && COXSWAIN_GPU_LT=1 lone ended && ! same_weights ended alone
+verdict $? "four steps by measured ones, and four by the others, to compare with" "$(tail -n 2 ended.log)"
+job fallen 8 GPU MultiWorkerMirrored fallen Hierarchical && unsaved fallen
+hold fallen 1 5
+start_crew fallen 2
+until_true 60 at_step fallen 4
+lose 1
+rejecting=1
+undelay fallen
+start_member fallen worker 1 1
+await_crew && same_weights fallen ended && says fallen 'all go by what cuBLASLt names first, and the bits may differ from here on'
+verdict $? "also where who cannot comes later: what was recorded of launches is forgotten" "$(tails fallen)"
+rejecting=
 unset COXSWAIN_GPU_LT
