@@ -14,6 +14,11 @@
 
 #define PATTERN_BYTES ((size_t)1 << 20)
 
+#ifdef __SANITIZE_ADDRESS__
+static const bool maps = false;
+#else
+static const bool maps = true;
+#endif
 static int pattern = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -31,12 +36,10 @@ static void make_pattern(void)
 
 static bool is_mapped(size_t bytes)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return false;
-#else
+    if (!maps || bytes <= PATTERN_BYTES)
+        return false;
     pthread_once(&once, make_pattern);
-    return pattern >= 0 && bytes > PATTERN_BYTES;
-#endif
+    return pattern >= 0;
 }
 
 static void *map(size_t bytes)
