@@ -352,11 +352,11 @@ run: ## install what is missing, build, and train on real digits in front of you
 
 tests: all $(unit_programs) $(integration_programs) $(TOOLS)
 
-# Most of them wait: more go at once than there are processors.
+# Most of them wait: two go at once for each processor.
 test: ## install what is missing, build, run unit and integration tests
 	@scripts/dependencies ensure build test
 	@$(MAKE) --no-print-directory tests
-	@BUILD=$(abspath $(BUILD)) TEST_JOBS=4 tests/run $(unit_programs) $(integration_programs) $(integration_scripts)
+	@BUILD=$(abspath $(BUILD)) TEST_JOBS=$$((2 * $$(nproc))) tests/run $(unit_programs) $(integration_programs) $(integration_scripts)
 
 benches: $(bench_programs) all
 
