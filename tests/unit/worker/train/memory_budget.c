@@ -250,8 +250,10 @@ static void expect_far_truth(const char *strategy, int devices, const char *mode
     open_all(&scene);
     int64_t host = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM];
     host -= evaluation_bytes(&scene);
-    /* What crosses between devices has its place from the first step on. */
-    int64_t device = memory_plan_bytes(&scene.plans.device) - scene.plans.device.bytes[MEMORY_EXCHANGE], most = 0;
+    int64_t device = memory_plan_bytes(&scene.plans.device), most = 0;
+    /* What crosses between stages has its place from the first step on. */
+    if (scene.job.strategy.type == STRATEGY_PIPELINE)
+        device -= scene.plans.device.bytes[MEMORY_EXCHANGE];
     for (int i = 0; i < devices; i++) {
         int64_t taken = far_device_of(scene.trainer.devices[i].device)->taken;
         most = taken > most ? taken : most;
