@@ -83,7 +83,8 @@ int training_state_init_parts(struct training_state *state, const struct state_p
 struct state_part training_state_part(const struct training_state *state, unsigned part);
 /* Of one slot. */
 int64_t training_state_slot_elements(const struct training_state *state);
-/* One more flat array of the state, zero at the start. `name` must outlive the state. */
+/* One more flat array of the state, zero at the start. `name` must outlive the state. Where there are parts the host alone gets it:
+ * they have the optimizer's slots, and no others. */
 int training_state_add_slot(struct training_state *state, const char *name, struct error *error);
 void training_state_release(struct training_state *state);
 

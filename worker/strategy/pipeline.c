@@ -94,8 +94,8 @@ unsigned pipeline_most_micro_batches(const struct pipeline *pipeline)
     return (pipeline->base.world.logical_shards + pipeline->shape.replicas - 1) / pipeline->shape.replicas;
 }
 
-/* The lane's, which it has alone or with the others of its share. */
-static struct pipeline_store *open_store(struct pipeline *pipeline, unsigned lane, unsigned share)
+/* Where the lane's stage lies, alone or with the others of its share. The layout follows when units have graphs. */
+static struct pipeline_store *place_stage(struct pipeline *pipeline, unsigned lane, unsigned share, unsigned stage)
 {
     bool parted = pipeline_is_parted(pipeline);
     unsigned number = parted ? lane : share;
@@ -104,6 +104,7 @@ static struct pipeline_store *open_store(struct pipeline *pipeline, unsigned lan
     store->share = &pipeline->shares[share];
     store->part = parted ? lane : 0;
     store->device = parted ? device_of(pipeline, lane) : pipeline->base.options.device;
+    store->holds[stage] = true;
     return store;
 }
 
@@ -124,12 +125,11 @@ static int make_lanes(struct pipeline *pipeline, struct error *error)
     pipeline->shares = memory_allocate(shape->devices, sizeof *pipeline->shares);
     pipeline->stores = memory_allocate(shape->devices, sizeof *pipeline->stores);
     for (unsigned i = 0; i < shape->devices; i++) {
-        unsigned share = (first + i) / shape->stages - first / shape->stages;
-        struct pipeline_store *store = open_store(pipeline, i, share);
+        unsigned share = (first + i) / shape->stages - first / shape->stages, stage = (first + i) % shape->stages;
+        struct pipeline_store *store = place_stage(pipeline, i, share, stage);
         pipeline->share_count = share + 1;
         pipeline->lane_count++;
-        if (pipeline_lane_init(pipeline, &pipeline->lanes[i], (first + i) % shape->stages, store,
-                               device_of(pipeline, i), error) < 0)
+        if (pipeline_lane_init(pipeline, &pipeline->lanes[i], stage, store, device_of(pipeline, i), error) < 0)
             return -1;
     }
     connect_lanes(pipeline);
@@ -203,11 +203,17 @@ static int make_state_in_parts(const struct pipeline *pipeline, struct error *er
                                      options->optimizer, (int64_t)options->sampler->seed, error);
 }
 
+bool pipeline_makes_state(const struct pipeline *pipeline)
+{
+    const struct pipeline_shape *shape = &pipeline->shape;
+    return strategy_makes_state(STRATEGY_PIPELINE, shape->size, pipeline->base.options.device, shape->devices);
+}
+
 /* That of the stages here: its layout is known only now. */
 int pipeline_make_state(const struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
-    if (!strategy_makes_state(STRATEGY_PIPELINE, pipeline->shape.size, options->device, pipeline->shape.devices))
+    if (!pipeline_makes_state(pipeline))
         return 0;
     training_state_release(options->state);
     if (pipeline_is_parted(pipeline))

@@ -196,8 +196,7 @@ int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error)
 
 /* ---------------------------------------------------------------- borrowed tables */
 
-/* The rank of our replica (or replicas) that has a part's stage. */
-static unsigned rank_with(const struct pipeline *pipeline, unsigned part)
+unsigned pipeline_rank_with(const struct pipeline *pipeline, unsigned part)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
     unsigned span = pipeline_span_of(shape);
@@ -216,8 +215,8 @@ static float *table_gradient(const struct pipeline *pipeline, unsigned layer)
 
 static int exchange_table(struct pipeline *pipeline, const struct graph_crossing *table, struct error *error)
 {
-    unsigned own = pipeline->shape.rank, holder = rank_with(pipeline, table->to),
-             borrower = rank_with(pipeline, table->from);
+    unsigned own = pipeline->shape.rank, holder = pipeline_rank_with(pipeline, table->to),
+             borrower = pipeline_rank_with(pipeline, table->from);
     size_t bytes = (size_t)table->elements * sizeof(float);
     struct transfer transfer = {0};
     if (holder == borrower || (own != holder && own != borrower))

@@ -155,7 +155,6 @@ int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, un
 {
     *lane = (struct pipeline_lane){
         .pipeline = pipeline, .share = store->share, .store = store, .stage = stage, .device = device};
-    store->holds[stage] = true;
     return pipeline->plan_only ? 0 : device_stream_new(device, &lane->stream, error);
 }
 

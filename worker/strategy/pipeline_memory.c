@@ -18,12 +18,6 @@ static bool is_direct(const struct pipeline *pipeline)
     return pipeline->shape.size > 1 && pipeline->base.options.communicator != NULL;
 }
 
-static bool makes_state(const struct pipeline *pipeline)
-{
-    const struct pipeline_shape *shape = &pipeline->shape;
-    return strategy_makes_state(STRATEGY_PIPELINE, shape->size, pipeline->base.options.device, shape->devices);
-}
-
 /* One flat array. */
 static int64_t flat_bytes(const struct parameter_layout *layout)
 {
@@ -50,7 +44,7 @@ static void plan_share(const struct pipeline *pipeline, const struct pipeline_sh
 
 static void plan_host(const struct pipeline *pipeline, struct memory_plan *host)
 {
-    if (makes_state(pipeline))
+    if (pipeline_makes_state(pipeline))
         add_state(pipeline, pipeline_layout(pipeline), host);
     for (unsigned s = 0; s < pipeline->share_count; s++)
         plan_share(pipeline, &pipeline->shares[s], host);
@@ -107,10 +101,10 @@ static void plan_sums(const struct pipeline *pipeline, const struct pipeline_sto
 /* A GPU's update has a stream beside its lane's, and so have NCCL and the copies of the state. */
 static void plan_device(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)
 {
-    int64_t streams = 2 + is_direct(pipeline) + makes_state(pipeline);
+    int64_t streams = 2 + is_direct(pipeline) + pipeline_makes_state(pipeline);
     if (!is_far(pipeline))
         return;
-    if (makes_state(pipeline))
+    if (pipeline_makes_state(pipeline))
         add_state(pipeline, store->layout, &plans->device);
     plans->device.bytes[MEMORY_STREAMS] += streams * device_stream_bytes(store->device);
     plan_sums(pipeline, store, plans);

@@ -235,8 +235,8 @@ int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error);
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error);
 /* Gives the sums of borrowed tables to the stores with copies of them, from others of this process. */
 int pipeline_stores_give_tables(struct pipeline *pipeline, struct error *error);
-/* Those that update parameters of their own: the first so many. */
-unsigned pipeline_updating_stores(const struct pipeline *pipeline);
+/* How many stores, the first, update parameters of their own. */
+unsigned pipeline_updating_store_count(const struct pipeline *pipeline);
 /* Waits for the updates, or for what else is on their streams. */
 int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error);
 
@@ -303,7 +303,8 @@ int pipeline_open_units(struct pipeline *pipeline, struct error *error);
 void pipeline_close_units(struct pipeline *pipeline);
 /* Of all stages of this process, once there are units. */
 const struct parameter_layout *pipeline_layout(const struct pipeline *pipeline);
-/* Fresh, where the strategy makes it (strategy_makes_state). */
+/* Whether the strategy makes it (strategy_makes_state); and then a fresh one. */
+bool pipeline_makes_state(const struct pipeline *pipeline);
 int pipeline_make_state(const struct pipeline *pipeline, struct error *error);
 /* Not in a crew, and without units; partition.stage_of is NULL unless the layers or a checkpoint have said where they run. */
 int pipeline_new(const struct strategy_options *options, struct pipeline **ret_pipeline, struct error *error);
@@ -323,6 +324,8 @@ int pipeline_disband(struct pipeline *pipeline, struct error *error);
 /* pipeline_exchange.c: what processes tell each other in a step. */
 /* Sums the gradients of the processes that hold the same stages; the result lies in the first share's first gradient. */
 int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error);
+/* The rank that has a part's stage of our replica (or replicas). */
+unsigned pipeline_rank_with(const struct pipeline *pipeline, unsigned part);
 /* Then gives the sums of borrowed tables to the processes that have copies of them. */
 int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error);
 /* All covers' controls, all words (strategy_vote_word) and the sums of squares of all the norm's blocks. `ret_words` has one entry

@@ -57,12 +57,12 @@ int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error)
 
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error)
 {
-    for (unsigned i = 0; i < pipeline_updating_stores(pipeline); i++)
+    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++)
         copy_from_host(pipeline, &pipeline->stores[i], pipeline->shares[0].host_gradients[0]);
     return pipeline_stores_synchronise(pipeline, error);
 }
 
-unsigned pipeline_updating_stores(const struct pipeline *pipeline)
+unsigned pipeline_updating_store_count(const struct pipeline *pipeline)
 {
     return pipeline_is_parted(pipeline) ? pipeline->store_count : 1;
 }

@@ -22,17 +22,12 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
                            (size_t)range->elements);
 }
 
-static unsigned rank_with(const struct pipeline *pipeline, unsigned part)
-{
-    return pipeline_rank_of(&pipeline->shape, pipeline->partition.stage_of_part[part], 0);
-}
-
 /* Whether a table is borrowed from another process. */
 static bool tables_go_far(const struct pipeline *pipeline)
 {
     for (unsigned i = 0; i < pipeline->gradient_count; i++) {
         const struct graph_crossing *gradient = &pipeline->gradients[i];
-        if (gradient->table && rank_with(pipeline, gradient->from) != rank_with(pipeline, gradient->to))
+        if (gradient->table && pipeline_rank_with(pipeline, gradient->from) != pipeline_rank_with(pipeline, gradient->to))
             return true;
     }
     return false;
@@ -119,7 +114,7 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
                   struct error *error)
 {
     strategy_leave_boundary(&pipeline->base.options);
-    for (unsigned i = 0; i < pipeline_updating_stores(pipeline) && !result->skipped; i++)
+    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline) && !result->skipped; i++)
         update_store(pipeline, &pipeline->stores[i], learning_rate, result);
     return pipeline_stores_synchronise(pipeline, error);
 }

@@ -33,7 +33,7 @@ static bool is_pipeline(const struct question *question)
 }
 
 /* A Pipeline's, of their own stages alone. */
-static bool strategy_plans_state(const struct question *question)
+static bool makes_state_itself(const struct question *question)
 {
     const struct trainer *trainer = question->trainer;
     return strategy_makes_state(question->job->strategy.type, trainer->crew.size, trainer->device,
@@ -105,7 +105,7 @@ static void add_state(const struct question *question, struct memory_plans *plan
 static bool writes_stages(const struct question *question)
 {
     int64_t stages = question->job->strategy.stages, devices = question->trainer->device_count;
-    return strategy_plans_state(question) && (stages == FIELD_UNSET || question->trainer->crew.rank * devices < stages);
+    return makes_state_itself(question) && (stages == FIELD_UNSET || question->trainer->crew.rank * devices < stages);
 }
 
 /* The chief's copy of the state, and of each rank's that has a part of it. */
@@ -258,7 +258,7 @@ static void add_all(const struct question *question, struct memory_plans *plans)
         add_ps_worker(question, &pass, plans);
         return;
     }
-    if (strategy_plans_state(question)) {
+    if (makes_state_itself(question)) {
         add_trainer(question, &pass, plans);
         add_snapshot(question, &plans->host);
         return;
