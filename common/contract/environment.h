@@ -71,6 +71,9 @@
 #define GPU_LT_MEASURED "measured"
 /* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. */
 #define ENV_GPU_DNN "COXSWAIN_GPU_DNN"
+/* 0: GPUs of a worker copy to each other by way of the host, although they can access each other's memory; for machines that have
+ * trouble with it. */
+#define ENV_GPU_PEERS "COXSWAIN_GPU_PEERS"
 
 /* How many rows of a wide last layer's logits a pass computes at a time, in place of what its shape says; 0: all of them. To
  * measure what that is worth. The same for a whole crew: bits follow it. */

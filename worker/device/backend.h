@@ -39,8 +39,8 @@ struct device_backend {
     /* NULL, both: there is nothing to gain. */
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);
-    /* NULL: there is but one way. */
-    void (*reach)(struct device *device, const struct device *other);
+    /* NULL: device_reach does nothing, copies go as they do. */
+    int (*reach)(struct device *device, struct device *other, struct error *error);
 
     /* NULL: not known. */
     double (*peak_flops)(const struct device *device, enum device_peak peak);

@@ -121,10 +121,11 @@ void device_unpin(struct device *device, void *memory)
     device->backend->unpin(device, memory);
 }
 
-void device_reach(struct device *device, const struct device *other)
+int device_reach(struct device *device, struct device *other, struct error *error)
 {
-    if (device->backend->reach != NULL && device->backend == other->backend)
-        device->backend->reach(device, other);
+    if (device->backend->reach == NULL || device->backend != other->backend)
+        return 0;
+    return device->backend->reach(device, other, error);
 }
 
 double device_peak_flops(const struct device *device, enum device_peak peak)

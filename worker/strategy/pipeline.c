@@ -108,13 +108,27 @@ static struct pipeline_store *place_stage(struct pipeline *pipeline, unsigned la
     return store;
 }
 
-/* What crosses between GPUs here goes from one to the other. */
-static void connect_lanes(struct pipeline *pipeline)
+/* A line for both ways. */
+static void connect_pair(const struct pipeline *pipeline, struct device *one, struct device *other)
 {
-    for (unsigned a = 0; a < pipeline->lane_count && pipeline_is_parted(pipeline) && !pipeline->plan_only; a++)
-        for (unsigned b = 0; b < pipeline->lane_count; b++)
-            if (a != b && pipeline->lanes[a].share == pipeline->lanes[b].share)
-                device_reach(pipeline->lanes[a].device, pipeline->lanes[b].device);
+    const struct strategy_options *options = &pipeline->base.options;
+    struct error error = ERROR_INIT;
+    int result = device_reach(one, other, &error);
+    if (device_reach(other, one, result == 0 ? &error : NULL) < 0)
+        result = -1;
+    if (result < 0 && options->on_warning != NULL)
+        options->on_warning(options->context, error.message);
+}
+
+/* What crosses between GPUs here goes from one to the other, directly if it can. */
+static void connect_lanes(const struct pipeline *pipeline)
+{
+    if (!pipeline_is_parted(pipeline) || pipeline->plan_only)
+        return;
+    for (unsigned b = 0; b < pipeline->lane_count; b++)
+        for (unsigned a = 0; a < b; a++)
+            if (pipeline->lanes[a].share == pipeline->lanes[b].share)
+                connect_pair(pipeline, pipeline->lanes[a].device, pipeline->lanes[b].device);
 }
 
 static int make_lanes(struct pipeline *pipeline, struct error *error)

@@ -27,7 +27,8 @@ static bool tables_go_far(const struct pipeline *pipeline)
 {
     for (unsigned i = 0; i < pipeline->gradient_count; i++) {
         const struct graph_crossing *gradient = &pipeline->gradients[i];
-        if (gradient->table && pipeline_rank_with(pipeline, gradient->from) != pipeline_rank_with(pipeline, gradient->to))
+        if (gradient->table &&
+            pipeline_rank_with(pipeline, gradient->from) != pipeline_rank_with(pipeline, gradient->to))
             return true;
     }
     return false;

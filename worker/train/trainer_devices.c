@@ -45,14 +45,19 @@ static int prepare_communicators(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Their stages' crossings within the worker are copies between its GPUs. */
+/* What a Pipeline's workers tell each other, which NCCL carries only where each has one GPU. Within a worker its GPUs copy. Whoever
+ * has whole replicas gains nothing by giving that up. */
 static void tell_of_several_gpus(const struct trainer *trainer)
 {
-    if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1 && trainer->device_count > 1 &&
-        !device_memory_is_shared(trainer->device))
-        report_say(trainer->report,
-                   "workers have several GPUs each: what crosses between stages of different workers goes through the "
-                   "host; with one GPU a worker it could go by NCCL");
+    const struct strategy_spec *strategy = &trainer->job->strategy;
+    bool whole = strategy->stages != FIELD_UNSET && strategy->stages <= (int)trainer->device_count;
+    bool advise = !whole && !trainer->identity->crew_tls_directory;
+    if (strategy->type != STRATEGY_PIPELINE || trainer->crew.size == 1 || trainer->device_count == 1 ||
+        device_memory_is_shared(trainer->device))
+        return;
+    report_say(trainer->report, "workers have several GPUs each: %s through the host%s",
+               whole ? "gradients of their replicas go" : "what crosses between stages of different workers goes",
+               advise ? "; with one GPU a worker it could go by NCCL" : "");
 }
 
 /* NCCL is there, or it need not be; then people are told why gradients take the longer way. What a worker's own GPUs tell each

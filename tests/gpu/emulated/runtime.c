@@ -2,7 +2,9 @@
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
  * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
- * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them.
+ * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them, with EMULATED_COPY_COUNTS=1
+ * how many copies went from one to another, directly and not. EMULATED_PEERS=0: none can access another's memory. With
+ * EMULATED_PEERS_SPOIL=1 they can, but what is copied that way arrives with a wrong byte, and nobody says so.
  * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
  * though not their memory. EMULATED_DRIVER is the CUDA that their
  * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.
@@ -228,19 +230,31 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     return already ? emulated_fail(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }
 
-void emulated_count_copy(int device, const void *to, const void *from)
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    if (check_device(peer) != cudaSuccess)
+        return cudaErrorInvalidDevice;
+    pthread_mutex_lock(&lock);
+    const bool was = reaches[current_device][peer];
+    reaches[current_device][peer] = false;
+    pthread_mutex_unlock(&lock);
+    return was ? cudaSuccess : emulated_fail(cudaErrorPeerAccessNotEnabled);
+}
+
+bool emulated_spoils_copy(int device, const void *to, const void *from)
 {
     struct cudaPointerAttributes there, here;
-    if (!setting("EMULATED_COPY_COUNTS", 0) || cudaPointerGetAttributes(&there, to) != cudaSuccess ||
+    const bool spoils = setting("EMULATED_PEERS_SPOIL", 0);
+    if ((!spoils && !setting("EMULATED_COPY_COUNTS", 0)) || cudaPointerGetAttributes(&there, to) != cudaSuccess ||
         cudaPointerGetAttributes(&here, from) != cudaSuccess || there.type != cudaMemoryTypeDevice ||
         here.type != cudaMemoryTypeDevice || there.device == here.device)
-        return;
+        return false;
     pthread_mutex_lock(&lock);
-    if (reaches[device][there.device == device ? here.device : there.device])
-        direct_copies++;
-    else
-        staged_copies++;
+    const bool direct = reaches[device][there.device == device ? here.device : there.device];
+    direct_copies += direct;
+    staged_copies += !direct;
     pthread_mutex_unlock(&lock);
+    return direct && spoils;
 }
 
 __attribute__((destructor)) static void tell_copies(void)

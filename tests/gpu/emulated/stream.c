@@ -206,6 +206,16 @@ static void copy(void *context)
     free(job);
 }
 
+static void copy_wrongly(void *context)
+{
+    const struct copying *job = context;
+    unsigned char *to = job->to;
+    memmove(to, job->from, job->bytes);
+    if (job->bytes > 0)
+        to[job->bytes - 1]++;
+    free(context);
+}
+
 static bool is_pageable(const void *memory)
 {
     struct cudaPointerAttributes attributes;
@@ -219,8 +229,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     const char *pageable = getenv("EMULATED_PAGEABLE");
     if (pageable && strcmp(pageable, "refused") == 0 && bytes > 0 && (is_pageable(to) || is_pageable(from)))
         return cudaErrorInvalidValue;
-    emulated_count_copy(emulated_stream_device(stream), to, from);
-    emulated_queue_job(stream, copy, &(struct copying){to, from, bytes}, sizeof(struct copying));
+    const bool spoils = emulated_spoils_copy(emulated_stream_device(stream), to, from);
+    emulated_queue_job(stream, spoils ? copy_wrongly : copy, &(struct copying){to, from, bytes},
+                       sizeof(struct copying));
     return cudaSuccess;
 }
 

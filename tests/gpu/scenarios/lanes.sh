@@ -57,12 +57,20 @@ between() {
     sed -n 's/^copies between GPUs: \([0-9]*\) direct, \([0-9]*\) staged/\1 \2/p' "$1"
 }
 if plays_gpus; then
+    tried=4 # copies that a pair is tried with, there and back either way
     stages direct 2 2 && unsaved direct && EMULATED_COPY_COUNTS=1 lone direct
-    read -r straight staged <<<"$(between direct.log)" && ((straight >= 20 * 4 * 2 && staged == 0))
+    read -r straight staged <<<"$(between direct.log)" && ((straight >= 20 * 4 * 2 + tried && staged == 0))
     verdict $? "what crosses goes directly: values and gradients for each of 4 micro-batches of 20 steps" "$(between direct.log)"
     stages distant 2 2 && unsaved distant && EMULATED_PEERS=0 EMULATED_COPY_COUNTS=1 lone distant
     read -r straight staged <<<"$(between distant.log)" && ((straight == 0 && staged >= 20 * 4 * 2)) && same_weights distant single
     verdict $? "and where GPUs lie apart as the driver has it, with the same bits" "$(between distant.log)"
+    stages spoilt 2 2 && unsaved spoilt && EMULATED_PEERS_SPOIL=1 EMULATED_COPY_COUNTS=1 lone spoilt
+    read -r straight staged <<<"$(between spoilt.log)" && ((straight == tried && staged >= 20 * 4 * 2)) &&
+        same_weights spoilt single && [[ $(grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' spoilt.log) == 1 ]]
+    verdict $? "and where direct copies arrive spoilt, which their trial shows" "$(between spoilt.log) $(tail -n 2 spoilt.log)"
+    stages roundabout 2 2 && unsaved roundabout && COXSWAIN_GPU_PEERS=0 EMULATED_COPY_COUNTS=1 lone roundabout
+    read -r straight staged <<<"$(between roundabout.log)" && ((straight == 0 && staged >= 20 * 4 * 2))
+    verdict $? "and where COXSWAIN_GPU_PEERS=0 wants it so" "$(between roundabout.log)"
 fi
 
 if can_have 3 "stages on three GPUs of a worker"; then
@@ -89,10 +97,11 @@ if can_have 4 "replicas of stages on a worker's GPUs"; then
 fi
 if can_have 2 "stages on two GPUs of two workers each"; then
     tied joined Pipeline 2 "stages: 4, " && with_gpus joined 2 && tied apart OneDevice 1 && lone apart
-    EMULATED_LATE=all crew joined 2 && says joined 'workers have several GPUs each: .* through the host' && same_weights joined apart
+    EMULATED_LATE=all crew joined 2 && says joined 'what crosses between .* goes through the host; with one GPU a worker it could go by NCCL' && same_weights joined apart
     verdict $? "four stages on two workers' GPUs, two each, which share a table, the bits of one" "$(tails joined)"
     stages wound 2 2 2 && unsaved wound
-    loses_one wound 2 && same_weights wound single && says wound 'the crew is whole again'
+    loses_one wound 2 && same_weights wound single && says wound 'the crew is whole again' &&
+        says wound 'gradients of their replicas go through the host$'
     verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails wound)"
     stages broken 4 2 2
     loses_one broken 2 && same_weights broken single

@@ -105,18 +105,6 @@ static void cuda_unpin(struct device *base, void *memory)
     (void)cudaHostUnregister(memory);
 }
 
-/* Where it cannot be, or is already, copies go as they do. */
-static void cuda_reach(struct device *base, const struct device *other)
-{
-    int can = 0, peer = ((const struct cuda_device *)other)->index;
-    cuda_device_enter((struct cuda_device *)base);
-    cudaError_t result = cudaDeviceCanAccessPeer(&can, ((struct cuda_device *)base)->index, peer);
-    if (result == cudaSuccess && can)
-        result = cudaDeviceEnablePeerAccess(peer, 0);
-    if (result != cudaSuccess)
-        (void)cudaGetLastError();
-}
-
 /* ---------------------------------------------------------------- life cycle */
 
 static void cuda_close(struct device *base)

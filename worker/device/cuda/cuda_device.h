@@ -91,6 +91,7 @@ void cuda_call_fail_dnn(const struct cuda_call *call, cudnnStatus_t status, cons
 /* The first failure of a stream. */
 int cuda_health_check(const struct cuda_health *health, struct error *error);
 
+int cuda_reach(struct device *device, struct device *other, struct error *error);
 int cuda_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
 void cuda_stream_free(struct device_stream *stream);
 /* What ordering the stream has come to: a failure is the stream's, as that of a launch is. */
