@@ -21,19 +21,22 @@
     crew_scenarios=(crews precisions servers peers pipeline sharded local_steps lost leaving)
 }
 
-# run_scenarios NAME…: those of this folder, each with the time that it takes, and each in a folder of its own: whoever finds a
-# checkpoint under the name of its job goes on from it
+# play NAME: in a folder of its own, since whoever finds a checkpoint under the name of its job goes on from it
+play() {
+    trap 'kill -KILL $(jobs -p) 2>/dev/null' EXIT
+    work=$work/$1
+    mkdir "$work" && cd "$work" || exit 1
+    # shellcheck source=/dev/null
+    . "$root/tests/gpu/scenarios/$1.sh"
+}
+
+# run_scenarios NAME…: those of this folder, each with the time that it takes, and each in a shell of its own: functions and variables
+# may have the names of another's
 run_scenarios() {
-    local scenario begun of_all=$work
+    local scenario begun
     for scenario; do
-        batch='' precision='' rounding='' # of one before
         begun=$EPOCHREALTIME
-        work=$of_all/$scenario
-        mkdir "$work" && cd "$work" || exit 1
-        # shellcheck source=/dev/null
-        . "$root/tests/gpu/scenarios/$scenario.sh"
-        cd "$of_all" || exit 1
-        work=$of_all
+        (play "$scenario")
         printf -- '-- %s: %s s\n' "$scenario" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
     done
 }
