@@ -175,6 +175,17 @@ static void take_table(const struct graph_run *run, const struct graph_crossing 
     device_copy(run->stream, &(struct copy){crossing->elements * (int64_t)sizeof(float), from, target});
 }
 
+bool graph_stage_adds_gradient(const struct graph *graph, unsigned gradient)
+{
+    const struct graph_crossing *own = &graph->gradients[gradient];
+    for (unsigned i = 0; i < gradient && !own->table; i++) {
+        const struct graph_crossing *before = &graph->gradients[i];
+        if (!before->table && before->to == own->to && before->layer == own->layer)
+            return true;
+    }
+    return false;
+}
+
 /* As hand_to_input does for layers of one graph: the first writes, the others add. */
 static void take_gradients(const struct graph_run *run, const struct graph_stage_pass *pass)
 {

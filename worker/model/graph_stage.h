@@ -38,6 +38,9 @@ static inline int64_t graph_crossing_floats(const struct graph_crossing *crossin
 /* Values in the order of the layers; gradients in the order in which the receiver adds them up. */
 const struct graph_crossing *graph_values(const struct graph *graph, unsigned *ret_count);
 const struct graph_crossing *graph_gradients(const struct graph *graph, unsigned *ret_count);
+/* Whether the part where a gradient ends adds it to one that has come before. All else that crosses is copied by a pass before
+ * anything is computed with it. */
+bool graph_stage_adds_gradient(const struct graph *graph, unsigned gradient);
 /* Where this part leaves a value or a gradient that begins here. */
 const void *graph_value_out(const struct graph *graph, unsigned value, unsigned slot);
 const void *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot);

@@ -52,11 +52,18 @@ static void plan_host(const struct pipeline *pipeline, struct memory_plan *host)
 
 /* ---- what a store's stages have */
 
-/* What comes from another process has a place, by NCCL one for each of its slots, and so has what comes from another GPU here; what
- * goes to a process by the host has a copy of each, if the host cannot read the device's memory. */
-static void plan_crossing(const struct pipeline *pipeline, const struct pipeline_unit *unit,
-                          const struct graph_crossing *crossing, struct memory_plans *plans)
+static const struct graph_crossing *crossing_at(const struct pipeline *pipeline, unsigned number)
 {
+    return number < pipeline->value_count ? &pipeline->values[number]
+                                          : &pipeline->gradients[number - pipeline->value_count];
+}
+
+/* What comes from another process has a place, by NCCL one for each of its slots, and so has what is added of another GPU's here;
+ * what goes to a process by the host has a copy of each, if the host cannot read the device's memory. */
+static void plan_crossing(const struct pipeline *pipeline, const struct pipeline_unit *unit, unsigned number,
+                          struct memory_plans *plans)
+{
+    const struct graph_crossing *crossing = crossing_at(pipeline, number);
     const struct graph_partition *partition = &pipeline->partition;
     const struct pipeline_unit *from = unit->share->units[crossing->from], *to = unit->share->units[crossing->to];
     int64_t bytes = (int64_t)pipeline_passing_bytes(pipeline, crossing);
@@ -67,7 +74,7 @@ static void plan_crossing(const struct pipeline *pipeline, const struct pipeline
             pipeline_slots(partition->depth[crossing->from], partition->depths, pipeline_most_micro_batches(pipeline));
     else if (comes)
         plans->host.bytes[MEMORY_EXCHANGE] += bytes;
-    else if (to == unit && from->store != unit->store)
+    else if (to == unit && pipeline_passing_has_arrival(unit, from, number))
         plans->device.bytes[MEMORY_EXCHANGE] += bytes;
     else if (goes && !direct && is_far(pipeline))
         plans->host.bytes[MEMORY_EXCHANGE] += bytes * unit->slots;
@@ -79,10 +86,8 @@ static void plan_unit(const struct pipeline *pipeline, const struct pipeline_uni
     graph_memory_plan(unit->graph, 0, &pass);
     near->bytes[MEMORY_ACTIVATIONS] += pass.bytes[MEMORY_ACTIVATIONS];
     near->bytes[MEMORY_WORKSPACE] += pass.bytes[MEMORY_WORKSPACE];
-    for (unsigned i = 0; i < pipeline->value_count; i++)
-        plan_crossing(pipeline, unit, &pipeline->values[i], plans);
-    for (unsigned i = 0; i < pipeline->gradient_count; i++)
-        plan_crossing(pipeline, unit, &pipeline->gradients[i], plans);
+    for (unsigned number = 0; number < pipeline->value_count + pipeline->gradient_count; number++)
+        plan_crossing(pipeline, unit, number, plans);
 }
 
 static void plan_sums(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)

@@ -125,7 +125,8 @@ struct pipeline_unit {
     unsigned slots;
     struct pipeline_passage *values_out, *gradients_out; /* by crossing */
     const void **values, **gradients;                    /* by crossing: where what comes in lies */
-    void **arrivals;             /* by crossing, values first: of what comes from other processes */
+    void *
+        *arrivals; /* by crossing, values first: of what comes from other processes, and of what other GPUs' is added */
     struct transfer *departures; /* by crossing and slot, values first: what goes there */
     void **outgoing;             /* likewise, where the host cannot read the device's memory: a copy that it can */
 };
@@ -233,6 +234,9 @@ void pipeline_store_release(struct pipeline_store *store);
 /* All gradients as the host is to see them; and the first share's first back again, to whatever updates parameters. */
 int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error);
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error);
+/* Likewise, of the first share's first gradient: the tables that are lent; and then the copies of tables back again. */
+int pipeline_stores_tables_to_host(struct pipeline *pipeline, struct error *error);
+int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *error);
 /* Gives the sums of borrowed tables to the stores with copies of them, from others of this process. */
 int pipeline_stores_give_tables(struct pipeline *pipeline, struct error *error);
 /* How many stores, the first, update parameters of their own. */
@@ -263,6 +267,9 @@ int64_t pipeline_own_ns(const struct pipeline *pipeline);
 
 /* pipeline_passing.c. Of a crossing, at most. */
 size_t pipeline_passing_bytes(const struct pipeline *pipeline, const struct graph_crossing *crossing);
+/* Whether a crossing (by its number, values first) from another unit of this process is copied to a place of its own first: a GPU
+ * computes with its own memory. What a pass does nothing with but copy it, it takes from where it has been made. */
+bool pipeline_passing_has_arrival(const struct pipeline_unit *unit, const struct pipeline_unit *maker, unsigned number);
 /* On a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
  * Behind it on the stream: copies for the host, if it needs them. After it: hand on. */
 int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);

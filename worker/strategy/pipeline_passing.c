@@ -155,13 +155,19 @@ static void send(struct pipeline_unit *unit, const struct direction *direction, 
 
 /* ---- either way */
 
-/* Of another unit of this process, which has left it there for us. A GPU computes with its own memory. */
+bool pipeline_passing_has_arrival(const struct pipeline_unit *unit, const struct pipeline_unit *maker, unsigned number)
+{
+    unsigned values = unit->pipeline->value_count;
+    return unit->store != maker->store && number >= values && graph_stage_adds_gradient(unit->graph, number - values);
+}
+
+/* Of another unit of this process, which has left it there for us. */
 static int take(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch,
                 const struct pipeline_unit *maker, struct error *error)
 {
     const void *from = direction->out(maker->graph, crossing, slot_of(maker, micro_batch));
     void *arrival;
-    if (unit->store == maker->store) {
+    if (!pipeline_passing_has_arrival(unit, maker, direction->first + crossing)) {
         direction->in[crossing] = from;
         return 0;
     }

@@ -58,9 +58,10 @@ between() {
 }
 if plays_gpus; then
     tried=4 # copies that a pair is tried with, there and back either way
-    stages direct 2 2 && unsaved direct && EMULATED_COPY_COUNTS=1 lone direct
-    read -r straight staged <<<"$(between direct.log)" && ((straight >= 20 * 4 * 2 + tried && staged == 0))
-    verdict $? "what crosses goes directly: values and gradients for each of 4 micro-batches of 20 steps" "$(between direct.log)"
+    narrow direct Pipeline 1 ", device: 0" ", device: 1" && with_gpus direct 2 && in_micro_batches direct 5
+    unsaved direct && sed -i '/^evaluate:/d; s/, validation: {last: 5}//' direct.yaml && EMULATED_COPY_COUNTS=1 lone direct
+    read -r straight staged <<<"$(between direct.log)" && ((straight == 8 * 5 * 2 + tried && staged == 0))
+    verdict $? "what crosses goes directly: values and gradients for each of 5 micro-batches of 8 steps" "$(between direct.log)"
     stages distant 2 2 && unsaved distant && EMULATED_PEERS=0 EMULATED_COPY_COUNTS=1 lone distant
     read -r straight staged <<<"$(between distant.log)" && ((straight == 0 && staged >= 20 * 4 * 2)) && same_weights distant single
     verdict $? "and where GPUs lie apart as the driver has it, with the same bits" "$(between distant.log)"
