@@ -69,6 +69,48 @@ unsigned pipeline_updating_store_count(const struct pipeline *pipeline)
 
 /* ---- borrowed tables */
 
+/* A layer's table is its first tensor. */
+static bool is_lent(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
+{
+    const struct parameter_tensor *table = &layout->tensors[tensor];
+    if (table->copy || (tensor > 0 && layout->tensors[tensor - 1].layer == table->layer))
+        return false;
+    for (unsigned i = 0; i < pipeline->gradient_count; i++)
+        if (pipeline->gradients[i].table && pipeline->gradients[i].layer == table->layer)
+            return true;
+    return false;
+}
+
+int pipeline_stores_tables_to_host(struct pipeline *pipeline, struct error *error)
+{
+    float *host = pipeline->shares[0].host_gradients[0];
+    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++) {
+        const struct pipeline_store *store = &pipeline->stores[i];
+        for (unsigned t = 0; t < store->layout->tensor_count; t++) {
+            const struct parameter_tensor *table = &store->layout->tensors[t];
+            if (is_lent(pipeline, store->layout, t))
+                copy(store, store->gradients[0] + table->offset,
+                     host + parameter_layout_place(pipeline_layout(pipeline), table), table->elements);
+        }
+    }
+    return pipeline_stores_synchronise(pipeline, error);
+}
+
+int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *error)
+{
+    const float *host = pipeline->shares[0].host_gradients[0];
+    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++) {
+        const struct pipeline_store *store = &pipeline->stores[i];
+        for (unsigned t = 0; t < store->layout->tensor_count; t++) {
+            const struct parameter_tensor *table = &store->layout->tensors[t];
+            if (table->copy)
+                copy(store, host + parameter_layout_place(pipeline_layout(pipeline), table),
+                     store->gradients[0] + table->offset, table->elements);
+        }
+    }
+    return pipeline_stores_synchronise(pipeline, error);
+}
+
 /* The gradient of a copy's table, where it is summed; NULL: not here. */
 static const float *find_sum(const struct pipeline *pipeline, const struct parameter_tensor *table)
 {

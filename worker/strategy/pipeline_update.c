@@ -42,17 +42,30 @@ static int sum_on_devices(struct pipeline *pipeline, struct error *error)
     return device_sums_wait(pipeline->sums, pipeline->devices, error);
 }
 
+static int exchange_all(struct pipeline *pipeline, struct error *error)
+{
+    if (pipeline_stores_to_host(pipeline, error) < 0 || pipeline_exchange_gradients(pipeline, error) < 0 ||
+        pipeline_exchange_tables(pipeline, error) < 0)
+        return -1;
+    return pipeline_stores_from_host(pipeline, error);
+}
+
+/* Alone: all else stays on the devices. */
+static int exchange_tables(struct pipeline *pipeline, struct error *error)
+{
+    if (pipeline_stores_tables_to_host(pipeline, error) < 0 || pipeline_exchange_tables(pipeline, error) < 0)
+        return -1;
+    return pipeline_stores_tables_from_host(pipeline, error);
+}
+
 static int exchange(struct pipeline *pipeline, struct error *error)
 {
     bool several = pipeline->shape.replicas > 1 && pipeline->sums == NULL;
     if (pipeline->sums != NULL && sum_on_devices(pipeline, error) < 0)
         return -1;
-    if (!several && !tables_go_far(pipeline))
-        return pipeline_stores_give_tables(pipeline, error);
-    if (pipeline_stores_to_host(pipeline, error) < 0 || (several && pipeline_exchange_gradients(pipeline, error) < 0) ||
-        pipeline_exchange_tables(pipeline, error) < 0)
-        return -1;
-    return pipeline_stores_from_host(pipeline, error);
+    if (several)
+        return exchange_all(pipeline, error);
+    return tables_go_far(pipeline) ? exchange_tables(pipeline, error) : pipeline_stores_give_tables(pipeline, error);
 }
 
 /* The result lies in the first share's first gradient. */
