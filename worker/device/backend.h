@@ -53,6 +53,7 @@ struct device_backend {
     void (*search_begin)(struct device_stream *stream, struct algorithm_search *search);
     void (*search_end)(struct device_stream *stream);
     const struct algorithm_record *(*algorithms)(const struct device *device);
+    unsigned (*algorithms_turn)(const struct device *device);
     int (*take_algorithms)(struct device *device, const struct algorithm_record *record, struct error *error);
     /* NULL: it has attention of any width. */
     int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);

@@ -218,6 +218,11 @@ const struct algorithm_record *device_algorithms(const struct device *device)
     return record && record->count > 0 ? record : NULL;
 }
 
+unsigned device_algorithms_turn(const struct device *device)
+{
+    return device->backend->algorithms_turn ? device->backend->algorithms_turn(device) : 0;
+}
+
 int device_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error)
 {
     return device->backend->take_algorithms ? device->backend->take_algorithms(device, record, error) : 0;

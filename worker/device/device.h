@@ -149,9 +149,11 @@ void device_search_begin(struct device_stream *stream, struct algorithm_search *
 void device_search_end(struct device_stream *stream);
 /* By which products are computed; NULL: by what the library itself names first. Of the device, until the next is taken. */
 const struct algorithm_record *device_algorithms(const struct device *device);
-/* From now on, while none of its streams has work; NULL: by none. Recordings of launches stay as they are. ERROR_UNSUPPORTED where
- * the record is not for this device and its library, or that refuses one of it: then nothing has changed. Nothing for devices
- * whose products no library finishes. */
+/* How often those were others: recordings of launches stay as they were made. */
+unsigned device_algorithms_turn(const struct device *device);
+/* From now on, while none of its streams has work; NULL: by none. ERROR_UNSUPPORTED where the record is not for this device and its
+ * library, or that refuses one of it, another error where the device has failed: then nothing has changed. Nothing for devices whose
+ * products no library finishes. */
 int device_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 
 /* Whether values may lie so; and a launch of an operation whose values do as `stored` says. */

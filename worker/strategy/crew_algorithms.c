@@ -9,11 +9,19 @@
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/strategy_table.h"
 
+int crew_algorithms_take(const struct strategy_device *devices, unsigned count, const struct algorithm_record *record,
+                         struct error *error)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (device_take_algorithms(devices[i].device, record, error) < 0)
+            return -1;
+    return 0;
+}
+
 static int take(const struct strategy_options *options, const struct algorithm_record *record, struct error *error)
 {
-    for (unsigned i = 0; i < options->device_count; i++)
-        if (device_take_algorithms(options->devices[i].device, record, error) < 0)
-            return -1;
+    if (crew_algorithms_take(options->devices, options->device_count, record, error) < 0)
+        return -1;
     return device_take_algorithms(options->device, record, error);
 }
 
@@ -21,8 +29,6 @@ static int take_text(const struct strategy_options *options, const char *text, s
 {
     struct json *root;
     struct algorithm_record record;
-    if (length == 0)
-        return take(options, NULL, error);
     if (json_parse(text, length, ALGORITHM_RECORD_BYTES_MAX, &root, error) < 0)
         return -1;
     SCOPED_JSON *document = root;
@@ -90,6 +96,8 @@ static int settle(struct strategy *base, const char *text, size_t length, struct
 {
     const struct strategy_options *options = &base->options;
     struct error cause = ERROR_INIT;
+    if (length == 0) /* as all know */
+        return take(options, NULL, error);
     double refusing = take_text(options, text, length, &cause) < 0;
     if (strategy_sum(base, &refusing, 1, error) < 0)
         return -1;
@@ -99,29 +107,14 @@ static int settle(struct strategy *base, const char *text, size_t length, struct
     return take(options, NULL, error);
 }
 
-static void copy_of(const struct device *device, struct algorithm_record *ret_copy)
-{
-    static const struct algorithm_record none;
-    const struct algorithm_record *record = device_algorithms(device);
-    algorithm_record_copy(record != NULL ? record : &none, ret_copy);
-}
-
-int crew_algorithms_agree(struct strategy *base, struct collective *group, bool *ret_changed, struct error *error)
+int crew_algorithms_agree(struct strategy *base, struct collective *group, struct error *error)
 {
     const struct world *world = &base->world;
-    *ret_changed = false;
     if (!base->options.shares_algorithms)
         return 0;
-    struct algorithm_record before, after;
     unsigned root = world->source == WORLD_SOURCE_PEER ? world->source_rank : 0;
     SCOPED_FREE char *text = NULL;
     uint64_t length = 0;
-    copy_of(base->options.device, &before);
     collective_set_label(group, "the algorithms of products");
-    int result = tell(base, group, root, &text, &length, error) < 0 ? -1 : settle(base, text, length, error);
-    copy_of(base->options.device, &after);
-    *ret_changed = !algorithm_record_equal(&before, &after);
-    algorithm_record_release(&before);
-    algorithm_record_release(&after);
-    return result;
+    return tell(base, group, root, &text, &length, error) < 0 ? -1 : settle(base, text, length, error);
 }

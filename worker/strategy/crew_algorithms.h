@@ -8,10 +8,14 @@
 #ifndef COXSWAIN_STRATEGY_CREW_ALGORITHMS_H
 #define COXSWAIN_STRATEGY_CREW_ALGORITHMS_H
 
+#include "worker/device/algorithm_record.h"
 #include "worker/strategy/strategy.h"
 
-/* For base->world. `ret_changed`: another than this rank has computed by; what it has recorded of launches is out of date. Nothing
- * where the job's crew has no GPUs. */
-int crew_algorithms_agree(struct strategy *base, struct collective *group, bool *ret_changed, struct error *error);
+/* For base->world. Nothing where the job's crew has no GPUs. */
+int crew_algorithms_agree(struct strategy *base, struct collective *group, struct error *error);
+
+/* By all devices of a worker; an error leaves some with what they had. */
+int crew_algorithms_take(const struct strategy_device *devices, unsigned count, const struct algorithm_record *record,
+                         struct error *error);
 
 #endif

@@ -254,21 +254,6 @@ static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct 
     return take_shards(strategy, world, error) < 0 ? -1 : replica_set_spread(strategy->replicas, error);
 }
 
-/* What replicas have recorded was launched by the algorithms of then. */
-static int agree_on_algorithms(struct multi_worker_mirrored *strategy, struct error *error)
-{
-    bool changed;
-    if (crew_algorithms_agree(&strategy->base, strategy->group, &changed, error) < 0)
-        return -1;
-    if (!changed)
-        return 0;
-    if (strategy->rounds != NULL)
-        return local_rounds_fit(strategy->rounds, strategy->base.world.logical_shards, strategy->first_shard,
-                                strategy->end_shard, error);
-    release_replicas(strategy);
-    return 0;
-}
-
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -284,7 +269,7 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
         return -1;
     base->world = world;
     if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0 ||
-        agree_on_algorithms(strategy, error) < 0 || fit_replicas(strategy, &world, error) < 0)
+        crew_algorithms_agree(base, strategy->group, error) < 0 || fit_replicas(strategy, &world, error) < 0)
         return -1;
     if (strategy->replicas != NULL)
         replica_set_join(strategy->replicas, strategy->group, world.rank, world.size);

@@ -237,9 +237,8 @@ static int form(struct pipeline *pipeline, struct error *error)
         return error_set(error, ERROR_INVALID, "a pipeline of %u workers cannot go on with %u", pipeline->shape.size,
                          world.size);
     base->world = world;
-    bool changed; /* stages record no launches */
     if (open_group(pipeline, &world, error) < 0 || agree_on_values(pipeline, &world, error) < 0 ||
-        crew_algorithms_agree(base, pipeline->group, &changed, error) < 0 ||
+        crew_algorithms_agree(base, pipeline->group, error) < 0 ||
         agree_on_stages(pipeline, &world, error) < 0 || connect_devices(pipeline, &world, error) < 0 ||
         pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;

@@ -147,6 +147,11 @@ static const struct algorithm_record *cuda_algorithms(const struct device *base)
     return &((const struct cuda_device *)base)->algorithms;
 }
 
+static unsigned cuda_algorithms_turn(const struct device *base)
+{
+    return ((const struct cuda_device *)base)->algorithms_turn;
+}
+
 static struct device_library_work cuda_count_library_work(const struct device *base)
 {
     const struct cuda_device *device = (const struct cuda_device *)base;
@@ -186,6 +191,7 @@ const struct device_backend cuda_backend = {
     .search_begin = cuda_search_begin,
     .search_end = cuda_search_end,
     .algorithms = cuda_algorithms,
+    .algorithms_turn = cuda_algorithms_turn,
     .take_algorithms = cuda_take_algorithms,
     .count_library_work = cuda_count_library_work,
     .check_attention = cuda_check_attention,
