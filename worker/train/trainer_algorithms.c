@@ -7,6 +7,7 @@
 #include "worker/train/trainer_stages.h"
 
 #include "worker/device/algorithm_record.h"
+#include "worker/strategy/crew_algorithms.h"
 
 /* Those whose replicas are equal. A lone worker is a chief. */
 static bool is_asked(const struct trainer *trainer)
@@ -18,10 +19,7 @@ static bool is_asked(const struct trainer *trainer)
 
 static int take(struct trainer *trainer, const struct algorithm_record *record, struct error *error)
 {
-    for (unsigned i = 0; i < trainer->device_count; i++)
-        if (device_take_algorithms(trainer->devices[i].device, record, error) < 0)
-            return -1;
-    return 0;
+    return crew_algorithms_take(trainer->devices, trainer->device_count, record, error);
 }
 
 /* False: there are none, or they are not for this GPU, which is told. */
@@ -55,33 +53,45 @@ static bool take_recorded(struct trainer *trainer)
 /* ---- trying them */
 
 /* Shards differ by one example at most. */
-static int launch_passes(const struct trainer *trainer, struct graph *graph, const float *parameters,
-                         struct error *error)
+static int launch_passes(const struct trainer *trainer, struct graph *graph, struct device_stream *stream,
+                         const float *parameters, struct error *error)
 {
     int64_t smallest = trainer->plan.global_batch / trainer->plan.logical_shards;
     int64_t largest = (trainer->plan.global_batch + trainer->plan.logical_shards - 1) / trainer->plan.logical_shards;
     for (int64_t examples = smallest; examples <= largest; examples++) {
         const struct graph_pass pass = {
             .parameters = parameters, .examples = examples, .scale = 1, .is_whole_step = true};
-        if (graph_forward_backward(graph, trainer->stream, &pass, error) < 0)
+        if (graph_forward_backward(graph, stream, &pass, error) < 0)
             return -1;
     }
     return 0;
 }
 
-static int search_in(const struct trainer *trainer, struct graph *graph, struct algorithm_search *search,
-                     struct error *error)
+static int search_on(const struct trainer *trainer, struct graph *graph, struct device_stream *stream,
+                     struct algorithm_search *search, struct error *error)
 {
     void *parameters;
     size_t bytes = (size_t)graph_layout(graph)->elements * sizeof(float);
     if (device_allocate(trainer->device, MEMORY_DEVICE, bytes, &parameters, error) < 0)
         return -1;
-    device_search_begin(trainer->stream, search);
-    int result = launch_passes(trainer, graph, parameters, error);
-    device_search_end(trainer->stream);
+    device_search_begin(stream, search);
+    int result = launch_passes(trainer, graph, stream, parameters, error);
+    device_search_end(stream);
     if (result == 0)
-        result = device_stream_synchronise(trainer->stream, error);
+        result = device_stream_synchronise(stream, error);
     device_free(trainer->device, parameters);
+    return result;
+}
+
+/* On a stream of its own: where memory is short for cuBLASLt that one has failed, and no other. */
+static int search_in(const struct trainer *trainer, struct graph *graph, struct algorithm_search *search,
+                     struct error *error)
+{
+    struct device_stream *stream;
+    if (device_stream_new(trainer->device, &stream, error) < 0)
+        return -1;
+    int result = search_on(trainer, graph, stream, search, error);
+    device_stream_free(stream);
     return result;
 }
 
@@ -109,16 +119,28 @@ static void tell_search(const struct trainer *trainer, const struct algorithm_se
                    search->left_out);
 }
 
+/* One record for all of this worker's GPUs, or none. */
+static void take_found(struct trainer *trainer, const struct algorithm_search *found)
+{
+    struct error cause = ERROR_INIT;
+    tell_search(trainer, found);
+    if (take(trainer, &found->record, &cause) == 0)
+        return;
+    report_warn(trainer->report,
+                "not all GPUs of this worker can compute products by the algorithms that are measured (%s): they are "
+                "what cuBLASLt names first",
+                cause.message);
+    (void)take(trainer, NULL, NULL);
+}
+
 /* What does not fit beside nothing else may fit in stages: it is no failure. */
 static int measure(struct trainer *trainer, struct error *error)
 {
     struct algorithm_search found = {0};
     struct error cause = ERROR_INIT;
     int result = search(trainer, &found, &cause);
-    if (result == 0) {
-        tell_search(trainer, &found);
-        result = take(trainer, &found.record, &cause);
-    }
+    if (result == 0)
+        take_found(trainer, &found);
     algorithm_record_release(&found.record);
     if (result == 0)
         return 0;

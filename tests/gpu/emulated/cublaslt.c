@@ -8,9 +8,11 @@
  * has, and CUDA keeps that as an error. What can only be a mistake aborts: the
  * worker would go another way.
  *
+ * EMULATED_LT=exhausted has no memory for more than one algorithm, nor for asking after one.
+ *
  * There are four algorithms for a shape, which begin their sums with four terms. What they take is told to events: the first that
  * is named 3 ms, each behind it 1 ms more, but that of EMULATED_LT_QUICKEST (0 to 3) 1 ms. EMULATED_LT=rejects knows none of them
- * when it is asked whether it does, EMULATED_LT_VERSION=N is another version.
+ * when it is asked whether it does, nor does GPU EMULATED_LT_REJECTS, EMULATED_LT_VERSION=N is another version.
  */
 #include <cublasLt.h>
 
@@ -46,7 +48,7 @@ struct cublasLtMatmulPreferenceOpaque {
 struct algorithm {
     int64_t m, n, k;
     uint32_t epilogue, compute, types, workspace_bytes;
-    uint8_t alignments[4]; /* of A, B, C and D, and of the bias; 0: it has none */
+    uint8_t alignments[8]; /* of A, B, C and D, the bias, and a GELU's matrix; 0: it has none */
     uint32_t first;        /* of the terms of a sum */
     uint32_t number;       /* among those for the shape */
 };
@@ -233,10 +235,10 @@ static struct algorithm algorithm_for(cublasLtMatmulDesc_t job, cublasLtMatrixLa
 
 enum { ALGORITHMS = 4 };
 
-/* Above 16 bytes nothing changes. */
+/* Above 128 bytes nothing changes. */
 static uint8_t alignment_of(uint64_t place)
 {
-    const uint64_t bits = place | 16;
+    const uint64_t bits = place | 128;
     return (uint8_t)(bits & -bits);
 }
 
@@ -247,7 +249,8 @@ static void note_alignments(struct algorithm *algorithm, cublasLtMatmulDesc_t jo
     for (int i = 0; i < 3; i++)
         algorithm->alignments[i] = alignment_of(preference->alignments[i]);
     algorithm->alignments[3] = job->bias ? alignment_of((uintptr_t)job->bias) : 0;
-    for (int i = 0; i < 4; i++)
+    algorithm->alignments[4] = job->aux ? alignment_of((uintptr_t)job->aux) : 0;
+    for (int i = 0; i < 5; i++)
         algorithm->first = algorithm->first * 3 + algorithm->alignments[i];
     algorithm->first = (uint32_t)((algorithm->first + algorithm->epilogue) % (uint64_t)algorithm->k);
 }
@@ -264,6 +267,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         return CUBLAS_STATUS_INVALID_VALUE;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    if (is_set("exhausted") && wanted > 1)
+        return CUBLAS_STATUS_ALLOC_FAILED;
     struct algorithm algorithm = algorithm_for(job, a, d);
     note_alignments(&algorithm, job, preference);
     if (is_set("none") || (keeps_gelu(job->epilogue) && (uintptr_t)job->aux % 16 != 0) ||
@@ -291,6 +296,13 @@ static bool is_for(const struct algorithm *algorithm, cublasLtMatmulDesc_t job, 
     return memcmp(algorithm, &expected, sizeof expected) == 0;
 }
 
+static bool rejects_here(void)
+{
+    const char *rejecting = getenv("EMULATED_LT_REJECTS");
+    int device;
+    return rejecting && cudaGetDevice(&device) == cudaSuccess && strtol(rejecting, NULL, 10) == device;
+}
+
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t job, cublasLtMatrixLayout_t a,
                                        cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                        const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
@@ -299,7 +311,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     memcpy(&algorithm, algo, sizeof algorithm);
     if (!handle || check(job, a, b, c, d) != CUBLAS_STATUS_SUCCESS)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (is_set("rejects") || !is_for(&algorithm, job, a, d) || algorithm.number >= ALGORITHMS)
+    if (is_set("exhausted"))
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    if (is_set("rejects") || rejects_here() || !is_for(&algorithm, job, a, d) || algorithm.number >= ALGORITHMS)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *result = (cublasLtMatmulHeuristicResult_t){.algo = *algo, .workspaceSize = algorithm.workspace_bytes};
     return CUBLAS_STATUS_SUCCESS;
@@ -337,7 +351,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
         mistake("the algorithm is for something else");
     if (!lies_so(a, algorithm.alignments[0]) || !lies_so(b, algorithm.alignments[1]) ||
         !lies_so(d, algorithm.alignments[2]) || (job->bias && !lies_so(job->bias, algorithm.alignments[3])) ||
-        (job->aux && !lies_so(job->aux, 16)) || workspace_bytes < algorithm.workspace_bytes || !lies_so(workspace, 256))
+        (job->aux && !lies_so(job->aux, algorithm.alignments[4])) || workspace_bytes < algorithm.workspace_bytes ||
+        !lies_so(workspace, 256))
         mistake("something is not aligned as the algorithm was told, or the work space is too small");
     if (is_set("refuses")) {
         (void)emulated_fail(cudaErrorInvalidValue);

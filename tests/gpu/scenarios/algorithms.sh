@@ -32,7 +32,8 @@ verdict $? "where that is what cuBLASLt names first, its bits" "$(tail -n 2 same
 
 own_quickest 2
 precision=bfloat16
-job halves 8 GPU OneDevice halves && lone halves && heard halves 'for [1-9][0-9]* cuBLASLt'
+job halves 8 GPU OneDevice halves && lone halves && heard halves 'for [1-9][0-9]* cuBLASLt' &&
+    grep -rqE '"product": ?\[[^]]*, ?16[04]\]' halves # by its epilogue (cublasLt.h)
 verdict $? "in bfloat16, GELUs included" "$(tail -n 2 halves.log)"
 precision=
 job half 4 GPU OneDevice half && lone half
@@ -49,6 +50,11 @@ job plain 1 GPU OneDevice plain && COXSWAIN_GPU_LT=1 lone plain && job later 2 G
     heard later 'says of no algorithm' && heard later 'was computed with sm_90+l arithmetic, and this worker has sm_90+m:'
 verdict $? "and what was computed by none goes on by what is measured, which is said" "$(tail -n 2 later.log)"
 
+job scarce 8 GPU OneDevice scarce && EMULATED_LT=exhausted lone scarce && heard scarce 'cannot be measured (.*: they are what cuBLASLt names first' && same_weights scarce first
+verdict $? "where memory is too short for measuring all is computed by what it names first" "$(tail -n 2 scarce.log)"
+job scant 9 GPU OneDevice alone && EMULATED_LT=exhausted lone scant && heard scant 'cannot be taken (.*CUBLAS_STATUS_ALLOC_FAILED' && ! heard scant 'refuses'
+verdict $? "and for asking whether a checkpoint's can be taken: that is told, and no refusal" "$(grep taken scant.log)"
+
 own_quickest 2 1 3
 for collective in Hierarchical NCCL; do
     job "crew-$collective" 8 GPU MultiWorkerMirrored "crew-$collective" "$collective" && crew "crew-$collective" 2 && same_weights "crew-$collective" alone &&
@@ -58,6 +64,11 @@ done
 if can_have 2 "measured algorithms on two GPUs of a worker"; then
     job mates 8 GPU Mirrored mates Auto Crew 2 2 && lone mates && same_weights mates alone
     verdict $? "two GPUs in a worker: the bits of one" "$(tail -n 2 mates.log)"
+fi
+if can_have 2 "measured algorithms that one of two GPUs of a worker refuses"; then
+    job apart 8 GPU Mirrored apart Auto Crew 2 2 && EMULATED_LT_REJECTS=1 lone apart && same_weights apart first &&
+        heard apart 'not all GPUs of this worker can compute .*refuses that of the product of .*: they are what cuBLASLt names first'
+    verdict $? "which one of them refuses: both compute by what it names first" "$(tail -n 2 apart.log)"
 fi
 job stages 8 GPU Pipeline stages && sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' stages.yaml && crew stages 2 && same_weights stages alone
 verdict $? "stages of a Pipeline: the bits of one GPU" "$(tails stages)"

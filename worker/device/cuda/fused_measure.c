@@ -108,7 +108,7 @@ static void note(struct algorithm_search *search, const struct fused_plan *plan,
     (void)algorithm_record_add(&search->record, &choice);
 }
 
-void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, const struct cuda_product *product)
+void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *job)
 {
     struct algorithm_search *search = call->owner->search;
     cublasLtMatmulHeuristicResult_t found[CANDIDATES_MAX];
@@ -120,7 +120,8 @@ void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, c
         return;
     }
     const int count = fused_plan_candidates(call, plan, CANDIDATES_MAX, found);
-    const int chosen = make_marks(call, marks) ? choose(call, plan, product, found, count, marks) : -1;
+    const bool ready = fused_plan_point(call, plan, job);
+    const int chosen = make_marks(call, marks) && ready ? choose(call, plan, &job->product, found, count, marks) : -1;
     free_marks(marks);
     if (chosen < 0)
         return;

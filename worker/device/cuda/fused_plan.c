@@ -100,7 +100,6 @@ static bool describe(const struct cuda_call *call, struct fused_plan *plan)
            set(call, plan, CUBLASLT_MATMUL_DESC_TRANSB, &right, sizeof right) &&
            set(call, plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
            (!takes_gelu(key) || set(call, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &key->n, sizeof key->n)) &&
-           set_alignment(call, plan) &&
            cublas_check(call, "cublasLtMatrixLayoutCreate",
                         cublas->cublasLtMatrixLayoutCreate(&plan->left, type_of(key->operands), (uint64_t)left_rows,
                                                            (uint64_t)left_columns, key->b_row)) &&
@@ -165,7 +164,8 @@ int fused_plan_candidates(const struct cuda_call *call, struct fused_plan *plan,
     cublasLtMatmulPreference_t preference = NULL;
     int count = 0;
     memset(ret_found, 0, (size_t)most * sizeof *ret_found);
-    if (!cublas_check(call, "cublasLtMatmulPreferenceCreate", cublas->cublasLtMatmulPreferenceCreate(&preference)))
+    if (!set_alignment(call, plan) ||
+        !cublas_check(call, "cublasLtMatmulPreferenceCreate", cublas->cublasLtMatmulPreferenceCreate(&preference)))
         return 0;
     if (prefer(call, plan, preference)) {
         const cublasStatus_t status =
@@ -290,7 +290,7 @@ static bool check_choice(const struct cuda_call *call, const struct algorithm_ch
     struct fused_plan plan = {0};
     memcpy(&plan.key, choice->product, sizeof plan.key);
     memcpy(plan.algorithm.data, choice->algorithm, sizeof choice->algorithm);
-    const bool possible = describe(call, &plan) && is_possible(call, &plan);
+    const bool possible = describe(call, &plan) && set_alignment(call, &plan) && is_possible(call, &plan);
     close_plan(&call->owner->device->cublas, &plan);
     return possible;
 }
@@ -313,12 +313,15 @@ int fused_record_check(struct cuda_device *device, const struct algorithm_record
     if (strcmp(record->device, device->name) != 0 || strcmp(record->library, library) != 0)
         return error_set(error, ERROR_UNSUPPORTED, "they are for %s on %s, and here is %s on %s", record->library,
                          record->device, library, device->name);
+    cuda_device_enter(device);
     if (!cublas_check(&call, "cublasLtCreate", device->cublas.cublasLtCreate(&nobody.fused)))
         return error_set(error, nobody.record_error.kind, "%s", nobody.record_error.message);
     const unsigned possible = check_choices(&call, record);
     (void)device->cublas.cublasLtDestroy(nobody.fused);
     if (possible == record->count)
         return 0;
+    if (nobody.record_error.kind != ERROR_NONE)
+        return error_set(error, nobody.record_error.kind, "%s", nobody.record_error.message);
     const int64_t *product = record->choices[possible].product;
     return error_set(error, ERROR_UNSUPPORTED, "%s here refuses that of the product of %lld x %lld x %lld", library,
                      (long long)product[0], (long long)product[1], (long long)product[2]);

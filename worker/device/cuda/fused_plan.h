@@ -40,18 +40,18 @@ bool fused_plan_point(const struct cuda_call *call, struct fused_plan *plan, con
 /* By any algorithm. */
 cublasStatus_t fused_plan_launch(const struct cuda_stream *stream, const struct fused_plan *plan,
                                  const struct cuda_product *product, const cublasLtMatmulAlgo_t *algorithm);
-/* Up to `most` algorithms, the first being what the heuristics take for the quickest. */
+/* Up to `most` algorithms, the first being what the heuristics take for the quickest. Afterwards the plan has to be pointed. */
 int fused_plan_candidates(const struct cuda_call *call, struct fused_plan *plan, int most,
                           cublasLtMatmulHeuristicResult_t *ret_found);
 /* There is another way to such a product, which has not failed. */
 bool fused_is_refused(cublasStatus_t status);
 
 /* Tries the plan's algorithms on operands that lie as they are told, and notes the quickest in what the stream measures. */
-void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, const struct cuda_product *product);
+void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *job);
 
 /* "cuBLASLt 130100", as records name it. */
 void fused_library_name(const struct cuda_device *device, char name[ALGORITHM_NAME_MAX]);
-/* Whether the device can compute by it. ERROR_UNSUPPORTED says what speaks against it. */
+/* Whether the device can compute by it. ERROR_UNSUPPORTED says what speaks against it, another what has failed. */
 int fused_record_check(struct cuda_device *device, const struct algorithm_record *record, struct error *error);
 
 #endif

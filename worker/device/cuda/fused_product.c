@@ -65,12 +65,12 @@ static bool multiply(const struct cuda_call *call, struct fused_plan *plan, cons
     if (!plan->possible)
         return false;
     const struct fused_product job = align(call, given);
-    if (!fused_plan_point(call, plan, &job))
-        return true;
     if (call->owner->search) {
-        fused_plan_measure(call, plan, &job.product);
+        fused_plan_measure(call, plan, &job);
         return true;
     }
+    if (!fused_plan_point(call, plan, &job))
+        return true;
     const cublasStatus_t status = fused_plan_launch(call->owner, plan, &job.product, &plan->algorithm);
     plan->possible = !fused_is_refused(status);
     if (plan->possible)
