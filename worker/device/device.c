@@ -215,7 +215,7 @@ void device_search_end(struct device_stream *stream)
 const struct algorithm_record *device_algorithms(const struct device *device)
 {
     const struct algorithm_record *record = device->backend->algorithms ? device->backend->algorithms(device) : NULL;
-    return record && record->count > 0 ? record : NULL;
+    return record && record->device[0] != '\0' ? record : NULL;
 }
 
 unsigned device_algorithms_turn(const struct device *device)

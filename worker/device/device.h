@@ -136,18 +136,20 @@ struct device_library_work device_count_library_work(const struct device *device
 /* Where a library has several algorithms for a product, the quickest of them is found by trying, on one device for all, since bits
  * follow it. Whether this one is to (ENV_GPU_LT). */
 bool device_measures_algorithms(const struct device *device);
-/* From begin to end nothing that is launched on the stream is computed, and events are not to be recorded there: each product that a
- * library finishes is tried, once a shape, where its operands lie; what they hold is lost. The search ends by itself after 2 s of
- * the device's time. The caller, who passes an empty one, releases the record. The stream tells whether something has failed. */
+/* From begin to end events are not to be recorded on the stream, and nothing that is launched there is computed but products of dense
+ * layers, forwards and back to their inputs: those that a library finishes are tried, once a shape, where their operands lie, and
+ * the others are made as ever; what all of them hold is lost. The search ends by itself after about 2 s of the device's time. The
+ * caller, who passes an empty one, releases the record. The stream tells whether something has failed. */
 struct algorithm_search {
     struct algorithm_record record;
     unsigned others,
-        left_out; /* of the record: not what the library itself names first; and those for which no time was left */
-    double ms;    /* of the device's time */
+        left_out; /* of the record: not what the library itself names first; and shapes that no time or room was left for */
+    double ms; /* of the device's time */
 };
 void device_search_begin(struct device_stream *stream, struct algorithm_search *search);
 void device_search_end(struct device_stream *stream);
-/* By which products are computed; NULL: by what the library itself names first. Of the device, until the next is taken. */
+/* By which products are computed; those that it does not have, by what the library itself names first. NULL: likewise all, of a device
+ * that neither measures nor has taken any. The device's, until the next is taken. */
 const struct algorithm_record *device_algorithms(const struct device *device);
 /* How often those were others: recordings of launches stay as they were made. */
 unsigned device_algorithms_turn(const struct device *device);

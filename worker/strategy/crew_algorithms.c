@@ -57,7 +57,7 @@ static int tell(const struct strategy *base, struct collective *group, unsigned 
 {
     const struct algorithm_record *own = device_algorithms(base->options.device);
     bool tells = base->world.rank == root;
-    if (tells && own != NULL && print(own, ret_text, ret_length, error) < 0)
+    if (tells && own != NULL && own->count > 0 && print(own, ret_text, ret_length, error) < 0)
         return -1;
     if (crew_group_tell(group, root, ret_length, sizeof *ret_length, error) < 0)
         return -1;

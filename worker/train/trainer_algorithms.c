@@ -36,8 +36,10 @@ static bool take_recorded(struct trainer *trainer)
     }
     if (algorithm_record_from_json(trainer->recorded_algorithms, &record, &cause) == 0) {
         int result = take(trainer, &record, &cause);
-        if (result == 0)
+        if (result == 0 && record.count > 0)
             report_say(trainer->report, "%u algorithms of %s are the checkpoint's", record.count, record.library);
+        else if (result == 0)
+            report_say(trainer->report, "products go by what %s names first, as the checkpoint's", record.library);
         algorithm_record_release(&record);
         if (result == 0)
             return true;
@@ -115,7 +117,7 @@ static void tell_search(const struct trainer *trainer, const struct algorithm_se
                "that it names first",
                record->count, search->ms / 1e3, search->others, record->library);
     if (search->left_out > 0)
-        report_say(trainer->report, "for %u products no time was left: they go by what it names first",
+        report_say(trainer->report, "for %u shapes no time or room was left: they go by what it names first",
                    search->left_out);
 }
 

@@ -11,7 +11,7 @@
  * EMULATED_LT=exhausted has no memory for more than one algorithm, nor for asking after one.
  *
  * There are four algorithms for a shape, which begin their sums with four terms. What they take is told to events: the first that
- * is named 3 ms, each behind it 1 ms more, but that of EMULATED_LT_QUICKEST (0 to 3) 1 ms. EMULATED_LT=rejects knows none of them
+ * is named EMULATED_LT_MS (0.3 ms), each behind it a third more, but that of EMULATED_LT_QUICKEST (0 to 3) a third. EMULATED_LT=rejects knows none of them
  * when it is asked whether it does, nor does GPU EMULATED_LT_REJECTS, EMULATED_LT_VERSION=N is another version.
  */
 #include <cublasLt.h>
@@ -328,7 +328,10 @@ size_t cublasLtGetVersion(void)
 static float ms_of(const struct algorithm *algorithm)
 {
     const char *quickest = getenv("EMULATED_LT_QUICKEST");
-    return quickest && strtoul(quickest, NULL, 10) == algorithm->number ? 1 : 3 + (float)algorithm->number;
+    const char *ms = getenv("EMULATED_LT_MS");
+    const float third = ms ? strtof(ms, NULL) / 3 : 0.1F;
+    return quickest && strtoul(quickest, NULL, 10) == algorithm->number ? third
+                                                                        : third * (3 + (float)algorithm->number);
 }
 
 static bool lies_so(const void *pointer, uint64_t alignment)

@@ -31,10 +31,21 @@ job same 4 GPU OneDevice same && lone same && heard same 'for 0 cuBLASLt' && job
 verdict $? "where that is what cuBLASLt names first, its bits" "$(tail -n 2 same.log)"
 
 own_quickest 2
+job tick 1 GPU OneDevice tick && EMULATED_LT_MS=0.0024 lone tick && heard tick 'for 0 cuBLASLt'
+verdict $? "also where another is quicker by less than the host's launches may differ" "$(tail -n 2 tick.log)"
+shapes=$(sed -n 's/.*\<\([0-9]*\) shapes of products are measured.*/\1/p' alone.log)
+job brief 1 GPU OneDevice brief && EMULATED_LT_MS=500 lone brief && heard brief '\<1 shapes of products are measured in .* for 0 cuBLASLt' &&
+    heard brief "for $((shapes - 1)) shapes no time or room was left"
+verdict $? "when its time is over no other algorithm is tried, and each shape that is left is counted once" "$(tail -n 2 brief.log)"
+
 precision=bfloat16
 job halves 8 GPU OneDevice halves && lone halves && heard halves 'for [1-9][0-9]* cuBLASLt' &&
     grep -rqE '"product": ?\[[^]]*, ?16[04]\]' halves # by its epilogue (cublasLt.h)
 verdict $? "in bfloat16, GELUs included" "$(tail -n 2 halves.log)"
+precision=float16
+job fewer 4 GPU OneDevice fewer && lone fewer && job few 8 GPU OneDevice fewer && lone few && heard few 'products go by what cuBLASLt 130100 names first, as the checkpoint' &&
+    ! heard few 'measured'
+verdict $? "where nothing is found the checkpoint says that, and a run that goes on neither measures nor warns" "$(tail -n 2 few.log)"
 precision=
 job half 4 GPU OneDevice half && lone half
 own_quickest 1
@@ -96,6 +107,8 @@ job torn 8 GPU MultiWorkerMirrored torn Hierarchical && crew torn 2 && same_weig
     heard torn.1 'refuses that of the product of .*all workers go by what cuBLASLt names first'
 verdict $? "where one of them cannot compute by it, all compute by what cuBLASLt names first" "$(tails torn)"
 rejecting=
+job mended 9 GPU OneDevice torn && lone mended && heard mended 'names first, as the checkpoint' && ! heard mended 'measured'
+verdict $? "and whoever goes on from their checkpoint does so, too" "$(tail -n 2 mended.log)"
 job begun 4 GPU OneDevice begun && lone begun && job ended 8 GPU OneDevice begun && COXSWAIN_GPU_LT=1 lone ended && ! same_weights ended alone
 verdict $? "four steps by measured ones, and four by the others, to compare with" "$(tail -n 2 ended.log)"
 job fallen 8 GPU MultiWorkerMirrored fallen Hierarchical && unsaved fallen

@@ -297,6 +297,7 @@ static int prepare(struct cuda_device *device, struct error *error)
         open_libraries(device, error) < 0)
         return -1;
     name_arithmetic(device);
+    (void)cuda_take_algorithms(&device->base, NULL, NULL);
     void *faults = NULL;
     if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)
         return -1;

@@ -34,7 +34,7 @@ struct cuda_device {
     char arithmetic[16];           /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
     size_t shared_bytes;           /* that a block may ask for */
     bool measures;                 /* cuBLASLt's algorithms are to be measured (ENV_GPU_LT) */
-    struct algorithm_record algorithms; /* by which they are taken; empty: by the heuristics */
+    struct algorithm_record algorithms; /* by which they are taken; without choices: by the heuristics */
     unsigned algorithms_turn;           /* counts how often that was another */
     struct cublas cublas;
     struct cudnn cudnn;                                  /* opened where it is asked for */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each algorithm is launched once to warm up and then several times in a row, and
- * the median counts. Their time is the GPU's: a slow host takes none off.
+ * Each algorithm is launched once to warm up and then in several batches; their
+ * median counts. An event behind each launch would be a part of what it times: it
+ * stands behind a batch.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +12,15 @@
 #include "worker/device/cuda/fused_plan.h"
 
 #define CANDIDATES_MAX 8
-#define LAUNCHES 5
-/* What all together may take; products that come later go by the heuristics. */
+#define BATCHES 3
+#define LAUNCHES 4 /* in each */
+#define MARKS (BATCHES + 2)
+/* When no other algorithm is tried; products that come later go by the heuristics. */
 #define SEARCH_MS_MAX 2000.0
-/* Another than the heuristics' has to be so much quicker: within that it is chance, and bits would follow it. */
+/* Another than the heuristics' has to be quicker by both: within that it is chance, and bits would follow it. Of a small product
+ * the GPU may have done one launch before the host has made the next, which takes it some microseconds, now more, now less. */
 #define CHANCE 0.98f
+#define CHANCE_MS 0.002f
 
 static int compare(const void *one, const void *other)
 {
@@ -25,55 +30,85 @@ static int compare(const void *one, const void *other)
 
 static float median(float *times)
 {
-    qsort(times, LAUNCHES, sizeof *times, compare);
-    return times[LAUNCHES / 2];
+    qsort(times, BATCHES, sizeof *times, compare);
+    return times[BATCHES / 2];
+}
+
+static void mark(const struct cuda_call *call, cudaEvent_t event)
+{
+    cuda_stream_note(call->owner, cudaEventRecord(event, call->stream), "cudaEventRecord");
 }
 
 /* False: it is refused, or the stream has failed. */
-static bool queue(const struct cuda_call *call, const struct fused_plan *plan, const struct cuda_product *product,
-                  const cublasLtMatmulAlgo_t *algorithm, cudaEvent_t *marks)
+static bool launch(const struct cuda_call *call, const struct fused_plan *plan, const struct cuda_product *product,
+                   const cublasLtMatmulAlgo_t *algorithm, int times)
 {
-    for (int i = 0; i <= LAUNCHES; i++) { /* the first is the warm one */
+    for (int i = 0; i < times; i++) {
         const cublasStatus_t status = fused_plan_launch(call->owner, plan, product, algorithm);
         if (fused_is_refused(status) || !cublas_check(call, "cublasLtMatmul", status))
             return false;
-        cuda_stream_note(call->owner, cudaEventRecord(marks[i], call->stream), "cudaEventRecord");
     }
     return true;
+}
+
+static bool queue(const struct cuda_call *call, const struct fused_plan *plan, const struct cuda_product *product,
+                  const cublasLtMatmulAlgo_t *algorithm, cudaEvent_t marks[MARKS])
+{
+    mark(call, marks[0]);
+    for (int i = 1; i < MARKS; i++) {
+        if (!launch(call, plan, product, algorithm, i == 1 ? 1 : LAUNCHES)) /* the first is the warm one */
+            return false;
+        mark(call, marks[i]);
+    }
+    return true;
+}
+
+static bool read_time(const struct cuda_call *call, cudaEvent_t from, cudaEvent_t to, float *ret_ms)
+{
+    const cudaError_t result = cudaEventElapsedTime(ret_ms, from, to);
+    cuda_stream_note(call->owner, result, "cudaEventElapsedTime");
+    return result == cudaSuccess;
 }
 
 /* Milliseconds of one launch; INFINITY where there is no such time. */
 static float time_launches(const struct cuda_call *call, const struct fused_plan *plan,
                            const struct cuda_product *product, const cublasLtMatmulAlgo_t *algorithm,
-                           cudaEvent_t *marks)
+                           cudaEvent_t marks[MARKS])
 {
-    float times[LAUNCHES];
+    float times[BATCHES], all;
     const bool queued = queue(call, plan, product, algorithm, marks);
     const cudaError_t result = cudaStreamSynchronize(call->stream);
     cuda_stream_note(call->owner, result, "cudaStreamSynchronize");
-    if (!queued || result != cudaSuccess)
+    if (!queued || result != cudaSuccess || !read_time(call, marks[0], marks[MARKS - 1], &all))
         return INFINITY;
-    for (int i = 0; i < LAUNCHES; i++) {
-        const cudaError_t told = cudaEventElapsedTime(&times[i], marks[i], marks[i + 1]);
-        cuda_stream_note(call->owner, told, "cudaEventElapsedTime");
-        if (told != cudaSuccess)
+    call->owner->search->ms += (double)all;
+    for (int i = 0; i < BATCHES; i++)
+        if (!read_time(call, marks[i + 1], marks[i + 2], &times[i]))
             return INFINITY;
-        call->owner->search->ms += (double)times[i];
-    }
-    return median(times);
+    return median(times) / LAUNCHES;
 }
 
-/* The number of the quickest; -1: all were refused. */
+static bool is_over(const struct algorithm_search *search)
+{
+    return search->ms >= SEARCH_MS_MAX;
+}
+
+static bool is_quicker(float ms, float best, bool than_first)
+{
+    return than_first ? ms < best * CHANCE && ms < best - CHANCE_MS : ms < best;
+}
+
+/* The number of the quickest, of those that there was time for; -1: all were refused. */
 static int choose(const struct cuda_call *call, const struct fused_plan *plan, const struct cuda_product *product,
-                  const cublasLtMatmulHeuristicResult_t *found, int count, cudaEvent_t *marks)
+                  const cublasLtMatmulHeuristicResult_t *found, int count, cudaEvent_t marks[MARKS])
 {
     int chosen = -1;
     float best = INFINITY;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !is_over(call->owner->search); i++) {
         if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > CUDA_SCRATCH_BYTES)
             continue;
         const float ms = time_launches(call, plan, product, &found[i].algo, marks);
-        if (ms < (chosen == 0 ? best * CHANCE : best)) {
+        if (is_quicker(ms, best, chosen == 0)) {
             best = ms;
             chosen = i;
         }
@@ -81,10 +116,10 @@ static int choose(const struct cuda_call *call, const struct fused_plan *plan, c
     return chosen;
 }
 
-static bool make_marks(const struct cuda_call *call, cudaEvent_t marks[LAUNCHES + 1])
+static bool make_marks(const struct cuda_call *call, cudaEvent_t marks[MARKS])
 {
-    memset(marks, 0, (LAUNCHES + 1) * sizeof *marks);
-    for (int i = 0; i <= LAUNCHES; i++) {
+    memset(marks, 0, MARKS * sizeof *marks);
+    for (int i = 0; i < MARKS; i++) {
         const cudaError_t result = cudaEventCreateWithFlags(&marks[i], cudaEventDefault);
         cuda_stream_note(call->owner, result, "cudaEventCreateWithFlags");
         if (result != cudaSuccess)
@@ -93,9 +128,9 @@ static bool make_marks(const struct cuda_call *call, cudaEvent_t marks[LAUNCHES 
     return true;
 }
 
-static void free_marks(cudaEvent_t marks[LAUNCHES + 1])
+static void free_marks(cudaEvent_t marks[MARKS])
 {
-    for (int i = 0; i <= LAUNCHES; i++)
+    for (int i = 0; i < MARKS; i++)
         if (marks[i])
             (void)cudaEventDestroy(marks[i]);
 }
@@ -112,10 +147,11 @@ void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, c
 {
     struct algorithm_search *search = call->owner->search;
     cublasLtMatmulHeuristicResult_t found[CANDIDATES_MAX];
-    cudaEvent_t marks[LAUNCHES + 1];
-    if (algorithm_record_find(&search->record, (const int64_t *)&plan->key))
+    cudaEvent_t marks[MARKS];
+    if (plan->searched)
         return;
-    if (search->ms >= SEARCH_MS_MAX || search->record.count == ALGORITHM_CHOICES_MAX) {
+    plan->searched = true;
+    if (is_over(search) || search->record.count == ALGORITHM_CHOICES_MAX) {
         search->left_out++;
         return;
     }
@@ -131,11 +167,18 @@ void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, c
 
 /* ---------------------------------------------------------------- as a device */
 
+static void name_record(const struct cuda_device *device, struct algorithm_record *record)
+{
+    memcpy(record->device, device->name, sizeof device->name);
+    fused_library_name(device, record->library);
+}
+
 void cuda_search_begin(struct device_stream *base, struct algorithm_search *search)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
-    memcpy(search->record.device, stream->device->name, sizeof stream->device->name);
-    fused_library_name(stream->device, search->record.library);
+    name_record(stream->device, &search->record);
+    for (struct fused_plan *plan = stream->plans; plan; plan = plan->next)
+        plan->searched = false;
     stream->search = search;
 }
 
@@ -147,7 +190,9 @@ void cuda_search_end(struct device_stream *base)
 int cuda_take_algorithms(struct device *base, const struct algorithm_record *record, struct error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
-    const struct algorithm_record none = {0};
+    struct algorithm_record none = {0};
+    if (device->measures) /* none is what has been measured, too */
+        name_record(device, &none);
     const struct algorithm_record *taken = record ? record : &none;
     if (!device->cublas.lt || algorithm_record_equal(taken, &device->algorithms))
         return 0;

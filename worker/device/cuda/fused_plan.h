@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct fused_key) == sizeof(int64_t[ALGORITHM_NUMBERS]), "
 struct fused_plan {
     struct fused_plan *next;
     struct fused_key key;
-    bool possible;
+    bool possible, searched; /* the latter: by the search that is on, or was */
     cublasLtMatmulDesc_t job;
     cublasLtMatrixLayout_t left, right, result;
     cublasLtMatmulAlgo_t algorithm;
