@@ -122,4 +122,25 @@ start_member fallen worker 1 1
 await_crew && same_weights fallen ended && says fallen 'all go by what cuBLASLt names first, and the bits may differ from here on'
 verdict $? "also where who cannot comes later: what was recorded of launches is forgotten" "$(tails fallen)"
 rejecting=
+# four_shards NAME STEPS STRATEGY FOLDER [SETTING…]
+four_shards() {
+    job "$1" "$2" GPU "$3" "$4" Auto Crew 4
+    sed -i "s/^strategy: {/&${5-}/" "$1.yaml"
+}
+four_shards lot 4 OneDevice lot && lone lot && four_shards rest4 8 OneDevice lot && COXSWAIN_GPU_LT=1 lone rest4
+verdict $? "of four shards, to compare with" "$(tail -n 2 rest4.log)"
+four_shards zero 8 MultiWorkerMirrored zero 'shardedOptimizer: true, ' && unsaved zero
+hold zero 1 5
+start_crew zero 3
+until_true 60 at_step zero 4
+lose 1
+rejecting=1
+undelay zero
+start_member zero worker 1 1
+await_crew && same_weights zero rest4 && says zero 'all go by what cuBLASLt names first, and the bits may differ from here on'
+verdict $? "and where three share the optimizer's slots, which they keep" "$(tails zero)"
+rejecting=
+own_quickest 2 1 3
+rounds near NCCL && rounds far Hierarchical && crew near 3 && crew far 3 && same_weights near far && says near 'shapes of products are measured' && ! heard near.2 'are measured'
+verdict $? "local steps of three workers, by the chief's" "$(tails near)"
 unset COXSWAIN_GPU_LT
