@@ -61,7 +61,8 @@ job plain 1 GPU OneDevice plain && COXSWAIN_GPU_LT=1 lone plain && job later 2 G
     heard later 'says of no algorithm' && heard later 'was computed with sm_90+l arithmetic, and this worker has sm_90+m:'
 verdict $? "and what was computed by none goes on by what is measured, which is said" "$(tail -n 2 later.log)"
 
-job scarce 8 GPU OneDevice scarce && EMULATED_LT=exhausted lone scarce && heard scarce 'cannot be measured (.*: they are what cuBLASLt names first' && same_weights scarce first
+job scarce 8 GPU OneDevice scarce && echo 'evaluate: {everySteps: 4}' >>scarce.yaml && sed -i 's/examples: 64/examples: 72, validation: {last: 8}/' scarce.yaml
+EMULATED_LT=exhausted lone scarce && heard scarce 'cannot be measured (.*: they are what cuBLASLt names first' && same_weights scarce first
 verdict $? "where memory is too short for measuring all is computed by what it names first" "$(tail -n 2 scarce.log)"
 job scant 9 GPU OneDevice alone && EMULATED_LT=exhausted lone scant && heard scant 'cannot be taken (.*CUBLAS_STATUS_ALLOC_FAILED' && ! heard scant 'refuses'
 verdict $? "and for asking whether a checkpoint's can be taken: that is told, and no refusal" "$(grep taken scant.log)"
