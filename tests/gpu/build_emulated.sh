@@ -8,7 +8,8 @@
 build_emulated() {
     local log=$1 programs status
     shift
-    BUILD=$(realpath "${BUILD:?}")/emulated
+    : "${BUILD:?the folder of the ordinary build}" # in a substitution it would end that alone
+    BUILD=$(realpath "$BUILD")/emulated
     programs=("${@/#/$BUILD/}")
     mkdir -p "$BUILD"
     flock "$BUILD/in-the-making" make --no-print-directory -C "$(dirname "${BASH_SOURCE[0]}")/../.." -j"$(nproc)" CUDA=emulated \
