@@ -21,8 +21,8 @@
     crew_scenarios=(crews precisions servers peers pipeline sharded local_steps lost leaving)
 }
 
-# play NAME: in a folder of its own, since whoever finds a checkpoint under the name of its job goes on from it
-play() {
+# play_scenario NAME: in a folder of its own, since whoever finds a checkpoint under the name of its job goes on from it
+play_scenario() {
     trap 'kill -KILL $(jobs -p) 2>/dev/null' EXIT
     work=$work/$1
     mkdir "$work" && cd "$work" || exit 1
@@ -36,7 +36,7 @@ run_scenarios() {
     local scenario begun
     for scenario; do
         begun=$EPOCHREALTIME
-        (play "$scenario")
+        (play_scenario "$scenario")
         printf -- '-- %s: %s s\n' "$scenario" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
     done
 }
