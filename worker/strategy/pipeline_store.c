@@ -10,32 +10,60 @@ static void copy(const struct pipeline_store *store, const float *from, float *t
         device_copy(store->stream, &(struct copy){.bytes = elements * (int64_t)sizeof(float), .from = from, .to = to});
 }
 
-/* The host's copy is laid out as the process's stages are, which may be more than the store's: a copy of a table takes what its
- * holder's sum is, and does not give it. */
-static void copy_to_host(const struct pipeline *pipeline, const struct pipeline_store *store, unsigned number)
+/* Whether a copy takes a tensor of a layout. */
+typedef bool tensor_choice(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor);
+
+static bool is_any(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
 {
-    const struct parameter_layout *layout = store->layout, *whole = pipeline_layout(pipeline);
-    float *here = store->gradients[number], *there = store->share->host_gradients[number];
-    if (!pipeline_is_parted(pipeline)) {
-        copy(store, here, there, layout->elements);
-        return;
-    }
-    for (unsigned t = 0; t < layout->tensor_count; t++)
-        if (!layout->tensors[t].copy)
-            copy(store, here + layout->tensors[t].offset, there + parameter_layout_place(whole, &layout->tensors[t]),
-                 layout->tensors[t].elements);
+    (void)pipeline, (void)layout, (void)tensor;
+    return true;
 }
 
-static void copy_from_host(const struct pipeline *pipeline, const struct pipeline_store *store, const float *host)
+static bool is_copy(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
+{
+    (void)pipeline;
+    return layout->tensors[tensor].copy;
+}
+
+/* A copy of a table takes what its holder's sum is, and does not give it. */
+static bool is_own(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
+{
+    return !is_copy(pipeline, layout, tensor);
+}
+
+/* The table of a layer that others borrow: its first tensor. */
+static bool is_lent(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
+{
+    const struct parameter_tensor *table = &layout->tensors[tensor];
+    if (table->copy || (tensor > 0 && layout->tensors[tensor - 1].layer == table->layer))
+        return false;
+    for (unsigned i = 0; i < pipeline->gradient_count; i++)
+        if (pipeline->gradients[i].table && pipeline->gradients[i].layer == table->layer)
+            return true;
+    return false;
+}
+
+/* The host's copy is laid out as the process's stages are, which may be more than the store's. */
+static void copy_tensors(const struct pipeline *pipeline, const struct pipeline_store *store, float *gradient,
+                         float *host, bool to_host, tensor_choice *takes)
 {
     const struct parameter_layout *layout = store->layout, *whole = pipeline_layout(pipeline);
-    if (!pipeline_is_parted(pipeline)) {
-        copy(store, host, store->gradients[0], layout->elements);
-        return;
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        if (!takes(pipeline, layout, t))
+            continue;
+        const struct parameter_tensor *tensor = &layout->tensors[t];
+        float *here = gradient + tensor->offset, *there = host + parameter_layout_place(whole, tensor);
+        copy(store, to_host ? here : there, to_host ? there : here, tensor->elements);
     }
-    for (unsigned t = 0; t < layout->tensor_count; t++)
-        copy(store, host + parameter_layout_place(whole, &layout->tensors[t]),
-             store->gradients[0] + layout->tensors[t].offset, layout->tensors[t].elements);
+}
+
+static void copy_gradient(const struct pipeline *pipeline, const struct pipeline_store *store, float *gradient,
+                          float *host, bool to_host)
+{
+    if (pipeline_is_parted(pipeline))
+        copy_tensors(pipeline, store, gradient, host, to_host, to_host ? is_own : is_any);
+    else
+        copy(store, to_host ? gradient : host, to_host ? host : gradient, store->layout->elements);
 }
 
 int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error)
@@ -49,16 +77,19 @@ int pipeline_stores_synchronise(struct pipeline *pipeline, struct error *error)
 
 int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error)
 {
-    for (unsigned i = 0; i < pipeline->store_count; i++)
-        for (unsigned number = 0; number < pipeline->stores[i].share->cover_count; number++)
-            copy_to_host(pipeline, &pipeline->stores[i], number);
+    for (unsigned i = 0; i < pipeline->store_count; i++) {
+        const struct pipeline_store *store = &pipeline->stores[i];
+        for (unsigned number = 0; number < store->share->cover_count; number++)
+            copy_gradient(pipeline, store, store->gradients[number], store->share->host_gradients[number], true);
+    }
     return pipeline_stores_synchronise(pipeline, error);
 }
 
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error)
 {
     for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++)
-        copy_from_host(pipeline, &pipeline->stores[i], pipeline->shares[0].host_gradients[0]);
+        copy_gradient(pipeline, &pipeline->stores[i], pipeline->stores[i].gradients[0],
+                      pipeline->shares[0].host_gradients[0], false);
     return pipeline_stores_synchronise(pipeline, error);
 }
 
@@ -69,46 +100,22 @@ unsigned pipeline_updating_store_count(const struct pipeline *pipeline)
 
 /* ---- borrowed tables */
 
-/* A layer's table is its first tensor. */
-static bool is_lent(const struct pipeline *pipeline, const struct parameter_layout *layout, unsigned tensor)
+static int copy_tables(struct pipeline *pipeline, bool to_host, tensor_choice *takes, struct error *error)
 {
-    const struct parameter_tensor *table = &layout->tensors[tensor];
-    if (table->copy || (tensor > 0 && layout->tensors[tensor - 1].layer == table->layer))
-        return false;
-    for (unsigned i = 0; i < pipeline->gradient_count; i++)
-        if (pipeline->gradients[i].table && pipeline->gradients[i].layer == table->layer)
-            return true;
-    return false;
+    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++)
+        copy_tensors(pipeline, &pipeline->stores[i], pipeline->stores[i].gradients[0],
+                     pipeline->shares[0].host_gradients[0], to_host, takes);
+    return pipeline_stores_synchronise(pipeline, error);
 }
 
 int pipeline_stores_tables_to_host(struct pipeline *pipeline, struct error *error)
 {
-    float *host = pipeline->shares[0].host_gradients[0];
-    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++) {
-        const struct pipeline_store *store = &pipeline->stores[i];
-        for (unsigned t = 0; t < store->layout->tensor_count; t++) {
-            const struct parameter_tensor *table = &store->layout->tensors[t];
-            if (is_lent(pipeline, store->layout, t))
-                copy(store, store->gradients[0] + table->offset,
-                     host + parameter_layout_place(pipeline_layout(pipeline), table), table->elements);
-        }
-    }
-    return pipeline_stores_synchronise(pipeline, error);
+    return copy_tables(pipeline, true, is_lent, error);
 }
 
 int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *error)
 {
-    const float *host = pipeline->shares[0].host_gradients[0];
-    for (unsigned i = 0; i < pipeline_updating_store_count(pipeline); i++) {
-        const struct pipeline_store *store = &pipeline->stores[i];
-        for (unsigned t = 0; t < store->layout->tensor_count; t++) {
-            const struct parameter_tensor *table = &store->layout->tensors[t];
-            if (table->copy)
-                copy(store, host + parameter_layout_place(pipeline_layout(pipeline), table),
-                     store->gradients[0] + table->offset, table->elements);
-        }
-    }
-    return pipeline_stores_synchronise(pipeline, error);
+    return copy_tables(pipeline, false, is_copy, error);
 }
 
 /* The gradient of a copy's table, where it is summed; NULL: not here. */
