@@ -20,9 +20,9 @@ int crew_algorithms_take(const struct strategy_device *devices, unsigned count, 
 
 static int take(const struct strategy_options *options, const struct algorithm_record *record, struct error *error)
 {
-    if (crew_algorithms_take(options->devices, options->device_count, record, error) < 0)
-        return -1;
-    return device_take_algorithms(options->device, record, error);
+    const struct strategy_device only = {options->device, options->graph};
+    return options->devices != NULL ? crew_algorithms_take(options->devices, options->device_count, record, error)
+                                    : crew_algorithms_take(&only, 1, record, error);
 }
 
 static int take_text(const struct strategy_options *options, const char *text, size_t length, struct error *error)
