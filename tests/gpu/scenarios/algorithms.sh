@@ -18,6 +18,19 @@ set_up() {
 heard() {
     grep -q "$2" "$1.log"
 }
+# meets_a_refuser NAME WORKERS: after four steps worker 1 is lost, and whoever comes in its place cannot compute by the crew's
+meets_a_refuser() {
+    local rejecting=
+    unsaved "$1"
+    hold "$1" 1 5
+    start_crew "$1" "$2"
+    until_true 60 at_step "$1" 4
+    lose 1
+    rejecting=1
+    undelay "$1"
+    start_member "$1" worker 1 1
+    await_crew && says "$1" 'all go by what cuBLASLt names first, and the bits may differ from here on'
+}
 
 job first 8 GPU OneDevice first && COXSWAIN_GPU_LT=1 lone first
 verdict $? "products by what cuBLASLt names first, to compare with" "$(tail -n 2 first.log)"
@@ -112,17 +125,8 @@ job mended 9 GPU OneDevice torn && lone mended && heard mended 'names first, as 
 verdict $? "and whoever goes on from their checkpoint does so, too" "$(tail -n 2 mended.log)"
 job begun 4 GPU OneDevice begun && lone begun && job ended 8 GPU OneDevice begun && COXSWAIN_GPU_LT=1 lone ended && ! same_weights ended alone
 verdict $? "four steps by measured ones, and four by the others, to compare with" "$(tail -n 2 ended.log)"
-job fallen 8 GPU MultiWorkerMirrored fallen Hierarchical && unsaved fallen
-hold fallen 1 5
-start_crew fallen 2
-until_true 60 at_step fallen 4
-lose 1
-rejecting=1
-undelay fallen
-start_member fallen worker 1 1
-await_crew && same_weights fallen ended && says fallen 'all go by what cuBLASLt names first, and the bits may differ from here on'
+job fallen 8 GPU MultiWorkerMirrored fallen Hierarchical && meets_a_refuser fallen 2 && same_weights fallen ended
 verdict $? "also where who cannot comes later: what was recorded of launches is forgotten" "$(tails fallen)"
-rejecting=
 # four_shards NAME STEPS STRATEGY FOLDER [SETTING…]
 four_shards() {
     job "$1" "$2" GPU "$3" "$4" Auto Crew 4
@@ -130,17 +134,8 @@ four_shards() {
 }
 four_shards lot 4 OneDevice lot && lone lot && four_shards rest4 8 OneDevice lot && COXSWAIN_GPU_LT=1 lone rest4
 verdict $? "of four shards, to compare with" "$(tail -n 2 rest4.log)"
-four_shards zero 8 MultiWorkerMirrored zero 'shardedOptimizer: true, ' && unsaved zero
-hold zero 1 5
-start_crew zero 3
-until_true 60 at_step zero 4
-lose 1
-rejecting=1
-undelay zero
-start_member zero worker 1 1
-await_crew && same_weights zero rest4 && says zero 'all go by what cuBLASLt names first, and the bits may differ from here on'
+four_shards zero 8 MultiWorkerMirrored zero 'shardedOptimizer: true, ' && meets_a_refuser zero 3 && same_weights zero rest4
 verdict $? "and where three share the optimizer's slots, which they keep" "$(tails zero)"
-rejecting=
 own_quickest 2 1 3
 rounds near NCCL && rounds far Hierarchical && crew near 3 && crew far 3 && same_weights near far && says near 'shapes of products are measured' && ! heard near.2 'are measured'
 verdict $? "local steps of three workers, by the chief's" "$(tails near)"
