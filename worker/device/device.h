@@ -78,7 +78,8 @@ void device_unpin(struct device *device, void *memory);
 
 /* Of devices whose memory is not shared: from here on copies on the device's streams, from the other's memory and to it, go the
  * direct way where the machine has one that is wanted (ENV_GPU_PEERS). Else, as before, by whatever way there is; so they do where
- * this fails, since the direct way has been tried and does not keep what it copies, or cannot be tried. */
+ * this fails, since the direct way has been tried and does not keep what it copies, or cannot be tried: once, it then stays so, and is
+ * no failure any more. */
 int device_reach(struct device *device, struct device *other, struct error *error);
 
 /* Of a device whose memory is not shared: bytes in all, and those that nobody, here or in another process, has taken. */

@@ -105,6 +105,8 @@ if can_have 2 "stages on two GPUs of two workers each"; then
         says wound 'gradients of their replicas go through the host$'
     verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails wound)"
     stages broken 4 2 2
-    loses_one broken 2 && same_weights broken single
+    EMULATED_PEERS_SPOIL=1 loses_one broken 2 && same_weights broken single
     verdict $? "of four stages two are killed with their worker: all go on from the checkpoint" "$(tails broken)"
+    ! plays_gpus || [[ $(grep -c 'copy to each other by way of the host' broken.0.log) == 1 ]]
+    verdict $? "and who is left neither tries its GPUs' way again, which spoils copies, nor warns of it" "$(tails broken)"
 fi

@@ -26,6 +26,7 @@ struct cuda_health {
 };
 
 #define CUDA_STREAMS_MAX 64
+#define CUDA_GPUS_MAX 64
 struct cuda_device {
     struct device base;
     int index;
@@ -37,8 +38,9 @@ struct cuda_device {
     struct algorithm_record algorithms; /* by which they are taken; without choices: by the heuristics */
     unsigned algorithms_turn;           /* counts how often that was another */
     struct cublas cublas;
-    struct cudnn cudnn;                                  /* opened where it is asked for */
-    struct nccl nccl;                                    /* opened by the first who wants it */
+    struct cudnn cudnn;         /* opened where it is asked for */
+    struct nccl nccl;           /* opened by the first who wants it */
+    bool spoils[CUDA_GPUS_MAX]; /* GPUs, by their index, to which the direct way has failed its trial */
     _Atomic int64_t finished_products, refused_products; /* device_count_library_work */
     _Atomic int64_t convolutions, refused_convolutions;  /* likewise */
     _Atomic bool

@@ -88,18 +88,26 @@ static void close_way(const struct cuda_device *device, int peer)
         (void)cudaGetLastError();
 }
 
+/* Whether it is to be tried: not what has failed once, and been told. */
+static bool is_in_question(const struct cuda_device *device, int peer)
+{
+    const char *wanted = getenv(ENV_GPU_PEERS);
+    return (wanted == NULL || strcmp(wanted, "0") != 0) && !(peer < CUDA_GPUS_MAX && device->spoils[peer]);
+}
+
 int cuda_reach(struct device *base, struct device *other, struct error *error)
 {
-    const struct cuda_device *device = (const struct cuda_device *)base;
-    const char *wanted = getenv(ENV_GPU_PEERS);
+    struct cuda_device *device = (struct cuda_device *)base;
     int peer = ((const struct cuda_device *)other)->index;
     struct trial trial = {.device = base, .other = other};
-    if ((wanted && strcmp(wanted, "0") == 0) || !open_way(device, peer))
+    if (!is_in_question(device, peer) || !open_way(device, peer))
         return 0;
     int result = try_way(&trial, error);
     end_trial(&trial);
     if (result == 0)
         return 0;
     close_way(device, peer);
+    if (peer < CUDA_GPUS_MAX)
+        device->spoils[peer] = true;
     return error_wrap(error, "GPU %d and GPU %d copy to each other by way of the host", device->index, peer);
 }
