@@ -54,7 +54,7 @@ fi
 
 # between LOG: copies between GPUs, those that go directly and those that do not
 between() {
-    sed -n 's/^copies between GPUs: \([0-9]*\) direct, \([0-9]*\) staged/\1 \2/p' "$1"
+    sed -n 's/^copies between GPUs: \([0-9]*\) direct, \([0-9]*\) staged.*/\1 \2/p' "$1"
 }
 if plays_gpus; then
     tried=4 # copies that a pair is tried with, there and back either way
@@ -100,6 +100,11 @@ if can_have 2 "stages on two GPUs of two workers each"; then
     tied joined Pipeline 2 "stages: 4, " && with_gpus joined 2 && tied apart OneDevice 1 && lone apart
     EMULATED_LATE=all crew joined 2 && says joined 'what crosses between .* goes through the host; with one GPU a worker it could go by NCCL' && same_weights joined apart
     verdict $? "four stages on two workers' GPUs, two each, which share a table, the bits of one" "$(tails joined)"
+    mkdir empty # without certificates: it ends when it has said what it would do
+    tied sealed Pipeline 2 "stages: 4, " && with_gpus sealed 2 && cluster="{\"worker\":$(hosts 1 2)}" pids=()
+    start_with sealed 0 "COXSWAIN_CREW_TLS_DIR=$work/empty"
+    ! await_crew && says sealed 'what crosses between .* goes through the host$'
+    verdict $? "whose traffic is TLS is not told to take one GPU a worker, for that would go by the host, too" "$(tails sealed)"
     stages wound 2 2 2 && unsaved wound
     loses_one wound 2 && same_weights wound single && says wound 'the crew is whole again' &&
         says wound 'gradients of their replicas go through the host$'
