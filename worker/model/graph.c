@@ -55,7 +55,7 @@ static int build(struct graph *graph, const struct graph_options *options, struc
         return -1;
     if (graph_plan_memory(graph, error) < 0)
         return -1;
-    return graph->is_stage || options->plan_only ? 0 : graph_plan_buckets(graph, error);
+    return graph->is_stage ? 0 : graph_plan_buckets(graph, error);
 }
 
 enum stored graph_stored_for(const struct device *device, enum precision precision)

@@ -465,7 +465,7 @@ int graph_plan_buckets(struct graph *graph, struct error *error)
             end = offset;
         }
     }
-    for (unsigned b = 0; b < graph->bucket_count; b++)
+    for (unsigned b = 0; b < graph->bucket_count && !graph->plan_only; b++)
         if (device_event_new(graph->device, &graph->bucket_events[b], error) < 0)
             return -1;
     return 0;

@@ -193,6 +193,8 @@ static int64_t room_for(const struct segment *segment)
 static size_t foreign_bytes(const struct device_sums *sums, unsigned place)
 {
     int64_t most = 0, foreign = sums->inputs - sums->contributions[place];
+    if (sums->options.in_any_order && sums->options.plan == NULL) /* the library's all-reduce */
+        return 0;
     for (unsigned part = 0; part < sums->part_count; part++) {
         int64_t elements = 0;
         for (unsigned i = first_segment(sums, part); i < sums->segment_ends[part]; i++)
@@ -215,68 +217,59 @@ static int open_lane(struct device_sums *sums, unsigned index, struct error *err
     for (unsigned i = 0; i < PARTS_UNDER_WAY; i++)
         if (device_event_new(lane->device, &lane->parts[i], error) < 0)
             return -1;
-    if ((sums->options.in_any_order && sums->options.plan == NULL) || foreign == 0)
+    if (foreign == 0)
         return 0;
     return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
 }
 
-/* Where shards are summed, a part may be all of one device's. */
-int64_t device_sums_incoming(const struct device_sums_options *options, int64_t elements)
+static void plan_all(struct device_sums *sums)
 {
-    const struct device_part part = {.elements = elements};
-    struct device_sums sums = {.options = *options, .places = options->size * options->device_count, .part_count = 1};
-    int64_t most = 0;
-    if (options->in_any_order && options->plan == NULL)
-        return 0;
-    plan_tree(&sums);
-    if (options->plan != NULL)
-        add_segment(&sums, 0, elements, 0);
-    else
-        cut_evenly(&sums, &part);
-    sums.segment_ends = &sums.segment_count;
-    for (unsigned place = 0; place < sums.places; place++) {
-        int64_t foreign = sums.inputs - sums.contributions[place];
-        int64_t bytes = options->plan != NULL ? foreign * room_for(sums.segments) * (int64_t)sizeof(float)
-                                              : (int64_t)foreign_bytes(&sums, place);
-        most = bytes > most ? bytes : most;
-    }
-    free(sums.segments);
-    free(sums.contributions);
-    free(sums.merges);
-    return most;
-}
-
-/* Buckets are added to a part until it is long enough. */
-static int64_t longest_part(const struct device_sums_options *options)
-{
-    int64_t elements = options->elements, most = DEVICE_PART_ELEMENTS;
-    if (elements == 0) {
-        elements = graph_layout(options->devices[0].graph)->elements;
-        most += GRAPH_BUCKET_BYTES / (int64_t)sizeof(float) - 1;
-    }
-    return elements < most ? elements : most;
-}
-
-void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans)
-{
-    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->devices[0].device);
-    plans->device.bytes[MEMORY_EXCHANGE] += device_sums_incoming(options, longest_part(options));
-}
-
-int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error)
-{
-    struct device_sums *sums = memory_allocate(1, sizeof *sums);
-    sums->options = *options;
+    const struct device_sums_options *options = &sums->options;
     sums->places = options->size * options->device_count;
     sums->first = options->rank * options->device_count;
-    sums->lanes = memory_allocate(options->device_count, sizeof *sums->lanes);
-    sums->streams = memory_allocate(options->device_count, sizeof(struct device_stream *));
     plan_tree(sums);
     if (options->elements > 0)
         cut(sums, options->elements);
     else
         plan_parts(sums);
     plan_segments(sums);
+}
+
+static void release_plan(struct device_sums *sums)
+{
+    free(sums->parts);
+    free(sums->segments);
+    free(sums->segment_ends);
+    free(sums->contributions);
+    free(sums->merges);
+}
+
+int64_t device_sums_incoming(const struct device_sums_options *options)
+{
+    struct device_sums sums = {.options = *options};
+    int64_t most = 0;
+    plan_all(&sums);
+    for (unsigned place = 0; place < sums.places; place++) {
+        int64_t bytes = (int64_t)foreign_bytes(&sums, place);
+        most = bytes > most ? bytes : most;
+    }
+    release_plan(&sums);
+    return most;
+}
+
+void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans)
+{
+    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->devices[0].device);
+    plans->device.bytes[MEMORY_EXCHANGE] += device_sums_incoming(options);
+}
+
+int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error)
+{
+    struct device_sums *sums = memory_allocate(1, sizeof *sums);
+    sums->options = *options;
+    sums->lanes = memory_allocate(options->device_count, sizeof *sums->lanes);
+    sums->streams = memory_allocate(options->device_count, sizeof(struct device_stream *));
+    plan_all(sums);
     for (unsigned i = 0; i < options->device_count; i++)
         if (open_lane(sums, i, error) < 0) {
             device_sums_free(sums);
@@ -301,11 +294,7 @@ void device_sums_free(struct device_sums *sums)
     }
     free(sums->lanes);
     free(sums->streams);
-    free(sums->parts);
-    free(sums->segments);
-    free(sums->segment_ends);
-    free(sums->contributions);
-    free(sums->merges);
+    release_plan(sums);
     free(sums->operations);
     free(sums);
 }

@@ -34,11 +34,10 @@ struct device_sums_options {
 
 /* Options are copied. */
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
-/* Adds what each device will allocate, for what comes in from others. Of the graph there need be only the layout, and of a plan only
- * whether there is one. */
+/* Adds what each device will allocate, for what comes in from others. Graphs may be those that only plan. */
 void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans);
-/* At most so many bytes come in with a part of so many elements, whichever of the devices it is. */
-int64_t device_sums_incoming(const struct device_sums_options *options, int64_t elements);
+/* At most so many bytes come in with a part, whichever of the devices it is. */
+int64_t device_sums_incoming(const struct device_sums_options *options);
 /* Once nothing is under way any more. */
 void device_sums_free(struct device_sums *sums);
 

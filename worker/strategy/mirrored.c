@@ -108,14 +108,15 @@ static void mirrored_memory_plan(const struct strategy_options *options, struct 
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;
     replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, gradients,
                             options->logical_shards, 0, options->logical_shards, plans);
-    static const struct shard_plan some_plan;
+    struct shard_plan plan;
     const struct strategy_device first = {options->device, options->graph};
+    shard_plan_init(&plan, graph_layout(options->graph), 1, options->device_count, true);
     const struct device_sums_options sums = {.devices = &first,
                                              .device_count = options->device_count,
                                              .size = 1,
                                              .shards = options->logical_shards,
                                              .in_any_order = options->in_any_order,
-                                             .plan = shards ? &some_plan : NULL};
+                                             .plan = shards ? &plan : NULL};
     if (options->communicator != NULL)
         device_sums_memory_plan(&sums, plans);
 }

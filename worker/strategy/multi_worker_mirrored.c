@@ -539,8 +539,9 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
 /* Sums of gradients in the graph's buckets, or of each worker's change at the end of a round. */
 static void plan_sums(const struct strategy_options *options, unsigned size, struct memory_plans *plans)
 {
-    static const struct shard_plan some_plan;
+    struct shard_plan plan;
     const struct strategy_device first = {options->device, options->graph};
+    shard_plan_init(&plan, graph_layout(options->graph), size, options->device_count, true);
     bool local = options->spec != NULL && options->spec->local_steps > 0;
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;
     const struct device_sums_options sums = {.devices = &first,
@@ -549,7 +550,7 @@ static void plan_sums(const struct strategy_options *options, unsigned size, str
                                              .shards = local ? size : options->logical_shards,
                                              .elements = local ? graph_layout(options->graph)->elements : 0,
                                              .in_any_order = options->in_any_order,
-                                             .plan = shards ? &some_plan : NULL};
+                                             .plan = shards ? &plan : NULL};
     device_sums_memory_plan(&sums, plans);
 }
 

@@ -103,10 +103,12 @@ static void plan_sums(const struct pipeline *pipeline, const struct pipeline_sto
         device_sums_memory_plan(&sums, plans);
 }
 
-/* A GPU's update has a stream beside its lane's, and so have NCCL and the copies of the state. */
+/* A GPU's update has a stream beside its lane's, and so have NCCL and the copies of the state. The worker's own, which is counted
+ * already, is on the first GPU alone. */
 static void plan_device(const struct pipeline *pipeline, const struct pipeline_store *store, struct memory_plans *plans)
 {
-    int64_t streams = 2 + is_direct(pipeline) + pipeline_makes_state(pipeline);
+    bool first = store->device == pipeline->base.options.device;
+    int64_t streams = 2 + is_direct(pipeline) + pipeline_makes_state(pipeline) - !first;
     if (!is_far(pipeline))
         return;
     if (pipeline_makes_state(pipeline))

@@ -93,7 +93,7 @@ just_fits through 1 MultiWorkerMirrored Hierarchical 2
 just_fits across 1 MultiWorkerMirrored NCCL 2
 slack=12 just_fits sends 1 'PeerToPeer, exchange: SendToAll' Auto 2
 slack=12 just_fits gossips 1 'PeerToPeer, exchange: Gossip' Auto 2
-slack=12 just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
+just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
 staged keep 2 float32
 as_planned keep 2 "stages in float32, by NCCL"
 staged again 2 float32 'recompute: true, '
@@ -109,9 +109,9 @@ as_planned lanes 1 "two stages on a worker's GPUs"
 staged lanes_halves 1 bfloat16 'recompute: true, ' && with_gpus lanes_halves 4
 as_planned lanes_halves 1 "two replicas of two stages on a worker's GPUs, in bfloat16, that compute again"
 staged uneven 1 float32 && with_gpus uneven 2 && sed -i 's/{type: dense, units: 10}/{type: dense, units: 20480}, &/; s/8192/64/g' uneven.yaml
-slack=68 as_planned uneven 1 "stages of which the second is the larger, but for the worker's own stream on the first GPU"
+as_planned uneven 1 "stages of which the second is the larger, where the worker's own stream is not"
 staged crossed 2 float32 && with_gpus crossed 2 && sed -i 's/stages: 2/stages: 4/; s/device: 1}/device: 2}/; s/{type: tanh}/{type: tanh, device: 1}/; s/units: 10}/units: 10, device: 3}/' crossed.yaml
-slack=68 as_planned crossed 2 "four stages on two workers' GPUs"
+as_planned crossed 2 "four stages on two workers' GPUs"
 staged cut 2 float32 && sed -i 's/, device: [01]//g' cut.yaml
 start_pair cut EMULATED_GPU_MEMORY=900 EMULATED_GPU_MEMORY=200
 await_crew

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "worker/optimizer/gradient_norm.h"
 #include "worker/strategy/reduction_tree.h"
 
 Test(device_sums, parts_are_whole_buckets_side_by_side)
@@ -53,21 +54,34 @@ Test(device_sums, what_comes_in_is_counted_by_contributions)
     bool exceeds = false;
     for (unsigned size = 2; size <= 16; size++)
         for (unsigned shards = size; shards <= 40; shards++) {
-            struct device_sums_options options = {.device_count = 1, .size = size, .shards = shards};
             int64_t slice = 1024, others = others_contributions(shards, size);
             int64_t bytes = others * slice * (int64_t)sizeof(float), part = slice * size;
-            cr_assert_eq(device_sums_incoming(&options, part), bytes, "%u shards of %u", shards, size);
+            struct device_sums_options options = {.device_count = 1, .size = size, .shards = shards, .elements = part};
+            cr_assert_eq(device_sums_incoming(&options), bytes, "%u shards of %u", shards, size);
             exceeds |= bytes > part * (int64_t)sizeof(float);
             options.in_any_order = true;
-            cr_assert_eq(device_sums_incoming(&options, part), 0);
-            options.plan = &(struct shard_plan){0};
-            cr_assert_eq(device_sums_incoming(&options, part), bytes * size, "all of it may be one rank's");
+            cr_assert_eq(device_sums_incoming(&options), 0);
         }
     cr_expect(exceeds);
 }
 
 Test(device_sums, what_comes_in_to_several_devices_of_a_worker)
 {
-    const struct device_sums_options options = {.device_count = 2, .size = 2, .shards = 4};
-    cr_assert_eq(device_sums_incoming(&options, 4096), (int64_t)(3 * 1024 * sizeof(float)));
+    const struct device_sums_options options = {.device_count = 2, .size = 2, .shards = 4, .elements = 4096};
+    cr_assert_eq(device_sums_incoming(&options), (int64_t)(3 * 1024 * sizeof(float)));
+}
+
+/* Each sums its own pieces of a part, and those that it mirrors; in any order as well. */
+Test(device_sums, what_comes_in_where_shards_are_summed)
+{
+    const struct parameter_layout layout = {.elements = 64 * SQUARE_SUM_BLOCK};
+    struct shard_plan plan;
+    struct device_sums_options options = {
+        .device_count = 2, .size = 2, .shards = 4, .elements = layout.elements, .in_any_order = true, .plan = &plan};
+    shard_plan_init(&plan, &layout, options.size, options.device_count, true);
+    cr_assert_eq(device_sums_incoming(&options), 3 * layout.elements / 2 * (int64_t)sizeof(float));
+    options.device_count = 1;
+    options.size = 4;
+    shard_plan_init(&plan, &layout, options.size, options.device_count, true);
+    cr_assert_eq(device_sums_incoming(&options), 3 * layout.elements / 2 * (int64_t)sizeof(float));
 }
