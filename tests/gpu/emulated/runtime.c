@@ -3,7 +3,7 @@
  * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
  * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
  * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them, with EMULATED_COPY_COUNTS=1
- * how many copies went from one to another, directly and not. EMULATED_PEERS=0: none can access another's memory. With
+ * how many copies went from one to another, directly and not, and how much to the host. EMULATED_PEERS=0: none can access another's memory. With
  * EMULATED_PEERS_SPOIL=1 they can, but what is copied that way arrives with a wrong byte, and nobody says so.
  * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
  * though not their memory. EMULATED_DRIVER is the CUDA that their
@@ -207,7 +207,8 @@ struct allocation {
 
 static struct allocation *allocations;        /* by the lock, like the next */
 static size_t used[DEVICES_MAX], most_used;   /* likewise */
-static unsigned direct_copies, staged_copies; /* likewise */
+static unsigned direct_copies, staged_copies; /* likewise, as the next */
+static size_t host_bytes;
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
@@ -241,18 +242,19 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer)
     return was ? cudaSuccess : emulated_fail(cudaErrorPeerAccessNotEnabled);
 }
 
-bool emulated_spoils_copy(int device, const void *to, const void *from)
+bool emulated_spoils_copy(int device, const void *to, const void *from, size_t bytes)
 {
     struct cudaPointerAttributes there, here;
     const bool spoils = setting("EMULATED_PEERS_SPOIL", 0);
     if ((!spoils && !setting("EMULATED_COPY_COUNTS", 0)) || cudaPointerGetAttributes(&there, to) != cudaSuccess ||
-        cudaPointerGetAttributes(&here, from) != cudaSuccess || there.type != cudaMemoryTypeDevice ||
-        here.type != cudaMemoryTypeDevice || there.device == here.device)
+        cudaPointerGetAttributes(&here, from) != cudaSuccess || here.type != cudaMemoryTypeDevice)
         return false;
+    const bool between = there.type == cudaMemoryTypeDevice && there.device != here.device;
     pthread_mutex_lock(&lock);
-    const bool direct = reaches[device][there.device == device ? here.device : there.device];
+    const bool direct = between && reaches[device][there.device == device ? here.device : there.device];
     direct_copies += direct;
-    staged_copies += !direct;
+    staged_copies += between && !direct;
+    host_bytes += there.type != cudaMemoryTypeDevice ? bytes : 0;
     pthread_mutex_unlock(&lock);
     return direct && spoils;
 }
@@ -260,7 +262,8 @@ bool emulated_spoils_copy(int device, const void *to, const void *from)
 __attribute__((destructor)) static void tell_copies(void)
 {
     if (setting("EMULATED_COPY_COUNTS", 0))
-        fprintf(stderr, "copies between GPUs: %u direct, %u staged\n", direct_copies, staged_copies);
+        fprintf(stderr, "copies between GPUs: %u direct, %u staged; to the host: %zu bytes\n", direct_copies,
+                staged_copies, host_bytes);
 }
 
 static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t bytes)

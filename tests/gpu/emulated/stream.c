@@ -229,7 +229,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     const char *pageable = getenv("EMULATED_PAGEABLE");
     if (pageable && strcmp(pageable, "refused") == 0 && bytes > 0 && (is_pageable(to) || is_pageable(from)))
         return cudaErrorInvalidValue;
-    const bool spoils = emulated_spoils_copy(emulated_stream_device(stream), to, from);
+    const bool spoils = emulated_spoils_copy(emulated_stream_device(stream), to, from, bytes);
     emulated_queue_job(stream, spoils ? copy_wrongly : copy, &(struct copying){to, from, bytes},
                        sizeof(struct copying));
     return cudaSuccess;

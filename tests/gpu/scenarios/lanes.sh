@@ -74,6 +74,28 @@ if plays_gpus; then
     verdict $? "and where COXSWAIN_GPU_PEERS=0 wants it so" "$(between roundabout.log)"
 fi
 
+# lends NAME STEPS BATCH: two workers with two stages each, of which the chief's first has a table that the last borrows; how many
+# bytes its GPUs give to the host
+lends() {
+    cat >"$1.yaml" <<YAML
+workers: 2
+devices: {type: GPU, count: 2}
+model: {inputShape: [16], layers: [{type: embedding, name: words, size: 61, units: 16, device: 0}, {type: dense, units: 64, device: 1}, {type: dense, units: 16, device: 2}, {type: dense, units: 61, weightsOf: words, bias: false, device: 3}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 64}
+training: {steps: $2, batchSize: $3, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+strategy: {type: Pipeline, stages: 4, microBatches: 2}
+YAML
+    EMULATED_COPY_COUNTS=1 through_host crew "$1" 2
+    sed -n 's/^copies .* to the host: \([0-9]*\) bytes/\1/p' "$1.0.log"
+}
+if plays_gpus; then
+    often=$(lends often 6 4) seldom=$(lends seldom 3 8)        # the same examples
+    # What crosses is as much in both. The norm is of one block, to which the chief's stages give all that they have.
+    a_step=$(((often - seldom) / 3)) table=$((61 * 16 * 4)) dense=$(((16 + 1) * 64 * 4))
+    ((a_step >= table + (table + dense) && a_step < table + (table + dense) + dense))
+    verdict $? "a table that another worker borrows goes to the host once a step, and nothing else of its holder's gradients" "$a_step bytes a step, $often $seldom, $(tails often)"
+fi
+
 if can_have 3 "stages on three GPUs of a worker"; then
     heavy flat OneDevice 1 && lone flat
     heavy layered Pipeline 1 ", device: 0" ", device: 1" ", device: 2" && with_gpus layered 3 && in_micro_batches layered 5
