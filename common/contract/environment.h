@@ -69,8 +69,9 @@
  * for each shape on the GPU of the chief, which the crew takes and checkpoints keep. */
 #define ENV_GPU_LT "COXSWAIN_GPU_LT"
 #define GPU_LT_MEASURED "measured"
-/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. */
+/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise, "measured" included. */
 #define ENV_GPU_DNN "COXSWAIN_GPU_DNN"
+#define GPU_DNN_MEASURED "measured"
 /* 0: GPUs of a worker copy to each other by way of the host, although they can access each other's memory; for machines that have
  * trouble with it. */
 #define ENV_GPU_PEERS "COXSWAIN_GPU_PEERS"

@@ -140,8 +140,8 @@ static void check_choice(struct side *fused, const struct algorithm_search *sear
     const int64_t sizes[] = {0, 0, 0, 0};
     const bool differs = memcmp(first, bytes_of(fused, forwards, sizes), BYTES) != 0;
     if (strstr(device_description(fused->device), "emulated"))
-        verdict(search->others == 1 && differs, "a stream that has launched by another launches by it",
-                "not a bit is another");
+        verdict(search->tallies[ALGORITHM_PRODUCT].others == 1 && differs,
+                "a stream that has launched by another launches by it", "not a bit is another");
 }
 
 /* Each that is found is taken, and computes the same but for the order of sums. */
@@ -157,9 +157,10 @@ static void check_search(struct side *plain, struct side *fused)
     device_search_end(fused->stream);
     must(device_stream_synchronise(fused->stream, &error), &error);
     side_clear(fused);
-    verdict(search.record.count == 1 && search.ms > 0 && search.left_out == 0,
+    const struct algorithm_tally *tally = &search.tallies[ALGORITHM_PRODUCT];
+    verdict(search.record.count == 1 && tally->ms > 0 && tally->left_out == 0,
             "cuBLASLt's algorithms for a shape are tried once", "%u shapes in %g ms, %u left out", search.record.count,
-            search.ms, search.left_out);
+            tally->ms, tally->left_out);
     verdict(device_take_algorithms(fused->device, &search.record, &error) == 0 && device_algorithms(fused->device),
             "the quickest is taken", "%s", error.message);
     check_choice(fused, &search, first);

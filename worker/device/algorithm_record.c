@@ -8,8 +8,16 @@
 
 #include "common/memory.h"
 
+static const char *const kinds[ALGORITHM_KINDS] = {
+    [ALGORITHM_PRODUCT] = "product", [ALGORITHM_CONVOLUTION] = "convolution"};
+
 #define WORD_DIGITS 16
 #define ALGORITHM_DIGITS ((size_t)ALGORITHM_WORDS * WORD_DIGITS)
+
+const char *algorithm_kind_name(enum algorithm_kind kind)
+{
+    return kinds[kind];
+}
 
 void algorithm_record_release(struct algorithm_record *record)
 {
@@ -43,12 +51,14 @@ bool algorithm_record_add(struct algorithm_record *record, const struct algorith
     return true;
 }
 
-const struct algorithm_choice *algorithm_record_find(const struct algorithm_record *record,
-                                                     const int64_t product[ALGORITHM_NUMBERS])
+const struct algorithm_choice *algorithm_record_find(const struct algorithm_record *record, enum algorithm_kind kind,
+                                                     const int64_t shape[ALGORITHM_NUMBERS])
 {
-    for (unsigned i = 0; i < record->count; i++)
-        if (memcmp(record->choices[i].product, product, sizeof record->choices[i].product) == 0)
-            return &record->choices[i];
+    for (unsigned i = 0; i < record->count; i++) {
+        const struct algorithm_choice *choice = &record->choices[i];
+        if (choice->kind == (int64_t)kind && memcmp(choice->shape, shape, sizeof choice->shape) == 0)
+            return choice;
+    }
     return NULL;
 }
 
@@ -58,9 +68,9 @@ static void print_choice(struct json *choices, const struct algorithm_choice *ch
 {
     char text[ALGORITHM_DIGITS + 1];
     struct json *entry = json_append(choices, json_new_object());
-    struct json *product = json_set_array(entry, "product");
+    struct json *shape = json_set_array(entry, kinds[choice->kind]);
     for (unsigned i = 0; i < ALGORITHM_NUMBERS; i++)
-        json_append(product, json_new_integer(choice->product[i]));
+        json_append(shape, json_new_integer(choice->shape[i]));
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         snprintf(text + i * WORD_DIGITS, WORD_DIGITS + 1, "%016" PRIx64, choice->algorithm[i]);
     json_set_string(entry, "algorithm", text);
@@ -89,15 +99,18 @@ static int parse_name(const struct json *document, const char *member, char name
     return 0;
 }
 
-static int parse_product(const struct json *numbers, int64_t product[ALGORITHM_NUMBERS], struct error *error)
+static int parse_shape(const struct json *entry, struct algorithm_choice *choice, struct error *error)
 {
     unsigned i = 0;
+    choice->kind = json_member(entry, kinds[ALGORITHM_CONVOLUTION]) ? ALGORITHM_CONVOLUTION : ALGORITHM_PRODUCT;
+    const char *name = kinds[choice->kind];
+    const struct json *numbers = json_member(entry, name);
     if (json_type(numbers) != JSON_ARRAY || json_count(numbers) != ALGORITHM_NUMBERS)
-        return error_set(error, ERROR_INVALID, "a product is not a list of %d numbers", ALGORITHM_NUMBERS);
+        return error_set(error, ERROR_INVALID, "a %s is not a list of %d numbers", name, ALGORITHM_NUMBERS);
     for (const struct json *number = json_first(numbers); number; number = json_next(number), i++) {
-        product[i] = json_integer(number, -1);
-        if (product[i] < 0)
-            return error_set(error, ERROR_INVALID, "number %u of a product is negative, or none", i + 1);
+        choice->shape[i] = json_integer(number, -1);
+        if (choice->shape[i] < 0)
+            return error_set(error, ERROR_INVALID, "number %u of a %s is negative, or none", i + 1, name);
     }
     return 0;
 }
@@ -120,11 +133,11 @@ static int parse_choices(const struct json *choices, struct algorithm_record *re
         return error_set(error, ERROR_INVALID, "choices is not a list of up to %d", ALGORITHM_CHOICES_MAX);
     for (const struct json *entry = json_first(choices); entry; entry = json_next(entry)) {
         struct algorithm_choice choice;
-        if (parse_product(json_member(entry, "product"), choice.product, error) < 0 ||
+        if (parse_shape(entry, &choice, error) < 0 ||
             parse_algorithm(json_string(json_member(entry, "algorithm"), ""), choice.algorithm, error) < 0)
             return -1;
-        if (algorithm_record_find(record, choice.product))
-            return error_set(error, ERROR_INVALID, "a product has two algorithms");
+        if (algorithm_record_find(record, (enum algorithm_kind)choice.kind, choice.shape))
+            return error_set(error, ERROR_INVALID, "a %s has two algorithms", kinds[choice.kind]);
         (void)algorithm_record_add(record, &choice);
     }
     return 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of a library's algorithms products are computed by, shape by shape. It is
- * measured once (device_measure_begin), and bits follow it: so a crew has one,
- * and checkpoints keep it, as JSON:
+ * Which of a library's algorithms products and convolutions are computed by, shape
+ * by shape. It is measured once (device_search_begin), and bits follow it: so a
+ * crew has one, and checkpoints keep it, as JSON:
  *
- *   {"device":"NVIDIA H200","library":"cuBLASLt 130100",
- *    "choices":[{"product":[512,768,3072,…],"algorithm":"000000000000001f…"}]}
+ *   {"device":"NVIDIA H200","library":"cuBLASLt 130100 and cuDNN 92801",
+ *    "choices":[{"product":[512,768,3072,…],"algorithm":"000000000000001f…"},
+ *               {"convolution":[56,56,64,…],"algorithm":"0000000000000007…"}]}
  *
  * A shape's numbers and an algorithm's words are the device's own. NVIDIA's header
- * says of the latter that the same version of cuBLAS takes them back.
+ * says of a product's that the same version of cuBLAS takes them back.
  */
 #ifndef COXSWAIN_DEVICE_ALGORITHM_RECORD_H
 #define COXSWAIN_DEVICE_ALGORITHM_RECORD_H
@@ -25,8 +26,15 @@
 /* A choice takes 500 bytes at most. */
 #define ALGORITHM_RECORD_BYTES_MAX ((size_t)256 << 10)
 
+enum algorithm_kind { ALGORITHM_PRODUCT, ALGORITHM_CONVOLUTION };
+#define ALGORITHM_KINDS 2
+/* "product" */
+const char *algorithm_kind_name(enum algorithm_kind kind);
+
+/* Without gaps, for memcmp. */
 struct algorithm_choice {
-    int64_t product[ALGORITHM_NUMBERS];
+    int64_t kind;
+    int64_t shape[ALGORITHM_NUMBERS];
     uint64_t algorithm[ALGORITHM_WORDS];
 };
 
@@ -42,8 +50,8 @@ bool algorithm_record_equal(const struct algorithm_record *one, const struct alg
 /* At its end; false where it is full. */
 bool algorithm_record_add(struct algorithm_record *record, const struct algorithm_choice *choice);
 /* NULL: it says nothing of this shape. */
-const struct algorithm_choice *algorithm_record_find(const struct algorithm_record *record,
-                                                     const int64_t product[ALGORITHM_NUMBERS]);
+const struct algorithm_choice *algorithm_record_find(const struct algorithm_record *record, enum algorithm_kind kind,
+                                                     const int64_t shape[ALGORITHM_NUMBERS]);
 
 /* The caller frees. */
 struct json *algorithm_record_to_json(const struct algorithm_record *record);

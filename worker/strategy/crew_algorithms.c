@@ -80,13 +80,13 @@ static void tell_refusal(const struct strategy *base, double refusing, const str
         return;
     if (cause->kind != ERROR_NONE)
         snprintf(text, sizeof text,
-                 "this worker cannot compute products by the algorithms that the crew has measured (%.300s): all "
-                 "workers go by what cuBLASLt names first%s",
+                 "this worker cannot compute by the algorithms that the crew has measured (%.300s): all workers go by "
+                 "what the libraries take first%s",
                  cause->message, then);
     else
         snprintf(text, sizeof text,
-                 "%.0f of the crew's workers cannot compute products by the algorithms that it has measured, and say "
-                 "why: all go by what cuBLASLt names first%s",
+                 "%.0f of the crew's workers cannot compute by the algorithms that it has measured, and say why: all "
+                 "go by what the libraries take first%s",
                  refusing, then);
     options->on_warning(options->context, text);
 }
@@ -120,6 +120,6 @@ int crew_algorithms_agree(struct strategy *base, struct collective *group, struc
     if (is_new && world->rank == 0 && options->find_algorithms != NULL &&
         options->find_algorithms(options->context, error) < 0)
         return -1;
-    collective_set_label(group, "the algorithms of products");
+    collective_set_label(group, "the algorithms of libraries");
     return tell(base, group, root, &text, &length, error) < 0 ? -1 : settle(base, text, length, error);
 }

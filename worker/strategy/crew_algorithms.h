@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A crew's devices compute products by one record (device/algorithm_record.h): that
- * of whoever the state comes from, who has trained by it, or else of the chief. Each
- * time a crew forms it is told to all, before anything is computed. Where one of
- * them cannot compute by it, nobody does: all go by what their library names first.
+ * A crew's devices compute products and convolutions by one record
+ * (device/algorithm_record.h): that of whoever the state comes from, who has trained
+ * by it, or else of the chief. Each time a crew forms it is told to all, before
+ * anything is computed. Where one of them cannot compute by it, nobody does: all go
+ * by what their libraries take first.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_ALGORITHMS_H
 #define COXSWAIN_STRATEGY_CREW_ALGORITHMS_H

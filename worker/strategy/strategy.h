@@ -116,7 +116,7 @@ struct strategy_options {
     bool may_sum_on_devices;
     const struct communicator_standing *communicator;
     bool
-        shares_algorithms; /* by the job, likewise: the crew may have GPUs, and these compute products alike (crew_algorithms.h) */
+        shares_algorithms; /* by the job, likewise: the crew may have GPUs, and these compute alike (crew_algorithms.h) */
     /* Called in the chief before it tells its crew of algorithms, where nobody has computed yet: it may still have to find them. May
      * be NULL. */
     int (*find_algorithms)(void *context, struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * By which algorithms a library computes products: the chief takes what the
- * checkpoint to go on from says, or tries them, before anything large is
+ * By which algorithms libraries compute products and convolutions: the chief takes
+ * what the checkpoint to go on from says, or tries them, before anything large is
  * allocated. Its crew hears of it when it forms (strategy/crew_algorithms.h); one
  * that comes in another's place waits until then, and tries none where somebody
  * has computed already.
@@ -32,7 +32,7 @@ static bool take_recorded(struct trainer *trainer)
     if (trainer->recorded_algorithms == NULL && trainer->recorded_shards == 0)
         return false;
     if (trainer->recorded_algorithms == NULL) {
-        report_warn(trainer->report, "the checkpoint says of no algorithm how products were computed: they are "
+        report_warn(trainer->report, "the checkpoint says of no algorithm by which it was computed: they are "
                                      "measured, and the bits may differ from here on");
         return false;
     }
@@ -41,13 +41,13 @@ static bool take_recorded(struct trainer *trainer)
         if (result == 0 && record.count > 0)
             report_say(trainer->report, "%u algorithms of %s are the checkpoint's", record.count, record.library);
         else if (result == 0)
-            report_say(trainer->report, "products go by what %s names first, as the checkpoint's", record.library);
+            report_say(trainer->report, "all goes by the first algorithms of %s, as the checkpoint's", record.library);
         algorithm_record_release(&record);
         if (result == 0)
             return true;
     }
     report_warn(trainer->report,
-                "the algorithms by which the checkpoint's products were computed cannot be taken (%s): they are "
+                "the algorithms by which the checkpoint was computed cannot be taken (%s): they are "
                 "measured anew, and the bits may differ from here on",
                 cause.message);
     (void)take(trainer, NULL, NULL);
@@ -56,13 +56,13 @@ static bool take_recorded(struct trainer *trainer)
 
 /* ---- trying them */
 
-/* Shards differ by one example at most. */
+/* Shards differ by one example at most. The larger ones first: what there is memory for with them there is with the others. */
 static int launch_passes(const struct trainer *trainer, struct graph *graph, struct device_stream *stream,
                          const float *parameters, struct error *error)
 {
     int64_t smallest = trainer->plan.global_batch / trainer->plan.logical_shards;
     int64_t largest = (trainer->plan.global_batch + trainer->plan.logical_shards - 1) / trainer->plan.logical_shards;
-    for (int64_t examples = smallest; examples <= largest; examples++) {
+    for (int64_t examples = largest; examples >= smallest && examples > 0; examples--) {
         const struct graph_pass pass = {
             .parameters = parameters, .examples = examples, .scale = 1, .is_whole_step = true};
         if (graph_forward_backward(graph, stream, &pass, error) < 0)
@@ -87,7 +87,7 @@ static int search_on(const struct trainer *trainer, struct graph *graph, struct 
     return result;
 }
 
-/* On a stream of its own: where memory is short for cuBLASLt that one has failed, and no other. */
+/* On a stream of its own: where memory is short for a library that one has failed, and no other. */
 static int search_in(const struct trainer *trainer, struct graph *graph, struct algorithm_search *search,
                      struct error *error)
 {
@@ -111,16 +111,22 @@ static int search(const struct trainer *trainer, struct algorithm_search *ret_se
     return result;
 }
 
+static void tell_tally(const struct trainer *trainer, const struct algorithm_tally *tally, const char *kind)
+{
+    report_say(trainer->report,
+               "%u shapes of %ss are measured in %.1f s of the GPU: for %u %s has quicker algorithms than those "
+               "that it takes first",
+               tally->measured, kind, tally->ms / 1e3, tally->others, tally->library);
+    if (tally->left_out > 0)
+        report_say(trainer->report, "for %u shapes of %ss no time or room was left: they go by what it takes first",
+                   tally->left_out, kind);
+}
+
 static void tell_search(const struct trainer *trainer, const struct algorithm_search *search)
 {
-    const struct algorithm_record *record = &search->record;
-    report_say(trainer->report,
-               "%u shapes of products are measured in %.1f s of the GPU: for %u %s has quicker algorithms than those "
-               "that it names first",
-               record->count, search->ms / 1e3, search->others, record->library);
-    if (search->left_out > 0)
-        report_say(trainer->report, "for %u shapes no time or room was left: they go by what it names first",
-                   search->left_out);
+    for (int kind = 0; kind < ALGORITHM_KINDS; kind++)
+        if (search->tallies[kind].library[0] != '\0')
+            tell_tally(trainer, &search->tallies[kind], algorithm_kind_name((enum algorithm_kind)kind));
 }
 
 /* One record for all of this worker's GPUs, or none. */
@@ -131,8 +137,8 @@ static void take_found(struct trainer *trainer, const struct algorithm_search *f
     if (take(trainer, &found->record, &cause) == 0)
         return;
     report_warn(trainer->report,
-                "not all GPUs of this worker can compute products by the algorithms that are measured (%s): they are "
-                "what cuBLASLt names first",
+                "not all GPUs of this worker can compute by the algorithms that are measured (%s): they are those that "
+                "the libraries take first",
                 cause.message);
     (void)take(trainer, NULL, NULL);
 }
@@ -151,7 +157,7 @@ static int measure(struct trainer *trainer, struct error *error)
     if (cause.kind != ERROR_NO_SPACE)
         return error_set(error, cause.kind, "%s", cause.message);
     report_warn(trainer->report,
-                "the algorithms of products cannot be measured (%s): they are what cuBLASLt names first",
+                "the algorithms of libraries cannot be measured (%s): they are those that the libraries take first",
                 cause.message);
     return 0;
 }

@@ -29,7 +29,7 @@ meets_a_refuser() {
     rejecting=1
     undelay "$1"
     start_member "$1" worker 1 1
-    await_crew && says "$1" 'all go by what cuBLASLt names first, and the bits may differ from here on'
+    await_crew && says "$1" 'all go by what the libraries take first, and the bits may differ from here on'
 }
 
 job first 8 GPU OneDevice first && COXSWAIN_GPU_LT=1 lone first
@@ -48,7 +48,7 @@ job tick 1 GPU OneDevice tick && EMULATED_LT_MS=0.0024 lone tick && heard tick '
 verdict $? "also where another is quicker by less than the host's launches may differ" "$(tail -n 2 tick.log)"
 shapes=$(sed -n 's/.*\<\([0-9]*\) shapes of products are measured.*/\1/p' alone.log)
 job brief 1 GPU OneDevice brief && EMULATED_LT_MS=500 lone brief && heard brief '\<1 shapes of products are measured in .* for 0 cuBLASLt' &&
-    heard brief "for $((shapes - 1)) shapes no time or room was left"
+    heard brief "for $((shapes - 1)) shapes of products no time or room was left"
 verdict $? "when its time is over no other algorithm is tried, and each shape that is left is counted once" "$(tail -n 2 brief.log)"
 
 precision=bfloat16
@@ -56,7 +56,7 @@ job halves 8 GPU OneDevice halves && lone halves && heard halves 'for [1-9][0-9]
     grep -rqE '"product": ?\[[^]]*, ?16[04]\]' halves # by its epilogue (cublasLt.h)
 verdict $? "in bfloat16, GELUs included" "$(tail -n 2 halves.log)"
 precision=float16
-job fewer 4 GPU OneDevice fewer && lone fewer && job few 8 GPU OneDevice fewer && lone few && heard few 'products go by what cuBLASLt 130100 names first, as the checkpoint' &&
+job fewer 4 GPU OneDevice fewer && lone fewer && job few 8 GPU OneDevice fewer && lone few && heard few 'all goes by the first algorithms of cuBLASLt 130100, as the checkpoint' &&
     ! heard few 'measured'
 verdict $? "where nothing is found the checkpoint says that, and a run that goes on neither measures nor warns" "$(tail -n 2 few.log)"
 precision=
@@ -75,7 +75,7 @@ job plain 1 GPU OneDevice plain && COXSWAIN_GPU_LT=1 lone plain && job later 2 G
 verdict $? "and what was computed by none goes on by what is measured, which is said" "$(tail -n 2 later.log)"
 
 job scarce 8 GPU OneDevice scarce && echo 'evaluate: {everySteps: 4}' >>scarce.yaml && sed -i 's/examples: 64/examples: 72, validation: {last: 8}/' scarce.yaml
-EMULATED_LT=exhausted lone scarce && heard scarce 'cannot be measured (.*: they are what cuBLASLt names first' && same_weights scarce first
+EMULATED_LT=exhausted lone scarce && heard scarce 'cannot be measured (.*: they are those that the libraries take first' && same_weights scarce first
 verdict $? "where memory is too short for measuring all is computed by what it names first" "$(tail -n 2 scarce.log)"
 job scant 9 GPU OneDevice alone && EMULATED_LT=exhausted lone scant && heard scant 'cannot be taken (.*CUBLAS_STATUS_ALLOC_FAILED' && ! heard scant 'refuses'
 verdict $? "and for asking whether a checkpoint's can be taken: that is told, and no refusal" "$(grep taken scant.log)"
@@ -92,7 +92,7 @@ if can_have 2 "measured algorithms on two GPUs of a worker"; then
 fi
 if can_have 2 "measured algorithms that one of two GPUs of a worker refuses"; then
     job apart 8 GPU Mirrored apart Auto Crew 2 2 && EMULATED_LT_REJECTS=1 lone apart && same_weights apart first &&
-        heard apart 'not all GPUs of this worker can compute .*refuses that of the product of .*: they are what cuBLASLt names first'
+        heard apart 'not all GPUs of this worker can compute .*refuses that of the product of .*: they are those that the libraries take first'
     verdict $? "which one of them refuses: both compute by what it names first" "$(tail -n 2 apart.log)"
 fi
 job stages 8 GPU Pipeline stages && sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' stages.yaml && crew stages 2 && same_weights stages alone
@@ -123,11 +123,11 @@ verdict $? "but where all are new, since nobody is left and nothing was saved" "
 own_quickest 2 2
 rejecting=1
 job torn 8 GPU MultiWorkerMirrored torn Hierarchical && crew torn 2 && same_weights torn first &&
-    says torn "1 of the crew's workers cannot compute products by the algorithms" &&
-    heard torn.1 'refuses that of the product of .*all workers go by what cuBLASLt names first'
+    says torn "1 of the crew's workers cannot compute by the algorithms" &&
+    heard torn.1 'refuses that of the product of .*all workers go by what the libraries take first'
 verdict $? "where one of them cannot compute by it, all compute by what cuBLASLt names first" "$(tails torn)"
 rejecting=
-job mended 9 GPU OneDevice torn && lone mended && heard mended 'names first, as the checkpoint' && ! heard mended 'measured'
+job mended 9 GPU OneDevice torn && lone mended && heard mended 'first algorithms of .*, as the checkpoint' && ! heard mended 'measured'
 verdict $? "and whoever goes on from their checkpoint does so, too" "$(tail -n 2 mended.log)"
 job begun 4 GPU OneDevice begun && lone begun && job ended 8 GPU OneDevice begun && COXSWAIN_GPU_LT=1 lone ended && ! same_weights ended alone
 verdict $? "four steps by measured ones, and four by the others, to compare with" "$(tail -n 2 ended.log)"

@@ -38,7 +38,7 @@ COXSWAIN_GPU_LT=1 LD_LIBRARY_PATH=$work/halves refused 69 'there is a GPU, but n
 LD_LIBRARY_PATH=$work/halves lone half
 verdict $? "and without COXSWAIN_GPU_LT=1 there is no need of cuBLASLt" "$(tail -n 2 half.log)"
 ln -s "$BUILD/libcublasLt.so.0" halves/
-COXSWAIN_GPU_DNN=1 LD_LIBRARY_PATH=$work/halves refused 69 'COXSWAIN_GPU_DNN=1 asks for cuDNN, and there is no libcudnn.so.0: install cuDNN 9' half
+COXSWAIN_GPU_DNN=1 LD_LIBRARY_PATH=$work/halves refused 69 'COXSWAIN_GPU_DNN asks for cuDNN, and there is no libcudnn.so.0: install cuDNN 9' half
 COXSWAIN_GPU_DNN=1 EMULATED_DNN_VERSION=8907 refused 69 'the cuDNN of this machine calls itself 8907; install cuDNN 9' half
 job both 8 GPU OneDevice both && COXSWAIN_GPU_LT=1 COXSWAIN_GPU_DNN=1 lone both && job neither 12 GPU OneDevice both && lone neither &&
     grep -q 'was computed with sm_90+d92801+l arithmetic, and this worker has sm_90: ' neither.log

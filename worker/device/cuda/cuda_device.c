@@ -139,7 +139,8 @@ static bool cuda_joins_gelus(const struct device *base, enum stored stored)
 
 static bool cuda_measures_algorithms(const struct device *base)
 {
-    return ((const struct cuda_device *)base)->measures;
+    const struct cuda_device *device = (const struct cuda_device *)base;
+    return device->measures_products || device->measures_convolutions;
 }
 
 static const struct algorithm_record *cuda_algorithms(const struct device *base)
@@ -273,10 +274,11 @@ static bool is_set(const char *name, const char *value)
 
 static int open_libraries(struct cuda_device *device, struct error *error)
 {
-    device->measures = is_set(ENV_GPU_LT, GPU_LT_MEASURED);
-    if (cublas_open(&device->cublas, device->measures || is_set(ENV_GPU_LT, "1"), error) < 0)
+    device->measures_products = is_set(ENV_GPU_LT, GPU_LT_MEASURED);
+    device->measures_convolutions = is_set(ENV_GPU_DNN, GPU_DNN_MEASURED);
+    if (cublas_open(&device->cublas, device->measures_products || is_set(ENV_GPU_LT, "1"), error) < 0)
         return -1;
-    return is_set(ENV_GPU_DNN, "1") ? cudnn_open(&device->cudnn, error) : 0;
+    return device->measures_convolutions || is_set(ENV_GPU_DNN, "1") ? cudnn_open(&device->cudnn, error) : 0;
 }
 
 /* Whoever computes with a library has other bits, and with another version of cuDNN perhaps others again. */
@@ -284,11 +286,11 @@ static void name_arithmetic(struct cuda_device *device)
 {
     char dnn[8] = "";
     if (device->cudnn.version)
-        snprintf(dnn, sizeof dnn, "+d%d", device->cudnn.version);
+        snprintf(dnn, sizeof dnn, "+%c%d", device->measures_convolutions ? 'm' : 'd', device->cudnn.version);
     snprintf(device->arithmetic, sizeof device->arithmetic, "%s%s%s", device->architecture, dnn,
-             device->measures    ? "+m"
-             : device->cublas.lt ? "+l"
-                                 : "");
+             device->measures_products ? "+m"
+             : device->cublas.lt       ? "+l"
+                                       : "");
 }
 
 static int prepare(struct cuda_device *device, struct error *error)

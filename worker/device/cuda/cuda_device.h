@@ -34,8 +34,9 @@ struct cuda_device {
     char architecture[8];          /* "sm_90" */
     char arithmetic[16];           /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
     size_t shared_bytes;           /* that a block may ask for */
-    bool measures;                 /* cuBLASLt's algorithms are to be measured (ENV_GPU_LT) */
-    struct algorithm_record algorithms; /* by which they are taken; without choices: by the heuristics */
+    bool measures_products,        /* cuBLASLt's algorithms are to be measured (ENV_GPU_LT), */
+        measures_convolutions;     /* and cuDNN's (ENV_GPU_DNN) */
+    struct algorithm_record algorithms; /* by which they are taken; without choices: by what is taken first */
     unsigned algorithms_turn;           /* counts how often that was another */
     struct cublas cublas;
     struct cudnn cudnn;         /* opened where it is asked for */
@@ -64,6 +65,7 @@ struct cuda_stream {
     struct algorithm_search *search; /* NULL: what is launched is computed, not tried */
     cudnnHandle_t convolutions;      /* made at the first that cuDNN may compute, and */
     struct convolution_plan *convolution_plans;
+    unsigned convolution_plans_turn; /* as plans_turn */
     bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
     struct error record_error;
 };
@@ -110,8 +112,9 @@ int cuda_record_end(struct device_stream *stream, struct device_recording **ret_
 void cuda_replay(struct device_stream *stream, struct device_recording *recording);
 void cuda_recording_free(struct device_recording *recording);
 
-/* Of products (fused_measure.c). */
+/* measured_algorithms.c; the middle one: a launch while the stream searches. */
 void cuda_search_begin(struct device_stream *stream, struct algorithm_search *search);
+void cuda_search(const struct cuda_call *call, enum device_operation operation, const void *arguments);
 void cuda_search_end(struct device_stream *stream);
 int cuda_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 

@@ -64,16 +64,10 @@ void cuda_call_refuse(const struct cuda_call *call, const char *why)
     fail(call, &cause);
 }
 
-/* What a library makes in several ways, of which the quickest is looked for. */
-static bool is_searched(enum device_operation operation)
-{
-    return operation == OPERATION_dense_forward || operation == OPERATION_dense_backward_data;
-}
-
 static void launch(struct cuda_stream *stream, enum stored stored, enum device_operation operation,
                    const void *arguments)
 {
-    if (atomic_load(&stream->health->failed) || (stream->search && !is_searched(operation)))
+    if (atomic_load(&stream->health->failed))
         return;
     cuda_device_enter(stream->device);
     struct cuda_call call = {
@@ -85,7 +79,10 @@ static void launch(struct cuda_stream *stream, enum stored stored, enum device_o
         .stored = stored,
         .shared_bytes = stream->device->shared_bytes,
     };
-    operations[operation].run(&call, arguments);
+    if (stream->search)
+        cuda_search(&call, operation, arguments);
+    else
+        operations[operation].run(&call, arguments);
     cudaError_t result = cudaGetLastError();
     if (result != cudaSuccess)
         cuda_call_fail(&call, result, operations[operation].name);

@@ -11,9 +11,8 @@ static int find_function(void *library, const char *name, void *ret_function, st
 {
     void *found = dlsym(library, name);
     if (!found)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         ENV_GPU_DNN "=1: the cuDNN of this machine lacks %s; install cuDNN %d", name,
-                         CUDNN_FILE_NUMBER);
+        return error_set(error, ERROR_UNSUPPORTED, ENV_GPU_DNN ": the cuDNN of this machine lacks %s; install cuDNN %d",
+                         name, CUDNN_FILE_NUMBER);
     memcpy(ret_function, &found, sizeof found);
     return 0;
 }
@@ -33,7 +32,7 @@ static int check_version(struct cudnn *cudnn, struct error *error)
     const size_t version = cudnn->cudnnGetVersion();
     if (version < CUDNN_VERSION_LEAST || version > 99999)
         return error_set(error, ERROR_UNSUPPORTED,
-                         ENV_GPU_DNN "=1: the cuDNN of this machine calls itself %zu; install cuDNN 9 (90000 and more)",
+                         ENV_GPU_DNN ": the cuDNN of this machine calls itself %zu; install cuDNN 9 (90000 and more)",
                          version);
     cudnn->version = (int)version;
     return 0;
@@ -46,7 +45,7 @@ int cudnn_open(struct cudnn *cudnn, struct error *error)
     struct cudnn found = {.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
     if (!found.library)
         return error_set(error, ERROR_UNSUPPORTED,
-                         ENV_GPU_DNN "=1 asks for cuDNN, and there is no %s: install cuDNN 9, set LD_LIBRARY_PATH, or "
+                         ENV_GPU_DNN " asks for cuDNN, and there is no %s: install cuDNN 9, set LD_LIBRARY_PATH, or "
                                      "leave " ENV_GPU_DNN " away",
                          name);
     if (find_functions(&found, error) < 0 || check_version(&found, error) < 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/fused_plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,7 +189,7 @@ static void ask_heuristics(const struct cuda_call *call, struct fused_plan *plan
 static bool take_recorded(const struct cuda_call *call, struct fused_plan *plan)
 {
     const struct algorithm_choice *choice =
-        algorithm_record_find(&call->owner->device->algorithms, (const int64_t *)&plan->key);
+        algorithm_record_find(&call->owner->device->algorithms, ALGORITHM_PRODUCT, (const int64_t *)&plan->key);
     if (!choice)
         return false;
     memcpy(plan->algorithm.data, choice->algorithm, sizeof choice->algorithm);
@@ -248,6 +247,12 @@ struct fused_plan *fused_plan_find(const struct cuda_call *call, const struct fu
     return plan;
 }
 
+bool fused_prepare(const struct cuda_call *call)
+{
+    struct cuda_stream *stream = call->owner;
+    return stream->fused || cublas_check(call, "cublasLtCreate", stream->device->cublas.cublasLtCreate(&stream->fused));
+}
+
 void fused_plans_free(struct cuda_stream *stream)
 {
     free_plans(stream);
@@ -267,11 +272,6 @@ cublasStatus_t fused_plan_launch(const struct cuda_stream *stream, const struct 
 
 /* ---------------------------------------------------------------- records */
 
-void fused_library_name(const struct cuda_device *device, char name[ALGORITHM_NAME_MAX])
-{
-    snprintf(name, ALGORITHM_NAME_MAX, "cuBLASLt %zu", device->cublas.cublasLtGetVersion());
-}
-
 /* By one that the library knows for that shape, in the work space that there is. */
 static bool is_possible(const struct cuda_call *call, const struct fused_plan *plan)
 {
@@ -285,44 +285,14 @@ static bool is_possible(const struct cuda_call *call, const struct fused_plan *p
     return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= CUDA_SCRATCH_BYTES;
 }
 
-static bool check_choice(const struct cuda_call *call, const struct algorithm_choice *choice)
+bool fused_choice_check(const struct cuda_call *call, const struct algorithm_choice *choice)
 {
     struct fused_plan plan = {0};
-    memcpy(&plan.key, choice->product, sizeof plan.key);
+    if (!fused_prepare(call))
+        return false;
+    memcpy(&plan.key, choice->shape, sizeof plan.key);
     memcpy(plan.algorithm.data, choice->algorithm, sizeof choice->algorithm);
     const bool possible = describe(call, &plan) && set_alignment(call, &plan) && is_possible(call, &plan);
     close_plan(&call->owner->device->cublas, &plan);
     return possible;
-}
-
-static unsigned check_choices(const struct cuda_call *call, const struct algorithm_record *record)
-{
-    unsigned possible = 0;
-    while (possible < record->count && check_choice(call, &record->choices[possible]))
-        possible++;
-    return possible;
-}
-
-/* No stream is needed to ask, and none fails for it. */
-int fused_record_check(struct cuda_device *device, const struct algorithm_record *record, struct error *error)
-{
-    struct cuda_stream nobody = {.device = device, .records = true};
-    const struct cuda_call call = {.owner = &nobody};
-    char library[ALGORITHM_NAME_MAX];
-    fused_library_name(device, library);
-    if (strcmp(record->device, device->name) != 0 || strcmp(record->library, library) != 0)
-        return error_set(error, ERROR_UNSUPPORTED, "they are for %s on %s, and here is %s on %s", record->library,
-                         record->device, library, device->name);
-    cuda_device_enter(device);
-    if (!cublas_check(&call, "cublasLtCreate", device->cublas.cublasLtCreate(&nobody.fused)))
-        return error_set(error, nobody.record_error.kind, "%s", nobody.record_error.message);
-    const unsigned possible = check_choices(&call, record);
-    (void)device->cublas.cublasLtDestroy(nobody.fused);
-    if (possible == record->count)
-        return 0;
-    if (nobody.record_error.kind != ERROR_NONE)
-        return error_set(error, nobody.record_error.kind, "%s", nobody.record_error.message);
-    const int64_t *product = record->choices[possible].product;
-    return error_set(error, ERROR_UNSUPPORTED, "%s here refuses that of the product of %lld x %lld x %lld", library,
-                     (long long)product[0], (long long)product[1], (long long)product[2]);
 }

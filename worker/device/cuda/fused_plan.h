@@ -4,7 +4,7 @@
  * of the device's record, where it has one for the shape (algorithm_record.h),
  * else the first that the heuristics name. Shapes and types decide, not where
  * matrices lie. fused_plan.c makes plans, fused_measure.c finds out which of the
- * algorithms is the quickest, fused_product.c launches.
+ * algorithms is the quickest (quickest_launch.h), fused_product.c launches.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
 #define COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
@@ -49,9 +49,9 @@ bool fused_is_refused(cublasStatus_t status);
 /* Tries the plan's algorithms on operands that lie as they are told, and notes the quickest in what the stream measures. */
 void fused_plan_measure(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *job);
 
-/* "cuBLASLt 130100", as records name it. */
-void fused_library_name(const struct cuda_device *device, char name[ALGORITHM_NAME_MAX]);
-/* Whether the device can compute by it. ERROR_UNSUPPORTED says what speaks against it, another what has failed. */
-int fused_record_check(struct cuda_device *device, const struct algorithm_record *record, struct error *error);
+/* The stream's handle is there; if not the stream has failed. */
+bool fused_prepare(const struct cuda_call *call);
+/* Whether the device can compute by it; if not the stream may have failed. */
+bool fused_choice_check(const struct cuda_call *call, const struct algorithm_choice *choice);
 
 #endif

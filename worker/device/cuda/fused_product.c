@@ -80,11 +80,10 @@ static bool multiply(const struct cuda_call *call, struct fused_plan *plan, cons
 
 bool cuda_multiply_fused(const struct cuda_call *call, const struct fused_product *job)
 {
-    struct cuda_stream *stream = call->owner;
-    struct cuda_device *device = stream->device;
+    struct cuda_device *device = call->owner->device;
     if (!device->cublas.lt || !is_fit(job))
         return false;
-    if (!stream->fused && !cublas_check(call, "cublasLtCreate", device->cublas.cublasLtCreate(&stream->fused)))
+    if (!fused_prepare(call))
         return true;
     const bool finished = multiply(call, fused_plan_find(call, job), job);
     atomic_fetch_add(finished ? &device->finished_products : &device->refused_products, 1);
