@@ -3,17 +3,17 @@
 
 CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *scratch)
 {
-    const struct sgd_update *op = context;
+    const struct sgd_update op = *(const struct sgd_update *)context;
     (void)scratch;
-    int64_t first = piece * CPU_RUN, count = cpu_run_length(op->count, piece);
-    const float *gradients = op->gradients + first;
-    float *restrict p = op->parameters + first;
-    float *restrict velocity = op->velocity ? op->velocity + first : NULL;
+    int64_t first = piece * CPU_RUN, count = cpu_run_length(op.count, piece);
+    const float *gradients = op.gradients + first;
+    float *restrict p = op.parameters + first;
+    float *restrict velocity = op.velocity ? op.velocity + first : NULL;
     for (int64_t i = 0; i < count; i++) {
-        float step = gradients[i] * op->gradient_scale + op->weight_decay * p[i];
+        float step = gradients[i] * op.gradient_scale + op.weight_decay * p[i];
         if (velocity)
-            step = velocity[i] = op->momentum * velocity[i] + step;
-        p[i] -= op->rate * step;
+            step = velocity[i] = op.momentum * velocity[i] + step;
+        p[i] -= op.rate * step;
     }
 }
 
