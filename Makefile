@@ -52,6 +52,8 @@ endif
 CUDA ?= 0
 CUDA_HOME ?= /usr/local/cuda
 CUDA_ARCHITECTURES ?= 80 90 100
+# A fused multiply-add in an instruction, where the processor that plays the GPUs has one: the same bits as fmaf's.
+emulated_machine := $(if $(shell grep -sm 1 '^flags.* fma ' /proc/cpuinfo),-mfma)
 emulated_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0 -DCUDNN_FILE_NUMBER=0
 ifeq ($(CUDA),1)
 cuda_left_out := worker/device/without_cuda.c
@@ -72,7 +74,7 @@ cuda_runtime := $(addprefix tests/gpu/emulated/,block.c environment.c fault.c gr
 cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libcublasLt.so.0 $(BUILD)/libcudnn.so.0 $(BUILD)/libnccl.so.0
 cuda_environment = LD_LIBRARY_PATH=$(abspath $(BUILD)) EMULATED_GPUS_SHARED=1
 LDFLAGS += -rdynamic
-NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
+NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) $(emulated_machine) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
        -Wno-unknown-pragmas -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-extern-tls-init \
        $(if $(filter 1,$(DEVELOPER)),-Werror)
 else

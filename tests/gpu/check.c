@@ -104,11 +104,31 @@ void side_get(struct side *side, void *to, const void *from, int64_t bytes)
     device_free(side->device, shared);
 }
 
+#define SEEDS_MAX 128
+
+/* The first of each seed are made once: there are few seeds, and every case asks for them again. */
+static const float *first_numbers(int64_t count, uint32_t seed)
+{
+    static struct {
+        float *numbers;
+        int64_t count;
+    } made[SEEDS_MAX];
+    if (seed >= SEEDS_MAX)
+        must(-1, &(struct error){.message = "a case has a seed beyond SEEDS_MAX"});
+    if (made[seed].count < count) {
+        made[seed].numbers = memory_resize(made[seed].numbers, (size_t)count, sizeof *made[seed].numbers);
+        for (int64_t i = made[seed].count; i < count; i++)
+            made[seed].numbers[i] = (float)(philox(seed, (uint64_t)i, 0).word[0] >> 8) / 8388608.0f - 1.0f;
+        made[seed].count = count;
+    }
+    return made[seed].numbers;
+}
+
 static float *numbers(int64_t count, uint32_t seed)
 {
     float *host = memory_allocate((size_t)count + 1, sizeof *host);
-    for (int64_t i = 0; i < count; i++)
-        host[i] = (float)(philox(seed, (uint64_t)i, 0).word[0] >> 8) / 8388608.0f - 1.0f;
+    if (count > 0)
+        memcpy(host, first_numbers(count, seed), (size_t)count * sizeof *host);
     return host;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#undef _FORTIFY_SOURCE /* whose longjmp takes a jump to another stack for a mistake */
 #include "tests/gpu/emulated/block.h"
 #include "worker/device/float16.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,36 +13,50 @@
 #endif
 
 #define STACK_BYTES (128 << 10)
+/* Stacks begin at different places of their pages: else what their threads touch would all lie in the same few lines of a cache. */
+#define STACK_SHIFT 448
+#define STACK_SHIFTS 73
 
-enum fiber_state { FIBER_READY, FIBER_AT_BLOCK_BARRIER, FIBER_AT_WARP_BARRIER, FIBER_DONE };
+/* Where a thread of the processor goes on, with __builtin_setjmp and __builtin_longjmp: a switch is a dozen instructions. */
+struct spot {
+    void *words[5];
+};
 
-/* What the address sanitizer is told of it: it would else take a jump to another stack for one across all of its own. */
+/* A thread of the block is played on one; what the address sanitizer is told of it: it would else take a jump to another stack for
+ * one across all of its own. */
 struct stack {
+    struct stack *next; /* that is free */
+    struct spot idle;   /* where it takes a thread that has not begun */
     const void *bottom;
     size_t bytes;
     void *kept; /* the sanitizer's, while somebody else runs */
 };
 
+enum fiber_state { FIBER_NEW, FIBER_READY, FIBER_AT_BLOCK_BARRIER, FIBER_AT_WARP_BARRIER, FIBER_DONE };
+
 struct fiber {
-    jmp_buf there; /* where it goes on */
-    struct stack stack;
+    struct spot there;   /* where it goes on */
+    struct stack *stack; /* from its first step to its last */
     enum fiber_state state;
     struct emulated_place place;
     uint64_t words[2]; /* what it hands to its warp, in turns: who is late still reads the one before */
     unsigned turn;
     struct factors {
-        uint32_t left[4], right[2];
+        float left[4][2], right[2][2];
     } factors[2]; /* likewise */
 };
 
-/* What the thread that plays blocks has: fibers are made once and run many kernels' threads. */
+/* What the thread that plays blocks has: stacks are made once and run many kernels' threads. */
 struct player {
     struct fiber fibers[EMULATED_THREADS_MAX];
-    unsigned made, count; /* of this block */
+    struct stack stacks[EMULATED_THREADS_MAX], *free;
+    unsigned made, count;      /* stacks; threads of this block */
+    unsigned turn, first, end; /* whose turn it is in the warp that runs */
     struct fiber *running;
-    jmp_buf back;
+    struct spot back;
     struct stack stack; /* of the thread */
     const struct emulated_grid *grid;
+    uint64_t exchanges; /* of this grid */
 };
 static __thread struct player *player;
 
@@ -79,52 +91,94 @@ static void arrived(struct stack *here, struct stack *before)
 #endif
 }
 
-/* _setjmp and _longjmp between stacks: unlike swapcontext they ask nothing of the kernel. */
+static bool runs_backward(void)
+{
+    static int backward = -1;
+    if (backward < 0) {
+        const char *order = getenv("EMULATED_ORDER");
+        backward = order && strcmp(order, "backward") == 0;
+    }
+    return backward;
+}
+
+/* The next of the warp that can run, NULL when all have had their turn. */
+static struct fiber *whose_turn(void)
+{
+    while (player->turn < player->end - player->first) {
+        const unsigned turn = player->turn++;
+        struct fiber *fiber = &player->fibers[runs_backward() ? player->end - 1 - turn : player->first + turn];
+        if (fiber->state <= FIBER_READY) {
+            player->running = fiber;
+            threadIdx = fiber->place;
+            return fiber;
+        }
+    }
+    return NULL;
+}
+
+/* Leaves `stack` for whoever's turn it is: one that has not begun gets a stack on which nobody is. */
+static _Noreturn void pass_on(struct stack *stack)
+{
+    struct fiber *next = whose_turn();
+    struct spot *there = &player->back;
+    struct stack *to = &player->stack;
+    if (next && next->state == FIBER_NEW) {
+        to = next->stack = player->free;
+        player->free = to->next;
+        there = &to->idle;
+    } else if (next) {
+        to = next->stack;
+        there = &next->there;
+    }
+    about_to_leave(stack, to);
+    __builtin_longjmp(there->words, 1);
+}
+
 static void yield(enum fiber_state state)
 {
     struct fiber *self = player->running;
     self->state = state;
-    about_to_leave(&self->stack, &player->stack);
-    if (_setjmp(self->there) == 0)
-        _longjmp(player->back, 1);
-    arrived(&self->stack, NULL);
+    if (__builtin_setjmp(self->there.words) == 0)
+        pass_on(self->stack);
+    arrived(player->running->stack, NULL);
 }
 
-static void fiber_main(void)
+/* Until there is a thread for this stack: behind one that is done it is often the next. */
+static void rest(struct stack *stack)
 {
-    arrived(&player->running->stack, &player->stack);
+    stack->next = player->free;
+    player->free = stack;
+    if (__builtin_setjmp(stack->idle.words) == 0)
+        pass_on(stack);
+    arrived(stack, NULL);
+}
+
+static void stack_main(void)
+{
+    struct stack *stack = &player->stacks[player->made];
+    arrived(stack, &player->stack);
     for (;;) {
-        yield(FIBER_DONE);
+        rest(stack);
         player->grid->run(player->grid->context);
+        player->running->state = FIBER_DONE;
     }
 }
 
-static void go_on(struct fiber *fiber)
-{
-    player->running = fiber;
-    threadIdx = fiber->place;
-    about_to_leave(&player->stack, &fiber->stack);
-    if (_setjmp(player->back) == 0)
-        _longjmp(fiber->there, 1);
-    arrived(&player->stack, NULL);
-}
-
-/* A fiber's first run ends at once, in yield: from then on it only needs to be woken. */
-static void make_fiber(struct fiber *fiber)
+/* Its first run ends at once, in rest. */
+static void make_stack(struct stack *stack)
 {
     ucontext_t context;
     getcontext(&context);
-    context.uc_stack.ss_size = STACK_BYTES;
-    context.uc_stack.ss_sp =
-        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (context.uc_stack.ss_sp == MAP_FAILED)
+    char *bottom = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bottom == MAP_FAILED)
         undefined("no memory for its stack");
+    *stack = (struct stack){.bottom = bottom, .bytes = STACK_BYTES - player->made % STACK_SHIFTS * STACK_SHIFT};
+    context.uc_stack.ss_sp = bottom;
+    context.uc_stack.ss_size = stack->bytes;
     context.uc_link = NULL;
-    makecontext(&context, fiber_main, 0);
-    fiber->stack = (struct stack){.bottom = context.uc_stack.ss_sp, .bytes = STACK_BYTES};
-    player->running = fiber;
-    about_to_leave(&player->stack, &fiber->stack);
-    if (_setjmp(player->back) == 0)
+    makecontext(&context, stack_main, 0);
+    about_to_leave(&player->stack, stack);
+    if (__builtin_setjmp(player->back.words) == 0)
         setcontext(&context);
     arrived(&player->stack, NULL);
 }
@@ -133,15 +187,16 @@ static void prepare(unsigned count)
 {
     if (!player && !(player = calloc(1, sizeof *player)))
         undefined("no memory for its block");
+    player->turn = player->first = player->end = 0;
     for (; player->made < count; player->made++)
-        make_fiber(&player->fibers[player->made]);
+        make_stack(&player->stacks[player->made]);
     player->count = count;
 }
 
 void emulated_release_fibers(void)
 {
     for (unsigned i = 0; player && i < player->made; i++)
-        munmap((void *)player->fibers[i].stack.bottom, STACK_BYTES);
+        munmap((void *)player->stacks[i].bottom, STACK_BYTES);
     free(player);
     player = NULL;
 }
@@ -153,61 +208,40 @@ static unsigned number_of(const struct fiber *fiber)
     return (unsigned)(fiber - player->fibers);
 }
 
-static bool runs_backward(void)
-{
-    static int backward = -1;
-    if (backward < 0) {
-        const char *order = getenv("EMULATED_ORDER");
-        backward = order && strcmp(order, "backward") == 0;
-    }
-    return backward;
-}
-
-static unsigned count_in(enum fiber_state state, unsigned first, unsigned end)
+/* Those at this barrier go on; how many they are. */
+static unsigned release(unsigned first, unsigned end, enum fiber_state barrier)
 {
     unsigned count = 0;
     for (unsigned i = first; i < end; i++)
-        count += player->fibers[i].state == state;
+        if (player->fibers[i].state == barrier) {
+            player->fibers[i].state = FIBER_READY;
+            count++;
+        }
     return count;
 }
 
-static void release(unsigned first, unsigned end, enum fiber_state state)
+/* One turn for each of the warp. */
+static void play_turns(unsigned first, unsigned end)
 {
-    for (unsigned i = first; i < end; i++)
-        if (player->fibers[i].state == state)
-            player->fibers[i].state = FIBER_READY;
+    player->turn = 0;
+    player->first = first;
+    player->end = end;
+    if (__builtin_setjmp(player->back.words) == 0)
+        pass_on(&player->stack);
+    arrived(&player->stack, NULL);
 }
 
-static bool release_warps(void)
+/* Until each of its threads is done, or at the block's barrier. */
+static void run_warp(unsigned first)
 {
-    bool released = false;
-    for (unsigned first = 0; first < player->count; first += EMULATED_WARP) {
-        const unsigned end = first + EMULATED_WARP < player->count ? first + EMULATED_WARP : player->count;
-        const unsigned waiting = count_in(FIBER_AT_WARP_BARRIER, first, end);
-        if (waiting == 0)
-            continue;
-        if (waiting < end - first)
+    const unsigned end = first + EMULATED_WARP < player->count ? first + EMULATED_WARP : player->count;
+    unsigned waiting;
+    do {
+        play_turns(first, end);
+        waiting = release(first, end, FIBER_AT_WARP_BARRIER);
+        if (waiting > 0 && waiting < end - first)
             undefined("lanes of its warp exchange words, but not all of them take part");
-        release(first, end, FIBER_AT_WARP_BARRIER);
-        released = true;
-    }
-    return released;
-}
-
-/* Runs all that can run; then opens the barriers that all have reached. False: all are done. */
-static bool advance(void)
-{
-    for (unsigned i = 0; i < player->count; i++) {
-        struct fiber *fiber = &player->fibers[runs_backward() ? player->count - 1 - i : i];
-        if (fiber->state == FIBER_READY)
-            go_on(fiber);
-    }
-    const unsigned done = count_in(FIBER_DONE, 0, player->count);
-    if (done == player->count)
-        return false;
-    if (!release_warps())
-        release(0, player->count, FIBER_AT_BLOCK_BARRIER);
-    return true;
+    } while (waiting > 0);
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -220,17 +254,24 @@ static void run_block(const struct emulated_grid *grid, struct emulated_place bl
         struct fiber *fiber = &player->fibers[i];
         const struct emulated_place *size = &grid->threads;
         fiber->place = (struct emulated_place){i % size->x, i / size->x % size->y, i / size->x / size->y};
-        fiber->state = FIBER_READY;
+        fiber->state = FIBER_NEW;
         fiber->turn = 0;
     }
-    while (advance())
-        ;
+    const unsigned warps = (player->count + EMULATED_WARP - 1) / EMULATED_WARP;
+    do {
+        for (unsigned i = 0; i < warps; i++)
+            run_warp((runs_backward() ? warps - 1 - i : i) * EMULATED_WARP);
+    } while (release(0, player->count, FIBER_AT_BLOCK_BARRIER) > 0);
 }
+
+/* How many words lanes have given, on all streams. */
+static _Atomic uint64_t exchanges;
 
 void emulated_run_grid(const struct emulated_grid *grid)
 {
     prepare(grid->threads.x * grid->threads.y * grid->threads.z);
     player->grid = grid;
+    player->exchanges = 0;
     blockDim = grid->threads;
     gridDim = grid->blocks;
     struct emulated_place block;
@@ -238,6 +279,12 @@ void emulated_run_grid(const struct emulated_grid *grid)
         for (block.y = 0; block.y < grid->blocks.y; block.y++)
             for (block.x = 0; block.x < grid->blocks.x; block.x++)
                 run_block(grid, block);
+    exchanges += player->exchanges;
+}
+
+uint64_t emulated_exchanges(void)
+{
+    return exchanges;
 }
 
 /* ---------------------------------------------------------------- in kernels */
@@ -252,13 +299,6 @@ unsigned emulated_lane(void)
     return number_of(player->running) % EMULATED_WARP;
 }
 
-static _Atomic uint64_t exchanges;
-
-uint64_t emulated_exchanges(void)
-{
-    return exchanges;
-}
-
 uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from)
 {
     struct fiber *self = player->running;
@@ -267,7 +307,7 @@ uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from)
         undefined("an exchange with a lane that is not there");
     const unsigned turn = self->turn++ % 2;
     self->words[turn] = word;
-    exchanges++;
+    player->exchanges++;
     yield(FIBER_AT_WARP_BARRIER);
     return warp[from].words[turn];
 }
@@ -285,26 +325,24 @@ unsigned emulated_ballot(unsigned lanes, bool predicate)
 }
 
 /* Neighbours along the inner axis share a word, the first in its lower half. */
-static float half_of(uint32_t word, unsigned half, bool is_float16)
+static void unpack(float pair[2], uint32_t word, bool is_float16)
 {
-    if (is_float16)
-        return float16_unpack((uint16_t)(half ? word >> 16 : word));
-    const uint32_t bits = half ? word & 0xffff0000 : word << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    const uint32_t bits[] = {word << 16, word & 0xffff0000};
+    memcpy(pair, bits, sizeof bits); /* bfloat16: the upper half of a float */
+    if (is_float16) {
+        pair[0] = float16_unpack((uint16_t)word);
+        pair[1] = float16_unpack((uint16_t)(word >> 16));
+    }
 }
 
-static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k, bool is_float16)
+static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k)
 {
-    const struct factors *factors = &warp[row % 8 * 4 + k % 8 / 2].factors[turn];
-    return half_of(factors->left[row / 8 + k / 8 * 2], k % 2, is_float16);
+    return warp[row % 8 * 4 + k % 8 / 2].factors[turn].left[row / 8 + k / 8 * 2][k % 2];
 }
 
-static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column, bool is_float16)
+static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column)
 {
-    const struct factors *factors = &warp[column * 4 + k % 8 / 2].factors[turn];
-    return half_of(factors->right[k / 8], k % 2, is_float16);
+    return warp[column * 4 + k % 8 / 2].factors[turn].right[k / 8][k % 2];
 }
 
 void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2], const char *types)
@@ -315,11 +353,12 @@ void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_
     const bool is_float16 = types[0] == 'f';
     if (number_of(warp) + EMULATED_WARP > player->count)
         undefined("a product of tiles without a whole warp");
-    memcpy(self->factors[turn].left, left, sizeof self->factors[turn].left);
-    memcpy(self->factors[turn].right, right, sizeof self->factors[turn].right);
+    for (unsigned i = 0; i < 4; i++)
+        unpack(self->factors[turn].left[i], left[i], is_float16);
+    for (unsigned i = 0; i < 2; i++)
+        unpack(self->factors[turn].right[i], right[i], is_float16);
     yield(FIBER_AT_WARP_BARRIER);
     for (unsigned i = 0; i < 4; i++)
         for (unsigned k = 0; k < 16; k++)
-            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k, is_float16) *
-                       right_at(warp, turn, k, lane % 4 * 2 + i % 2, is_float16);
+            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k) * right_at(warp, turn, k, lane % 4 * 2 + i % 2);
 }

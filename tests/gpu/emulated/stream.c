@@ -16,10 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One lock and one condition for all: there are few streams. */
+/* One lock for all: there are few streams. A stream's thread without work waits for its own condition, everybody else for this. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned long queued, done; /* of all streams */
+static unsigned counting;          /* who waits for a number of entries, rather than for a stream's end or an event */
 
 /* So many entries of a stream, from its beginning on. */
 struct place {
@@ -43,6 +44,7 @@ struct entry {
 struct CUstream_st {
     struct CUstream_st *next; /* by the lock, like the rest */
     pthread_t thread;
+    pthread_cond_t has_more;
     int device;
     struct entry *first, *last;
     bool busy, ends, late;
@@ -63,7 +65,7 @@ static struct entry *next_entry(struct CUstream_st *stream)
 {
     pthread_mutex_lock(&lock);
     while (!has_work(stream) && !(stream->ends && !stream->first))
-        pthread_cond_wait(&changed, &lock);
+        pthread_cond_wait(&stream->has_more, &lock);
     struct entry *entry = stream->first;
     if (entry)
         stream->busy = true;
@@ -80,7 +82,8 @@ static void drop_first(struct CUstream_st *stream)
     stream->run++;
     stream->at_once -= entry->at_once;
     done++;
-    pthread_cond_broadcast(&changed);
+    if (!stream->first || counting > 0)
+        pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     free(entry);
 }
@@ -101,9 +104,18 @@ static void *stream_main(void *context)
 static void want(struct place place)
 {
     for (struct CUstream_st *stream = streams; stream; stream = stream->next)
-        if (stream->number == place.stream && stream->wanted < place.entries)
+        if (stream->number == place.stream && stream->wanted < place.entries) {
             stream->wanted = place.entries;
-    pthread_cond_broadcast(&changed);
+            pthread_cond_signal(&stream->has_more);
+        }
+}
+
+/* With the lock. */
+static void await_entry(void)
+{
+    counting++;
+    pthread_cond_wait(&changed, &lock);
+    counting--;
 }
 
 static unsigned long queue_limit(void)
@@ -117,8 +129,8 @@ static void make_room(cudaStream_t stream)
 {
     while (stream->appended - stream->run >= queue_limit()) {
         stream->wanted = stream->appended;
-        pthread_cond_broadcast(&changed);
-        pthread_cond_wait(&changed, &lock);
+        pthread_cond_signal(&stream->has_more);
+        await_entry();
     }
 }
 
@@ -142,7 +154,7 @@ static void append(cudaStream_t stream, cudaHostFn_t *function, void *context, b
     if (at_once && stream->at_once == queue_limit() / 3)
         fprintf(stderr, "%lu functions are on a stream\n", stream->at_once);
     queued++;
-    pthread_cond_broadcast(&changed);
+    pthread_cond_signal(&stream->has_more);
     pthread_mutex_unlock(&lock);
 }
 
@@ -278,6 +290,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags)
     if (!stream)
         return cudaErrorMemoryAllocation;
     (void)cudaGetDevice(&stream->device);
+    pthread_cond_init(&stream->has_more, NULL);
     pthread_mutex_lock(&lock);
     stream->number = streams_made;
     stream->late = is_late(stream->number);
@@ -306,7 +319,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     pthread_mutex_lock(&lock);
     stream->ends = true;
-    pthread_cond_broadcast(&changed);
+    pthread_cond_signal(&stream->has_more);
     pthread_mutex_unlock(&lock);
     pthread_join(stream->thread, NULL);
     pthread_mutex_lock(&lock);
@@ -340,7 +353,7 @@ cudaError_t cudaDeviceSynchronize(void)
         want((struct place){stream->number, stream->appended});
     const unsigned long until = queued;
     while (done < until)
-        pthread_cond_wait(&changed, &lock);
+        await_entry();
     pthread_mutex_unlock(&lock);
     return emulated_fault();
 }
