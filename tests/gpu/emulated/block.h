@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A block of a GPU's threads, played by one thread of the processor. Each of the
- * block's threads is a fiber that runs until it meets a barrier; the next one
- * goes on then. They take turns in the order of their numbers, or in the opposite
+ * block's threads is a fiber that runs until it meets a barrier; the next one of
+ * its warp goes on then, and the next warp when all of this one are done or at the
+ * block's barrier. They take turns in the order of their numbers, or in the opposite
  * one (EMULATED_ORDER=backward): a kernel that lacks a barrier reads what has not
  * been written yet in one of the two.
  *
