@@ -6,6 +6,7 @@
 #   SANITIZE=address,undefined | thread
 #   CUDA=1            with GPUs; CUDA_HOME (/usr/local/cuda) has nvcc, headers and the static runtime
 #   CUDA=emulated     with GPUs that the processor plays (tests/gpu/emulated): to run kernels where there is no GPU
+#   PLAIN=dir         with CUDA: a build without, of the same sources, whose objects are taken where CUDA makes no difference
 #   V=1               show whole commands
 
 .DEFAULT_GOAL := help
@@ -142,7 +143,11 @@ room_sources = $(filter-out %/main.c $(generator_folder)/% $(preload_folder)/% $
 $(foreach r,$(ROOMS),$(eval sources_$(r) := $(call room_sources,$(r))))
 kernels_worker := $(cuda_sources) $(cuda_runtime)
 
-objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(basename $(1))))
+# With PLAIN objects that know nothing of CUDA come from there, where an ordinary build has made them (tests/gpu/build).
+PLAIN ?=
+plain = $(if $(PLAIN),$(filter-out worker/device/cuda/%,$(filter common/%.c worker/%.c,$(1))))
+objects_in = $(addprefix $(1)/obj/,$(addsuffix .o,$(basename $(2))))
+objects = $(call objects_in,$(PLAIN),$(call plain,$(1))) $(call objects_in,$(BUILD),$(filter-out $(call plain,$(1)),$(1)))
 library = $(patsubst %,$(BUILD)/lib/lib%.a,$(1))
 
 # The rooms that files use, told from what they include; in link order.
@@ -188,25 +193,25 @@ $(BUILD)/obj/%.o: %.cu $(CONFIGURATION)
 
 $(BUILD)/libcublas.so.0: tests/gpu/emulated/cublas.c $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@ -lm
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g $(emulated_machine) -fPIC -shared $< -o $@ -lm
 
 $(BUILD)/libcublasLt.so.0: $(addprefix tests/gpu/emulated/,cublaslt.c cublas.c) $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $(filter %.c,$^) -o $@ -lm
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g $(emulated_machine) -fPIC -shared $(filter %.c,$^) -o $@ -lm
 
 $(BUILD)/libcudnn.so.0: tests/gpu/emulated/cudnn.c $(wildcard tests/gpu/emulated/*.h) worker/device/cuda/cudnn.h $(CONFIGURATION)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@ -lm
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g $(emulated_machine) -fPIC -shared $< -o $@ -lm
 
 $(BUILD)/libnccl.so.0: $(wildcard tests/gpu/emulated/nccl*.c tests/gpu/emulated/*.h) worker/device/cuda/nccl.h $(CONFIGURATION)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O2 -g -fPIC -pthread -shared $(filter %.c,$^) -o $@
 
-# A library is also made anew when a source is gone.
+# A library is also made anew when a source is gone, or its objects come from elsewhere.
 define room_rules
 $(BUILD)/lib/$(1).sources: always
 	@mkdir -p $$(@D)
-	@echo '$$(sources_$(1))' | cmp -s - $$@ || echo '$$(sources_$(1))' >$$@
+	@echo '$(PLAIN) $$(sources_$(1))' | cmp -s - $$@ || echo '$(PLAIN) $$(sources_$(1))' >$$@
 $(call library,$(1)): $(call objects,$(sources_$(1)) $(kernels_$(1))) $(BUILD)/lib/$(1).sources
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@; $$(AR) rcs $$@ $$(filter %.o,$$^)
@@ -558,7 +563,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/sanitize $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
+		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
 		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
