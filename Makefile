@@ -42,8 +42,9 @@ OPTIMISE ?= -O2 -g
 HARDENING := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
 LDFLAGS += -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed -pthread
 
+# Reports name functions and lines; nothing else is asked of their debug information.
 ifneq ($(SANITIZE),)
-OPTIMISE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fsanitize=$(SANITIZE)
+OPTIMISE := -O1 -g1 -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fsanitize=$(SANITIZE)
 HARDENING := -fPIE
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
@@ -313,7 +314,7 @@ $(eval $(call test_program_rules,cost_model,$(filter-out tests/cost/delay_line.c
 # Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
 FUZZ := $(BUILD)/fuzz
 FUZZ_SECONDS ?= 5
-FUZZ_COMPILE = $(CLANG) $(CPPFLAGS_OURS) -Wall -Wno-unknown-warning-option -O1 -g -fno-omit-frame-pointer
+FUZZ_COMPILE = $(CLANG) $(CPPFLAGS_OURS) -Wall -Wno-unknown-warning-option -O1 -gline-tables-only -fno-omit-frame-pointer
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_programs := $(patsubst tests/fuzz/%.c,$(FUZZ)/%,$(fuzz_sources))
 fuzz_objects = $(patsubst %.c,$(FUZZ)/obj/%.o,$(1))
@@ -394,7 +395,7 @@ cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says w
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
 
 gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## likewise: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
 	@BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/peers/bench.py
@@ -499,7 +500,7 @@ sanitizer_options := ASAN_OPTIONS=detect_stack_use_after_return=1:malloc_context
 	TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tests/sanitizers/races
 .PHONY: sanitized-tests
 sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
-	@$(sanitizer_options) BUILD=$(abspath $(BUILD)) TEST_SECONDS=1200 TEST_JOBS=2 tests/run $(sanitized_programs) tests/sanitizers/test_crew.sh
+	@$(sanitizer_options) BUILD=$(abspath $(BUILD)) TEST_SECONDS=2000 TEST_JOBS=2 tests/run $(sanitized_programs) tests/sanitizers/test_crew.sh
 
 , := ,
 
