@@ -18,6 +18,7 @@ struct communicator_backend {
     int (*poll)(struct communicator *communicator, bool *ret_handed_over, struct error *error);
     int (*enqueue)(struct communicator *communicator, struct device_stream *const *streams,
                    const struct communicator_operation *operations, unsigned count, struct error *error);
+    struct communicator *(*part)(struct communicator *communicator, unsigned device);
     int (*abort)(struct communicator *communicator, int64_t deadline_ms, struct error *error);
 };
 

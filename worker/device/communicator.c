@@ -48,6 +48,11 @@ int communicator_enqueue(struct communicator *communicator, struct device_stream
     return communicator->backend->enqueue(communicator, streams, operations, count, error);
 }
 
+struct communicator *communicator_part(struct communicator *communicator, unsigned device)
+{
+    return communicator->backend->part(communicator, device);
+}
+
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error)
 {
     return communicator == NULL ? 0 : communicator->backend->abort(communicator, deadline_ms, error);

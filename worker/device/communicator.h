@@ -16,7 +16,8 @@
  *     communicator_enqueue, communicator_poll   until handed over; any number of times
  *     communicator_abort                        at any time, always at the end
  *
- * All calls belong to one thread.
+ * All calls belong to one thread; where each device has a thread of its own, what
+ * these start and poll are parts (communicator_part).
  */
 #ifndef COXSWAIN_DEVICE_COMMUNICATOR_H
 #define COXSWAIN_DEVICE_COMMUNICATOR_H
@@ -75,6 +76,11 @@ struct communicator_operation {
  * each other belongs to one call. */
 int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,
                          const struct communicator_operation *operations, unsigned count, struct error *error);
+
+/* One of its devices, for a thread of the device's own: where it is device 0 of a communicator that is polled and given work while other
+ * threads do so with the others. Not before all is handed over that was started before; and then the whole is aborted alone, once
+ * no part is in a call. Borrowed. */
+struct communicator *communicator_part(struct communicator *communicator, unsigned device);
 
 /* Ends whatever is under way and frees; fine for NULL. Streams go on, behind operations that are half done. ERROR_TIMEOUT: the
  * library has not come back by then. The devices are then out of bounds: nothing of them is freed or waited for any more, and the

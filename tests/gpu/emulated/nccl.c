@@ -2,8 +2,9 @@
  *
  * As much of NCCL as the worker uses, for GPUs that the processor plays: a
  * library of its own, found like the real one. It is as strict as the manual: a
- * communicator that has something in progress takes no more; what is queued comes
- * onto its stream some time after ncclGroupEnd has returned; vectors and streams
+ * communicator that has something in progress takes no more; two threads in calls of
+ * one communicator, from the first of a group to its end, abort the process, while
+ * those of another have groups of their own; what is queued comes onto its stream some time after ncclGroupEnd has returned; vectors and streams
  * must be those of the communicator's device; several communicators of one thread
  * are joined in one group, and what they send each other is queued in one; no two
  * are on one GPU, unless NCCL_MULTI_RANK_GPU_ENABLE=1 and the version allow it; an
@@ -44,6 +45,7 @@ struct ncclComm {
     struct wire_tail *tail; /* NULL: streams send by themselves */
     pthread_t background;   /* of what is in progress */
     bool has_background;
+    _Atomic unsigned long user; /* the thread that is in a call or has it in its open group; 0: none */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ncclResult_t state; /* by the lock, like the next */
@@ -80,6 +82,23 @@ static bool is_set(const char *name, const char *value)
 static void sleep_us(long us)
 {
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
+}
+
+/* One thread at a time; whether it was nobody's before. */
+static bool take_hold(struct ncclComm *comm)
+{
+    unsigned long nobody = 0, self = (unsigned long)pthread_self();
+    if (atomic_compare_exchange_strong(&comm->user, &nobody, self))
+        return true;
+    if (nobody == self)
+        return false;
+    fprintf(stderr, "emulated NCCL: two threads are in calls of rank %d at once\n", comm->rank);
+    abort();
+}
+
+static void let_go(struct ncclComm *comm)
+{
+    atomic_store(&comm->user, 0);
 }
 
 static void set_state(struct ncclComm *comm, ncclResult_t state)
@@ -130,7 +149,10 @@ const char *ncclGetLastError(ncclComm_t comm)
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 {
+    bool taken = take_hold(comm);
     *state = state_of(comm);
+    if (taken)
+        let_go(comm);
     return ncclSuccess;
 }
 
@@ -241,6 +263,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     while (is_set("EMULATED_NCCL_ABORT", "hangs"))
         sleep_us(1000000);
+    (void)take_hold(comm);
     atomic_store(&comm->stop, true);
     if (comm->has_background)
         pthread_join(comm->background, NULL);
@@ -362,6 +385,7 @@ static ncclResult_t give_up(struct group *groups, ncclResult_t result)
 {
     while (groups) {
         struct group *next = groups->next;
+        let_go(groups->comm);
         free_group(groups);
         groups = next;
     }
@@ -389,8 +413,10 @@ ncclResult_t ncclGroupEnd(void)
         run_in_background(comms, form, comms);
     while (groups) {
         struct group *next = groups->next; /* whoever it is handed to frees it */
-        set_state(groups->comm, ncclInProgress);
-        run_in_background(groups->comm, hand_over, groups);
+        struct ncclComm *comm = groups->comm;
+        set_state(comm, ncclInProgress);
+        run_in_background(comm, hand_over, groups);
+        let_go(comm);
         groups = next;
     }
     return ncclInProgress;
@@ -414,6 +440,7 @@ static struct group *part_of(struct ncclComm *comm, cudaStream_t stream)
     group = calloc(1, sizeof *group);
     if (!group)
         abort();
+    (void)take_hold(comm);
     *group = (struct group){.next = open_groups, .comm = comm, .stream = stream};
     group->end = &group->messages;
     return open_groups = group;

@@ -35,6 +35,7 @@ struct cuda_communicator {
     const struct nccl *nccl;
     struct cuda_rank *ranks; /* here, one a device */
     unsigned count;
+    struct cuda_communicator *parts; /* each of its ranks alone; NULL: it is one */
     /* Between communicator_abort and the threads that it leaves the calls to: */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -145,6 +146,7 @@ static void free_communicator(struct cuda_communicator *communicator)
 {
     pthread_cond_destroy(&communicator->changed);
     pthread_mutex_destroy(&communicator->lock);
+    free(communicator->parts);
     free(communicator->ranks);
     free(communicator);
 }
@@ -155,10 +157,14 @@ static struct cuda_communicator *make_communicator(struct device *const *devices
     communicator->base.backend = &cuda_communicators;
     communicator->nccl = &((const struct cuda_device *)devices[0])->nccl;
     communicator->ranks = memory_allocate(count, sizeof *communicator->ranks);
+    communicator->parts = memory_allocate(count, sizeof *communicator->parts);
     communicator->count = count;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         communicator->ranks[i] =
             (struct cuda_rank){.communicator = communicator, .device = (struct cuda_device *)devices[i]};
+        communicator->parts[i] = (struct cuda_communicator){
+            .base = communicator->base, .nccl = communicator->nccl, .ranks = &communicator->ranks[i], .count = 1};
+    }
     pthread_mutex_init(&communicator->lock, NULL);
     condition_init(&communicator->changed);
     return communicator;
@@ -314,11 +320,18 @@ static int enqueue(struct communicator *base, struct device_stream *const *strea
     return check(communicator->nccl, result, "queueing work", error);
 }
 
+/* NCCL takes one thread at a time for a communicator, and any for another GPU's; its groups are the thread's own. */
+static struct communicator *part_of(struct communicator *base, unsigned device)
+{
+    return &((struct cuda_communicator *)base)->parts[device].base;
+}
+
 const struct communicator_backend cuda_communicators = {
     .prepare = prepare,
     .identify = identify,
     .start = start,
     .poll = poll_communicator,
     .enqueue = enqueue,
+    .part = part_of,
     .abort = abort_communicator,
 };
