@@ -2,6 +2,7 @@
 #include "worker/strategy/crew_communicator.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -36,8 +37,10 @@ struct crew_communicator {
     struct communicator *communicator;            /* NULL for a lone device */
     bool is_there;
     bool told; /* that there is one, or that there is none */
-    unsigned failures;
-    int64_t frozen_ns; /* crew_communicator_take_frozen_ns */
+    _Atomic unsigned failures;
+    _Atomic bool has_failed;                 /* in this generation; the whole's, like the last */
+    int64_t frozen_ns;                       /* crew_communicator_take_frozen_ns */
+    struct crew_communicator *parts, *whole; /* one a device; of a part: NULL, and what it is a part of */
 };
 
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options)
@@ -47,17 +50,27 @@ struct crew_communicator *crew_communicator_new(const struct strategy_options *o
     crew->device_count = options->device_count;
     for (unsigned i = 0; i < options->device_count; i++)
         crew->devices[i] = options->devices[i].device;
+    crew->parts = memory_allocate(crew->device_count + 1, sizeof *crew->parts);
     return crew;
 }
 
 void crew_communicator_free(struct crew_communicator *crew)
 {
+    if (crew != NULL)
+        free(crew->parts);
     free(crew);
 }
 
-const char *crew_communicator_cargo(enum strategy_type type)
+const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices)
 {
-    return type == STRATEGY_PIPELINE ? "what crosses between stages goes" : "gradients go";
+    if (type != STRATEGY_PIPELINE)
+        return "gradients go";
+    return stages > 0 && stages <= devices ? "gradients of replicas go" : "what crosses between stages goes";
+}
+
+static const char *cargo_of(const struct crew_communicator *crew)
+{
+    return crew_communicator_cargo(crew->options.type, crew->options.stages, crew->device_count);
 }
 
 bool crew_communicator_is_there(const struct crew_communicator *crew)
@@ -278,8 +291,7 @@ static int do_without(struct crew_communicator *crew, enum error_kind kind, cons
     char text[2 * WHY_MAX];
     if (crew->options.collective == COLLECTIVE_NCCL)
         return error_set(error, kind, "strategy.collective: NCCL cannot sum for this crew: %s", why);
-    snprintf(text, sizeof text, "%s through the host, not by NCCL: %s", crew_communicator_cargo(crew->options.type),
-             why);
+    snprintf(text, sizeof text, "%s through the host, not by NCCL: %s", cargo_of(crew), why);
     tell(crew, false, text);
     return 0;
 }
@@ -288,7 +300,7 @@ static void say_it_is_there(struct crew_communicator *crew)
 {
     char text[WHY_MAX], version[COMMUNICATOR_VERSION_MAX];
     communicator_version_text(crew->options.communicator->version, version);
-    snprintf(text, sizeof text, "%s from GPU to GPU by NCCL %s", crew_communicator_cargo(crew->options.type), version);
+    snprintf(text, sizeof text, "%s from GPU to GPU by NCCL %s", cargo_of(crew), version);
     tell(crew, true, text);
 }
 
@@ -343,6 +355,18 @@ static int do_without_it(struct crew_communicator *crew, unsigned failed, const 
     return result < 0 ? -1 : do_without(crew, ERROR_DEVICE, buffer_text(&why), error);
 }
 
+static void make_parts(struct crew_communicator *crew)
+{
+    for (unsigned i = 0; i < crew->device_count; i++) {
+        crew->parts[i] = *crew;
+        crew->parts[i].whole = crew;
+        crew->parts[i].parts = NULL;
+        crew->parts[i].devices[0] = crew->devices[i];
+        crew->parts[i].device_count = 1;
+        crew->parts[i].communicator = communicator_part(crew->communicator, i);
+    }
+}
+
 static int join(struct crew_communicator *crew, struct error *error)
 {
     struct error cause = ERROR_INIT;
@@ -354,6 +378,7 @@ static int join(struct crew_communicator *crew, struct error *error)
     if (failed < crew->world.size)
         return do_without_it(crew, failed, &cause, error);
     say_it_is_there(crew);
+    make_parts(crew);
     return 0;
 }
 
@@ -364,6 +389,7 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
     buffer_init(&why, WHY_MAX);
     crew->group = group;
     crew->world = *world;
+    crew->has_failed = false;
     SCOPED_FREE struct crew_device *devices = memory_allocate(count_places(crew), sizeof *devices);
     if (exchange_devices(crew, devices, error) < 0)
         return -1;
@@ -373,6 +399,17 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
         return join(crew, error);
     crew->is_there = true;
     return 0;
+}
+
+struct crew_communicator *crew_communicator_part(struct crew_communicator *crew, unsigned device)
+{
+    return &crew->parts[device];
+}
+
+void crew_communicator_note_step(struct crew_communicator *crew)
+{
+    if (crew != NULL)
+        crew->failures = 0;
 }
 
 int crew_communicator_end(struct crew_communicator *crew, struct error *error)
@@ -388,11 +425,16 @@ int crew_communicator_end(struct crew_communicator *crew, struct error *error)
 
 /* ---------------------------------------------------------------- work */
 
+static struct crew_communicator *whole_of(struct crew_communicator *crew)
+{
+    return crew->whole != NULL ? crew->whole : crew;
+}
+
 /* What this rank gives away: of a sum, what any rank of a ring does. */
-static void count_traffic(const struct crew_communicator *crew, const struct communicator_operation *operations,
+static void count_traffic(struct crew_communicator *crew, const struct communicator_operation *operations,
                           unsigned count)
 {
-    size_t size = count_places(crew);
+    size_t size = count_places(whole_of(crew));
     for (unsigned i = 0; i < count; i++) {
         size_t bytes = operations[i].elements * sizeof(float);
         if (operations[i].kind != COMMUNICATOR_RECEIVE)
@@ -400,12 +442,20 @@ static void count_traffic(const struct crew_communicator *crew, const struct com
     }
 }
 
+/* Of the whole: what several threads find in one generation is one failure. */
+static bool has_failed_too_often(struct crew_communicator *whole)
+{
+    if (!atomic_exchange(&whole->has_failed, true))
+        whole->failures++;
+    return whole->failures > FAILURES_MAX;
+}
+
 /* Peers that are gone show in the collective as well, and there with their names; but the library may hear of it first. */
 static int count_failure(struct crew_communicator *crew, struct error *cause, struct error *error)
 {
     if (check_peers(crew, error) < 0)
         return -1;
-    if (crew->group == NULL || (cause->kind == ERROR_UNAVAILABLE && ++crew->failures > FAILURES_MAX))
+    if (crew->group == NULL || (cause->kind == ERROR_UNAVAILABLE && has_failed_too_often(whole_of(crew))))
         cause->kind = ERROR_DEVICE;
     return error_set(error, cause->kind, "%s", cause->message);
 }
@@ -459,6 +509,7 @@ int crew_communicator_await(struct crew_communicator *crew, struct device_event 
         return -1;
     if (device_event_wait(event, error) < 0)
         return -1;
-    crew->failures = 0;
+    if (crew->whole == NULL) /* else crew_communicator_note_step */
+        crew->failures = 0;
     return 0;
 }

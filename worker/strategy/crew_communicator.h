@@ -25,9 +25,15 @@ struct crew_communicator *crew_communicator_new(const struct strategy_options *o
  * nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
-/* "gradients go", of a Pipeline "what crosses between stages goes": for people. */
-const char *crew_communicator_cargo(enum strategy_type type);
+/* "gradients go", of a Pipeline "what crosses between stages goes", or "gradients of replicas go" where each worker has all stages on
+ * its devices (`stages`, 0: as many as there are devices in all): for people. */
+const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
+/* One of this process's devices, where there is such a group, for a thread of its own: where it is the only one of the calls below,
+ * made while other threads make theirs. Borrowed, and the same each time; nobody is in a call when the whole is ended. */
+struct crew_communicator *crew_communicator_part(struct crew_communicator *crew, unsigned device);
+/* Of parts: a step is done, so that failures before it do not count any more. Fine for NULL. */
+void crew_communicator_note_step(struct crew_communicator *crew);
 /* Before the group is closed, which is broken off: an abort may take until peers have called theirs, and they hear of it by the group
  * at once. Whatever is under way is ended. Fine when there is none. ERROR_TIMEOUT: communicator_abort's. */
 int crew_communicator_end(struct crew_communicator *crew, struct error *error);

@@ -290,7 +290,8 @@ int pipeline_open_units(struct pipeline *pipeline, struct error *error)
 {
     if (check_shards(pipeline, error) < 0 || make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0 ||
         make_layout(pipeline, error) < 0 || pipeline_make_state(pipeline, error) < 0 ||
-        make_shares(pipeline, error) < 0 || make_update(pipeline, error) < 0)
+        make_shares(pipeline, error) < 0 || make_update(pipeline, error) < 0 ||
+        pipeline_passing_open(pipeline, error) < 0)
         return -1;
     return start_lanes(pipeline, error);
 }
@@ -379,9 +380,11 @@ static int pipeline_step(struct strategy *base, double learning_rate, unsigned v
     snprintf(label, sizeof label, "step %lld", (long long)base->options.state->progress.step + 1);
     if (pipeline->group)
         collective_set_label(pipeline->group, label);
-    if (run_batch(pipeline, error) < 0 || pipeline_reduce(pipeline, error) < 0)
+    if (run_batch(pipeline, error) < 0 || pipeline_reduce(pipeline, error) < 0 ||
+        pipeline_apply(pipeline, learning_rate, votes, ret_result, error) < 0)
         return -1;
-    return pipeline_apply(pipeline, learning_rate, votes, ret_result, error);
+    crew_communicator_note_step(pipeline->devices);
+    return 0;
 }
 
 static void pipeline_break_off(struct strategy *base)

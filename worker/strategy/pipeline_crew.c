@@ -17,19 +17,39 @@
 
 void pipeline_forget_devices(struct pipeline *pipeline)
 {
-    device_sums_free(pipeline->sums);
-    pipeline_direct_free(pipeline->direct);
-    pipeline->sums = NULL;
-    pipeline->direct = NULL;
+    for (unsigned i = 0; i < pipeline->lane_count; i++) {
+        struct pipeline_lane *lane = &pipeline->lanes[i];
+        device_sums_free(lane->sums);
+        pipeline_direct_free(lane->direct);
+        lane->sums = NULL;
+        lane->direct = NULL;
+        lane->devices = NULL;
+    }
+}
+
+bool pipeline_sums_on_devices(const struct pipeline *pipeline)
+{
+    return pipeline->lane_count > 0 && pipeline->lanes[0].direct != NULL;
+}
+
+/* Until nothing of what NCCL had under way is read or written any more. */
+static int settle(struct pipeline *pipeline, struct error *error)
+{
+    int result = 0;
+    for (unsigned i = 0; i < pipeline->lane_count; i++) {
+        if (device_sums_settle(pipeline->lanes[i].sums, result == 0 ? error : NULL) < 0)
+            result = -1;
+        if (pipeline_direct_settle(pipeline->lanes[i].direct, result == 0 ? error : NULL) < 0)
+            result = -1;
+    }
+    return result;
 }
 
 int pipeline_disband(struct pipeline *pipeline, struct error *error)
 {
     int result = crew_communicator_end(pipeline->devices, error);
     crew_group_close(&pipeline->base.options, &pipeline->group);
-    if (result < 0 || device_sums_settle(pipeline->sums, error) < 0)
-        return -1;
-    return pipeline_direct_settle(pipeline->direct, error);
+    return result < 0 ? -1 : settle(pipeline, error);
 }
 
 static int open_group(struct pipeline *pipeline, const struct world *world, struct error *error)
@@ -117,21 +137,29 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
     return stays ? 0 : pipeline_open_units(pipeline, error);
 }
 
-/* Of the processes that hold the same stages. */
-static int make_sums(struct pipeline *pipeline, struct error *error)
+/* Of the lanes that hold the same stage, here or elsewhere; a stage may have no parameters of its own. */
+static int make_sums(struct pipeline_lane *lane, const struct strategy_device *device, struct error *error)
 {
-    const struct strategy_options *options = &pipeline->base.options;
-    const struct parameter_layout *layout = &options->state->layout;
-    unsigned span = pipeline_span_of(&pipeline->shape);
-    const struct device_sums_options sums = {.devices = options->devices,
-                                             .device_count = options->device_count,
-                                             .rank = pipeline->shape.rank / span,
+    const struct pipeline *pipeline = lane->pipeline;
+    const struct parameter_layout *layout = lane->store->layout;
+    const struct device_sums_options sums = {.devices = device,
+                                             .device_count = 1,
+                                             .rank = lane->share->replica,
                                              .size = pipeline->shape.replicas,
-                                             .first_rank = pipeline->shape.rank % span,
-                                             .stride = span,
+                                             .first_rank = lane->stage,
+                                             .stride = pipeline->shape.stages,
                                              .shards = pipeline->base.world.logical_shards,
                                              .elements = layout->elements - layout->copies};
-    return sums.size > 1 ? device_sums_new(&sums, &pipeline->sums, error) : 0;
+    return sums.size > 1 && sums.elements > 0 ? device_sums_new(&sums, &lane->sums, error) : 0;
+}
+
+static int connect_lane(struct pipeline *pipeline, unsigned number, struct error *error)
+{
+    struct pipeline_lane *lane = &pipeline->lanes[number];
+    lane->devices = crew_communicator_part(pipeline->devices, number);
+    if (lane->direct != NULL)
+        return 0;
+    return pipeline_direct_new(lane, error) < 0 ? -1 : make_sums(lane, &pipeline->base.options.devices[number], error);
 }
 
 /* What crosses between stages, and gradients of replicas, go from GPU to GPU where all can. */
@@ -141,11 +169,11 @@ static int connect_devices(struct pipeline *pipeline, const struct world *world,
         return 0;
     if (crew_communicator_form(pipeline->devices, pipeline->group, world, error) < 0)
         return -1;
-    bool direct = crew_communicator_is_there(pipeline->devices);
-    if (direct && pipeline->direct == NULL)
-        return pipeline_direct_new(pipeline, error) < 0 ? -1 : make_sums(pipeline, error);
-    if (!direct)
+    if (!crew_communicator_is_there(pipeline->devices))
         pipeline_forget_devices(pipeline);
+    for (unsigned i = 0; crew_communicator_is_there(pipeline->devices) && i < pipeline->lane_count; i++)
+        if (connect_lane(pipeline, i, error) < 0)
+            return -1;
     return 0;
 }
 

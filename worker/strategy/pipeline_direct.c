@@ -14,7 +14,7 @@ struct place {
 
 struct pipeline_direct {
     struct pipeline *pipeline;
-    struct pipeline_lane *lane;
+    const struct pipeline_lane *lane;
     struct device_stream *stream;
     struct place *places; /* `most` for each crossing, values first */
     unsigned crossings, most;
@@ -30,6 +30,15 @@ struct pipeline_direct {
 static unsigned stage_of(const struct pipeline_direct *direct, unsigned part)
 {
     return direct->pipeline->partition.stage_of_part[part];
+}
+
+/* Whether it goes from the lane to another process, or comes from there. */
+static bool passes(const struct pipeline_direct *direct, const struct graph_crossing *crossing)
+{
+    const struct pipeline_shape *shape = &direct->pipeline->shape;
+    unsigned from = stage_of(direct, crossing->from), to = stage_of(direct, crossing->to), own = direct->lane->stage;
+    unsigned replica = direct->lane->share->replica;
+    return (from == own || to == own) && pipeline_rank_of(shape, from, replica) != pipeline_rank_of(shape, to, replica);
 }
 
 static const struct graph_crossing *crossing_of(const struct pipeline_direct *direct, unsigned crossing)
@@ -71,12 +80,10 @@ static int open_place(struct pipeline_direct *direct, const struct graph_crossin
 /* All of them now: who allocates while a group is under way may wait for it. */
 static int open_places(struct pipeline_direct *direct, struct error *error)
 {
-    unsigned own = direct->lane->stage;
     for (unsigned i = 0; i < direct->crossings; i++) {
         const struct graph_crossing *crossing = crossing_of(direct, i);
-        unsigned from = stage_of(direct, crossing->from), to = stage_of(direct, crossing->to);
         for (unsigned slot = 0; slot < slots_of(direct, crossing->from); slot++)
-            if ((from == own) != (to == own) &&
+            if (passes(direct, crossing) &&
                 open_place(direct, crossing, &direct->places[i * direct->most + slot], error) < 0)
                 return -1;
     }
@@ -90,20 +97,20 @@ static void plan_crossing(struct pipeline_direct *direct, unsigned number, struc
     const struct pipeline *pipeline = direct->pipeline;
     const struct graph_crossing *crossing = crossing_of(direct, number);
     const struct pipeline_share *share = direct->lane->share;
-    unsigned from = stage_of(direct, crossing->from), to = stage_of(direct, crossing->to), own = direct->lane->stage;
+    unsigned from = stage_of(direct, crossing->from), to = stage_of(direct, crossing->to);
     unsigned slot = slot_of(direct, number, action.micro_batch);
-    if (crossing->from != action.part || (from == own) == (to == own))
+    if (crossing->from != action.part || !passes(direct, crossing))
         return;
     struct place *place = place_of(direct, number, action.micro_batch);
     struct communicator_operation operation = {
         .kind = COMMUNICATOR_RECEIVE,
-        .peer = pipeline_rank_of(&pipeline->shape, from, share->replica),
+        .peer = pipeline_device_of(&pipeline->shape, from, share->replica),
         .vector = place->arrival,
         .elements = (size_t)graph_crossing_floats(crossing, share->pieces[action.micro_batch].count)};
-    if (from == own) {
+    if (from == direct->lane->stage) {
         const struct graph *graph = share->units[action.part]->graph;
         operation.kind = COMMUNICATOR_SEND;
-        operation.peer = pipeline_rank_of(&pipeline->shape, to, share->replica);
+        operation.peer = pipeline_device_of(&pipeline->shape, to, share->replica);
         operation.vector = (float *)(action.work == PIPELINE_FORWARD
                                          ? graph_value_out(graph, number, slot)
                                          : graph_gradient_out(graph, number - pipeline->value_count, slot));
@@ -114,7 +121,7 @@ static void plan_crossing(struct pipeline_direct *direct, unsigned number, struc
     direct->operations[direct->operation_count++] = operation;
 }
 
-/* What goes from one process to another is in the same order in both: by stages, then by crossings. */
+/* What goes from one lane to another is in the same order in both: by stages, then by crossings. */
 static void plan_tick(struct pipeline_direct *direct)
 {
     const struct pipeline *pipeline = direct->pipeline;
@@ -137,8 +144,8 @@ int pipeline_direct_exchange(struct pipeline_direct *direct, unsigned tick, stru
 {
     for (; direct->tick < tick; direct->tick++) {
         plan_tick(direct);
-        if (crew_communicator_queue(direct->pipeline->devices, &direct->stream, direct->operations,
-                                    direct->operation_count, error) < 0)
+        if (crew_communicator_queue(direct->lane->devices, &direct->stream, direct->operations, direct->operation_count,
+                                    error) < 0)
             return -1;
         for (unsigned i = 0; i < direct->operation_count; i++)
             device_event_record(direct->moved[i]->passed, direct->stream);
@@ -157,7 +164,7 @@ void pipeline_direct_begin(struct pipeline_direct *direct)
 
 int pipeline_direct_await(struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch, struct error *error)
 {
-    return crew_communicator_await(direct->pipeline->devices, place_of(direct, crossing, micro_batch)->passed, error);
+    return crew_communicator_await(direct->lane->devices, place_of(direct, crossing, micro_batch)->passed, error);
 }
 
 const void *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch)
@@ -171,7 +178,7 @@ int pipeline_direct_finish(struct pipeline_direct *direct, struct error *error)
         return -1;
     for (unsigned i = 0; i < direct->crossings * direct->most; i++)
         if (direct->places[i].passed != NULL &&
-            crew_communicator_await(direct->pipeline->devices, direct->places[i].passed, error) < 0)
+            crew_communicator_await(direct->lane->devices, direct->places[i].passed, error) < 0)
             return -1;
     return 0;
 }
@@ -183,11 +190,12 @@ int pipeline_direct_settle(struct pipeline_direct *direct, struct error *error)
 
 /* ---------------------------------------------------------------- life cycle */
 
-int pipeline_direct_new(struct pipeline *pipeline, struct error *error)
+int pipeline_direct_new(struct pipeline_lane *lane, struct error *error)
 {
+    struct pipeline *pipeline = lane->pipeline;
     struct pipeline_direct *direct = memory_allocate(1, sizeof *direct);
     direct->pipeline = pipeline;
-    direct->lane = &pipeline->lanes[0];
+    direct->lane = lane;
     direct->crossings = pipeline->value_count + pipeline->gradient_count;
     direct->most = pipeline_slots(0, pipeline->partition.depths, pipeline_most_micro_batches(pipeline));
     direct->places = memory_allocate((size_t)direct->crossings * direct->most + 1, sizeof *direct->places);
@@ -197,7 +205,7 @@ int pipeline_direct_new(struct pipeline *pipeline, struct error *error)
         pipeline_direct_free(direct);
         return -1;
     }
-    pipeline->direct = direct;
+    lane->direct = direct;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/subnormals.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/pipeline_parts.h"
 
 /* ---- a run */
@@ -18,7 +19,7 @@ static void note_time(void *context)
 static int launch(struct pipeline_lane *lane, struct pipeline_unit *unit, struct pipeline_action action, unsigned tick,
                   struct error *error)
 {
-    struct pipeline_direct *direct = lane->pipeline->direct;
+    struct pipeline_direct *direct = lane->direct;
     if (pipeline_unit_launch(unit, action, error) < 0 || pipeline_passing_behind(unit, action, error) < 0)
         return -1;
     device_stream_call(lane->stream, note_time, &lane->computed_ns);
@@ -27,7 +28,7 @@ static int launch(struct pipeline_lane *lane, struct pipeline_unit *unit, struct
 
 static int act(struct pipeline_lane *lane, struct pipeline_action action, unsigned tick, struct error *error)
 {
-    struct pipeline_direct *direct = lane->pipeline->direct;
+    struct pipeline_direct *direct = lane->direct;
     struct pipeline_unit *unit = lane->share->units[action.part];
     if ((direct != NULL && pipeline_direct_exchange(direct, tick, error) < 0) ||
         pipeline_passing_before(unit, action, error) < 0)
@@ -42,6 +43,14 @@ static int act(struct pipeline_lane *lane, struct pipeline_action action, unsign
     return 0;
 }
 
+/* From GPU to GPU, in the order that the host has: nothing of the stage's gradients is under way any more. */
+static int sum(struct pipeline_lane *lane, struct error *error)
+{
+    if (device_sums_start_vectors(lane->sums, lane->devices, lane->store->gradients, error) < 0)
+        return -1;
+    return device_sums_wait(lane->sums, lane->devices, error);
+}
+
 static int run(struct pipeline_lane *lane, struct error *error)
 {
     const struct pipeline_timetable *timetable = &lane->share->timetable;
@@ -53,8 +62,10 @@ static int run(struct pipeline_lane *lane, struct error *error)
     for (unsigned i = 0; i < count; i++)
         if (act(lane, timetable->actions[lane->stage][i], timetable->tick_of[lane->stage][i], error) < 0)
             return -1;
-    if (lane->pipeline->direct != NULL)
-        return pipeline_direct_finish(lane->pipeline->direct, error);
+    if (lane->direct != NULL && pipeline_direct_finish(lane->direct, error) < 0)
+        return -1;
+    if (lane->sums != NULL && !timetable->evaluates && sum(lane, error) < 0)
+        return -1;
     for (unsigned p = 0; p < lane->pipeline->partition.parts; p++)
         if (lane->pipeline->partition.stage_of_part[p] == lane->stage &&
             pipeline_passing_finish(lane->share->units[p], error) < 0)
@@ -103,8 +114,9 @@ void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale)
         pipeline_passing_reset(&pipeline->units[i]);
     for (unsigned s = 0; s < pipeline->share_count; s++)
         pipeline_share_plan(pipeline, &pipeline->shares[s], evaluates);
-    if (pipeline->direct != NULL)
-        pipeline_direct_begin(pipeline->direct);
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        if (pipeline->lanes[i].direct != NULL)
+            pipeline_direct_begin(pipeline->lanes[i].direct);
     pthread_mutex_lock(&pipeline->lock);
     pipeline->evaluates = evaluates;
     pipeline->scale = scale;

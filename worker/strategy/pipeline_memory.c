@@ -99,7 +99,7 @@ static void plan_sums(const struct pipeline *pipeline, const struct pipeline_sto
                                              .size = pipeline->shape.replicas,
                                              .shards = options->logical_shards,
                                              .elements = store->layout->elements - store->layout->copies};
-    if (is_direct(pipeline) && sums.size > 1)
+    if (is_direct(pipeline) && sums.size > 1 && sums.elements > 0)
         device_sums_memory_plan(&sums, plans);
 }
 

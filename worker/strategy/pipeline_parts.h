@@ -54,10 +54,15 @@ enum pipeline_channel {
     CHANNEL_TABLE,
 };
 
-/* The process that has a stage of a replica. */
+/* The device that has a stage of a replica, and its process. */
+static inline unsigned pipeline_device_of(const struct pipeline_shape *shape, unsigned stage, unsigned replica)
+{
+    return replica * shape->stages + stage;
+}
+
 static inline unsigned pipeline_rank_of(const struct pipeline_shape *shape, unsigned stage, unsigned replica)
 {
-    return (replica * shape->stages + stage) / shape->devices;
+    return pipeline_device_of(shape, stage, replica) / shape->devices;
 }
 
 /* Examples of one micro-batch: where they lie in the share's batch, and in the crew's. */
@@ -114,6 +119,7 @@ struct pipeline_passage {
 /* A part of a stage of one replica. */
 struct pipeline_unit {
     struct pipeline *pipeline;
+    const struct pipeline_lane *lane;
     struct pipeline_share *share;
     struct pipeline_store *store;
     unsigned part, stage;
@@ -139,6 +145,10 @@ struct pipeline_lane {
     unsigned stage;
     struct device *device;
     struct device_stream *stream;
+    struct crew_communicator
+        *devices; /* the crew's, of which it calls its own; NULL: all goes through the host, like the next */
+    struct pipeline_direct *direct; /* what crosses to and from other processes */
+    struct device_sums *sums;       /* of its stage's gradients; NULL also where there is one replica */
     struct pipeline_span *spans;
     unsigned span_count;
     int64_t computed_ns; /* when the action under way was, by the stream */
@@ -178,10 +188,8 @@ struct pipeline {
     int64_t read_ns;                   /* what reading took in it */
     struct collective *group;          /* NULL: a crew of one */
     struct crew_communicator *devices; /* NULL: what crosses goes through the host, whatever others have */
-    struct device_sums *sums; /* of replicas' gradients, likewise; NULL: through the host, or there is one replica */
-    struct pipeline_direct *direct; /* by way of `devices`; NULL: through the host */
-    struct pipeline_blocks *blocks; /* of the gradient's norm */
-    float *controls;                /* the last exchange */
+    struct pipeline_blocks *blocks;    /* of the gradient's norm */
+    float *controls;                   /* the last exchange */
     struct pipeline_verge verge;
 
     pthread_mutex_t lock;
@@ -277,16 +285,20 @@ int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action a
 void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action);
 void pipeline_passing_reset(struct pipeline_unit *unit);
 void pipeline_passing_init(struct pipeline_unit *unit);
+/* Once all units are there: their arrivals from each other. Behind what is under way by NCCL an allocation may wait, and that for a lost
+ * peer, for ever. */
+int pipeline_passing_open(struct pipeline *pipeline, struct error *error);
 void pipeline_passing_release(struct pipeline_unit *unit);
 
 /* The run's last sends. */
 int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error);
 
-/* pipeline_direct.c: what crosses between processes that have a GPU each, by NCCL, on a stream of its own. All processes of a
- * replica play the same timetable. What is made in a tick goes in one group, and each process queues the groups tick by tick: so
- * none waits for one that a peer cannot come to. The host waits for what has come before it launches what reads it; a GPU's
- * passes never stand behind a peer. */
-int pipeline_direct_new(struct pipeline *pipeline, struct error *error);
+/* pipeline_direct.c: what crosses between processes on GPUs, by NCCL, on a stream of its own. Each lane is a rank, whose calls are its
+ * thread's, as if it were a process of its own; what crosses to another lane here is copied (pipeline_passing.c). All lanes of a
+ * replica play the same timetable. What a lane gives and takes in a tick goes in one group, and each lane queues its groups tick by
+ * tick, before it waits for anything of a later one: so none waits for one that a peer cannot come to. The host waits for what has
+ * come before it launches what reads it; a GPU's passes never stand behind a peer. */
+int pipeline_direct_new(struct pipeline_lane *lane, struct error *error);
 /* Fine for NULL. */
 void pipeline_direct_free(struct pipeline_direct *direct);
 /* Once the communicator is ended; fine for NULL. */
@@ -325,6 +337,8 @@ int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
 int pipeline_form(struct pipeline *pipeline, struct error *error);
 /* From now on all goes through the host. */
 void pipeline_forget_devices(struct pipeline *pipeline);
+/* Whether lanes sum their replicas' gradients from device to device, each at the end of its run. */
+bool pipeline_sums_on_devices(const struct pipeline *pipeline);
 /* Afterwards nothing is under way any more, unless it fails. */
 int pipeline_disband(struct pipeline *pipeline, struct error *error);
 

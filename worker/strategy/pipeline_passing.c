@@ -161,6 +161,30 @@ bool pipeline_passing_has_arrival(const struct pipeline_unit *unit, const struct
     return unit->store != maker->store && number >= values && graph_stage_adds_gradient(unit->graph, number - values);
 }
 
+static int open_arrivals(struct pipeline_unit *unit, const struct direction *direction, struct error *error)
+{
+    void *arrival;
+    for (unsigned i = 0; i < direction->count; i++) {
+        const struct pipeline_unit *maker = peer_of(unit, direction->crossings[i].from);
+        if (direction->crossings[i].to == unit->part && maker != NULL &&
+            pipeline_passing_has_arrival(unit, maker, direction->first + i) &&
+            open_arrival(unit, direction, i, MEMORY_DEVICE, &arrival, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int pipeline_passing_open(struct pipeline *pipeline, struct error *error)
+{
+    for (unsigned u = 0; u < pipeline->unit_count; u++)
+        for (enum pipeline_work work = PIPELINE_FORWARD; work <= PIPELINE_BACKWARD; work++) {
+            const struct direction direction = direction_of(&pipeline->units[u], work);
+            if (open_arrivals(&pipeline->units[u], &direction, error) < 0)
+                return -1;
+        }
+    return 0;
+}
+
 /* Of another unit of this process, which has left it there for us. */
 static int take(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch,
                 const struct pipeline_unit *maker, struct error *error)
@@ -182,7 +206,7 @@ static int await_incoming(struct pipeline_unit *unit, const struct direction *di
                           unsigned micro_batch, struct error *error)
 {
     struct pipeline_unit *maker = peer_of(unit, direction->crossings[crossing].from);
-    struct pipeline_direct *direct = unit->pipeline->direct;
+    struct pipeline_direct *direct = unit->lane->direct;
     if (maker == NULL && direct != NULL) {
         direction->in[crossing] = pipeline_direct_arrival(direct, direction->first + crossing, micro_batch);
         return pipeline_direct_await(direct, direction->first + crossing, micro_batch, error);
@@ -198,7 +222,7 @@ static int await_incoming(struct pipeline_unit *unit, const struct direction *di
 static int await_taken(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                        unsigned micro_batch, struct error *error)
 {
-    struct pipeline_direct *direct = unit->pipeline->direct;
+    struct pipeline_direct *direct = unit->lane->direct;
     bool leaves = peer_of(unit, direction->crossings[crossing].to) == NULL;
     if (micro_batch < unit->slots)
         return 0;
@@ -226,7 +250,7 @@ int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action a
 int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action action, struct error *error)
 {
     struct direction direction = direction_of(unit, action.work);
-    if (device_memory_is_shared(unit->device) || unit->pipeline->direct != NULL)
+    if (device_memory_is_shared(unit->device) || unit->lane->direct != NULL)
         return 0;
     for (unsigned i = 0; i < direction.count; i++)
         if (direction.crossings[i].from == unit->part && peer_of(unit, direction.crossings[i].to) == NULL &&
@@ -239,7 +263,7 @@ static void hand_on(struct pipeline_unit *unit, const struct direction *directio
                     unsigned micro_batch)
 {
     bool leaves = peer_of(unit, direction->crossings[crossing].to) == NULL;
-    if (leaves && unit->pipeline->direct == NULL)
+    if (leaves && unit->lane->direct == NULL)
         send(unit, direction, crossing, micro_batch);
     else if (!leaves)
         advance(unit->pipeline, &direction->passages(unit)[crossing].posted, micro_batch + 1);

@@ -122,6 +122,7 @@ int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, co
                        unsigned part, struct error *error)
 {
     *unit = (struct pipeline_unit){.pipeline = pipeline,
+                                   .lane = lane,
                                    .share = lane->share,
                                    .store = lane->store,
                                    .part = part,

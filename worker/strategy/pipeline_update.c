@@ -6,7 +6,6 @@
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/device_sums.h"
 #include "worker/strategy/pipeline_parts.h"
 
 /* ---- one gradient from those of all replicas */
@@ -34,14 +33,6 @@ static bool tables_go_far(const struct pipeline *pipeline)
     return false;
 }
 
-/* From GPU to GPU; in the order that the host has. */
-static int sum_on_devices(struct pipeline *pipeline, struct error *error)
-{
-    if (device_sums_start_vectors(pipeline->sums, pipeline->devices, pipeline->stores[0].gradients, error) < 0)
-        return -1;
-    return device_sums_wait(pipeline->sums, pipeline->devices, error);
-}
-
 static int exchange_all(struct pipeline *pipeline, struct error *error)
 {
     if (pipeline_stores_to_host(pipeline, error) < 0 || pipeline_exchange_gradients(pipeline, error) < 0 ||
@@ -60,10 +51,7 @@ static int exchange_tables(struct pipeline *pipeline, struct error *error)
 
 static int exchange(struct pipeline *pipeline, struct error *error)
 {
-    bool several = pipeline->shape.replicas > 1 && pipeline->sums == NULL;
-    if (pipeline->sums != NULL && sum_on_devices(pipeline, error) < 0)
-        return -1;
-    if (several)
+    if (pipeline->shape.replicas > 1 && !pipeline_sums_on_devices(pipeline))
         return exchange_all(pipeline, error);
     return tables_go_far(pipeline) ? exchange_tables(pipeline, error) : pipeline_stores_give_tables(pipeline, error);
 }

@@ -30,7 +30,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     const struct strategy_spec *strategy = &job->strategy;
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
                    (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1) ||
-                   (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1 && job->devices.count == 1);
+                   (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
@@ -45,28 +45,14 @@ static int prepare_communicators(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* What a Pipeline's workers tell each other, which NCCL carries only where each has one GPU. Within a worker its GPUs copy. Whoever
- * has whole replicas gains nothing by giving that up. */
-static void tell_of_several_gpus(const struct trainer *trainer)
-{
-    const struct strategy_spec *strategy = &trainer->job->strategy;
-    bool whole = strategy->stages != FIELD_UNSET && strategy->stages <= (int)trainer->device_count;
-    bool advise = !whole && !trainer->identity->crew_tls_directory;
-    if (strategy->type != STRATEGY_PIPELINE || trainer->crew.size == 1 || trainer->device_count == 1 ||
-        device_memory_is_shared(trainer->device))
-        return;
-    report_say(trainer->report, "workers have several GPUs each: %s through the host%s",
-               whole ? "gradients of their replicas go" : "what crosses between stages of different workers goes",
-               advise ? "; with one GPU a worker it could go by NCCL" : "");
-}
-
 /* NCCL is there, or it need not be; then people are told why gradients take the longer way. What a worker's own GPUs tell each
  * other no network sees. */
 static int find_communicator(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
     const struct strategy_spec *strategy = &trainer->job->strategy;
-    const char *cargo = crew_communicator_cargo(strategy->type);
+    const unsigned stages = strategy->stages == FIELD_UNSET ? 0 : (unsigned)strategy->stages;
+    const char *cargo = crew_communicator_cargo(strategy->type, stages, trainer->device_count);
     bool must = strategy->collective == COLLECTIVE_NCCL, alone = strategy->type == STRATEGY_MIRRORED;
     if (!trainer_may_sum_on_devices(trainer) || (!must && device_memory_is_shared(trainer->device)))
         return 0;
@@ -153,7 +139,6 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
         return error_set(error, ERROR_UNSUPPORTED,
                          "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
                          strategy_type_name(trainer->job->strategy.type));
-    tell_of_several_gpus(trainer);
     if (find_communicator(trainer, error) < 0)
         return -1;
     return device_stream_new(trainer->device, &trainer->stream, error);

@@ -120,20 +120,100 @@ if can_have 4 "replicas of stages on a worker's GPUs"; then
 fi
 if can_have 2 "stages on two GPUs of two workers each"; then
     tied joined Pipeline 2 "stages: 4, " && with_gpus joined 2 && tied apart OneDevice 1 && lone apart
-    EMULATED_LATE=all crew joined 2 && says joined 'what crosses between .* goes through the host; with one GPU a worker it could go by NCCL' && same_weights joined apart
-    verdict $? "four stages on two workers' GPUs, two each, which share a table, the bits of one" "$(tails joined)"
+    EMULATED_LATE=all through_host crew joined 2 && says joined 'what crosses between stages goes through the host, not by NCCL' && same_weights joined apart
+    verdict $? "four stages on two workers' GPUs, two each, which share a table, through the host, the bits of one" "$(tails joined)"
     mkdir empty # without certificates: it ends when it has said what it would do
     tied sealed Pipeline 2 "stages: 4, " && with_gpus sealed 2 && cluster="{\"worker\":$(hosts 1 2)}" pids=()
     start_with sealed 0 "COXSWAIN_CREW_TLS_DIR=$work/empty"
-    ! await_crew && says sealed 'what crosses between .* goes through the host$'
-    verdict $? "whose traffic is TLS is not told to take one GPU a worker, for that would go by the host, too" "$(tails sealed)"
+    ! await_crew && says sealed 'TLS, which NCCL has not: what crosses between stages goes through the host$' && ! says sealed 'from GPU to GPU'
+    verdict $? "also where traffic is TLS" "$(tails sealed)"
+    stages hosted 2 2 2 && unsaved hosted
+    through_host loses_one hosted 2 && same_weights hosted single && says hosted 'the crew is whole again' &&
+        says hosted 'gradients of replicas go through the host, not by NCCL'
+    verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails hosted)"
+fi
+
+# bare NAME TYPE [SUFFIX SUFFIX]: the last layer, whose description ends in the second SUFFIX, has no parameters
+bare() {
+    cat >"$1.yaml" <<YAML
+devices: {type: GPU}
+model: {inputShape: [6], layers: [{type: dense, units: 3${3-}}, {type: tanh${4-}}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 24}
+training: {steps: 4, batchSize: 8, logicalShards: 4, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+strategy: {type: $2}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+
+# vectors NAME INDEX: what the process has sent and received by NCCL
+vectors() {
+    sed -n 's/^vectors by NCCL: //p' "$1.$2.log"
+}
+values='what crosses between stages goes from GPU to GPU by NCCL' sums='gradients of replicas go from GPU to GPU by NCCL'
+
+if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
+    tied joined1 Pipeline 2 "stages: 4, " && with_gpus joined1 2
+    EMULATED_LATE=all EMULATED_NCCL_SLOW_MS=2 crew joined1 2 && says joined1 "$values" && same_weights joined1 apart
+    verdict $? "four stages by NCCL between workers, however late streams are, the bits of one" "$(tails joined1)"
+    precision=bfloat16
+    tied short OneDevice 1 && lone short
+    tied short1 Pipeline 2 "stages: 4, recompute: true, " && with_gpus short1 2
+    crew short1 2 && says short1 "$values" && same_weights short1 short
+    verdict $? "in bfloat16, where stages compute again" "$(tails short1)"
+    precision=
+    stages replica 2 2 2
+    EMULATED_NCCL_COUNTS=1 crew replica 2 && says replica "$sums" && same_weights replica single
+    verdict $? "a replica in each worker, whose gradients go by NCCL" "$(tails replica)"
+    bare alone OneDevice && lone alone
+    bare without Pipeline ", device: 0" ", device: 1" && with_gpus without 2
+    sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' without.yaml
+    crew without 2 && says without "$sums" && same_weights without alone
+    verdict $? "also where a stage has no parameters" "$(tails without)"
     stages wound 2 2 2 && unsaved wound
-    loses_one wound 2 && same_weights wound single && says wound 'the crew is whole again' &&
-        says wound 'gradients of their replicas go through the host$'
-    verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails wound)"
+    loses_one wound 2 && kept wound && same_weights wound single
+    verdict $? "one of them killed in the midst: the other's state is what it goes on with, by NCCL" "$(tails wound)"
     stages broken 4 2 2
-    EMULATED_PEERS_SPOIL=1 loses_one broken 2 && same_weights broken single
+    EMULATED_PEERS_SPOIL=1 loses_one broken 2 && says broken "$values" && ! says broken 'goes through the host' && same_weights broken single
     verdict $? "of four stages two are killed with their worker: all go on from the checkpoint" "$(tails broken)"
     ! plays_gpus || [[ $(grep -c 'copy to each other by way of the host' broken.0.log) == 1 ]]
     verdict $? "and who is left neither tries its GPUs' way again, which spoils copies, nor warns of it" "$(tails broken)"
+    stages frozen 4 2 2
+    hold frozen 1 12
+    start_crew frozen 2
+    until_true 60 at_step frozen 2 && kill -STOP "${pids[1]}"
+    undelay frozen
+    until_true 60 is_missed frozen
+    kill -CONT "${pids[1]}"
+    wait "${pids[1]}"
+    [[ $? == 163 ]] && start_member frozen worker 1 1 && await_crew && says frozen 'the crew is whole again' &&
+        ! says frozen 'goes through the host' && same_weights frozen single
+    verdict $? "and two frozen: their worker's successor takes its place" "$(tails frozen)"
+fi
+if plays_gpus; then
+    stages counted 4 2 2
+    EMULATED_NCCL_COUNTS=1 crew counted 2 && same_weights counted single
+    (($? == 0 && $(vectors counted 0) >= 20 * 4 * 2 && $(vectors counted 0) % (20 * 4 * 2) == 0 && $(vectors counted 0) == $(vectors counted 1)))
+    verdict $? "values and gradients of each of 4 micro-batches of 20 steps by NCCL, at both ends" "$(vectors counted 0) $(vectors counted 1)"
+    (($(vectors replica 0) == 20 * 2 * 4 && $(vectors replica 1) == 20 * 2 * 4))
+    verdict $? "of replicas four vectors a step for the sum of each stage" "$(vectors replica 0) $(vectors replica 1)"
+    stages cleft 4 2 2
+    start_pair cleft '' EMULATED_NCCL_SLOW_MS=86400000
+    until_true 60 grep -qs '^share ' cleft.0.record
+    lose 1
+    start_member cleft worker 1 1
+    await_crew && says cleft "$values" && same_weights cleft single
+    verdict $? "killed while a stage waits for it in NCCL, and the worker's other stage for that" "$(tails cleft)"
+fi
+if can_sum 4 2 "replicas of four stages on two GPUs of four workers each, by NCCL"; then
+    stages both 4 2 4 && unsaved both
+    EMULATED_LATE=all loses_one both 4 && kept both && says both "$values" && same_weights both single
+    verdict $? "two replicas of four stages on two GPUs of four workers each, one killed in the midst, the bits of one" "$(tails both)"
+fi
+if can_sum 2 4 "two replicas of stages in each of two workers, by NCCL"; then
+    narrow thin1 OneDevice 1 && lone thin1
+    narrow many Pipeline 2 ", device: 0" ", device: 1" && with_gpus many 4
+    sed -i 's/^strategy: {/&stages: 2, /' many.yaml
+    crew many 2 && says many "$sums" && same_weights many thin1 && [[ $(validations many.0.log) == "$(validations thin1.log)" ]]
+    verdict $? "two replicas in each of two workers, 5 micro-batches for 4 replicas, float16, the bits and evaluations of one" "$(tails many)"
 fi

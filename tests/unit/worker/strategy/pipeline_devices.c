@@ -364,8 +364,11 @@ static void train_in_stages(struct learner *learner, const char *model, unsigned
     open_model(learner);
     open_strategy(learner);
     watch.launch_count = 0;
+    unsigned regions = watch.region_count;
     for (int i = 0; i < STEPS; i++)
         take_step(learner);
+    cr_expect_eq(watch.region_count, regions,
+                 "far devices allocate memory in a step, which may wait for what is under way");
 }
 
 static void train(struct learner *learner, const char *model, unsigned devices)
