@@ -110,16 +110,11 @@ static int settle(struct strategy *base, const char *text, size_t length, struct
 int crew_algorithms_agree(struct strategy *base, struct collective *group, struct error *error)
 {
     const struct world *world = &base->world;
-    const struct strategy_options *options = &base->options;
-    if (!options->shares_algorithms)
+    if (!base->options.shares_algorithms)
         return 0;
-    bool is_new = world->source == WORLD_SOURCE_CHIEF;
-    unsigned root = is_new ? 0 : world->source_rank;
+    unsigned root = world->source == WORLD_SOURCE_PEER ? world->source_rank : 0;
     SCOPED_FREE char *text = NULL;
     uint64_t length = 0;
-    if (is_new && world->rank == 0 && options->find_algorithms != NULL &&
-        options->find_algorithms(options->context, error) < 0)
-        return -1;
     collective_set_label(group, "the algorithms of libraries");
     return tell(base, group, root, &text, &length, error) < 0 ? -1 : settle(base, text, length, error);
 }

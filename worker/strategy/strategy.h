@@ -117,9 +117,6 @@ struct strategy_options {
     const struct communicator_standing *communicator;
     bool
         shares_algorithms; /* by the job, likewise: the crew may have GPUs, and these compute alike (crew_algorithms.h) */
-    /* Called in the chief before it tells its crew of algorithms, where nobody has computed yet: it may still have to find them. May
-     * be NULL. */
-    int (*find_algorithms)(void *context, struct error *error);
     bool in_any_order;   /* determinism Run: such sums need not follow the tree */
     bool gradients_stay; /* they are wanted in the device's own memory: a strategy's word to its replicas */
 

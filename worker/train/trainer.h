@@ -47,7 +47,6 @@ struct trainer {
     struct step_plan plan;
     int64_t recorded_shards;          /* of the checkpoint to go on from; 0: there is none */
     struct json *recorded_algorithms; /* by which that computed products, as it says; NULL: it does not */
-    bool awaits_algorithms;           /* they are measured only where the crew that it joins has none */
     struct memory_plans memory;       /* of this process (memory_budget.h) */
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */

@@ -2,9 +2,9 @@
  *
  * By which algorithms libraries compute products and convolutions: the chief takes
  * what the checkpoint to go on from says, or tries them, before anything large is
- * allocated. Its crew hears of it when it forms (strategy/crew_algorithms.h); one
- * that comes in another's place waits until then, and tries none where somebody
- * has computed already.
+ * allocated: so does one that comes in another's place, which cannot know yet
+ * whether its crew has some. Its crew hears of it when it forms
+ * (strategy/crew_algorithms.h).
  */
 #include "worker/train/trainer_stages.h"
 
@@ -162,25 +162,9 @@ static int measure(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* A chief that comes in another's place: mostly somebody has the state, and has computed by algorithms already. */
-static bool is_successor(const struct trainer *trainer)
-{
-    return trainer->crew.size > 1 && trainer->identity->epoch > 0;
-}
-
 int trainer_open_algorithms(struct trainer *trainer, struct error *error)
 {
     if (!is_asked(trainer) || take_recorded(trainer))
         return 0;
-    trainer->awaits_algorithms = is_successor(trainer);
-    return trainer->awaits_algorithms ? 0 : measure(trainer, error);
-}
-
-int trainer_find_algorithms(void *context, struct error *error)
-{
-    struct trainer *trainer = context;
-    if (!trainer->awaits_algorithms)
-        return 0;
-    trainer->awaits_algorithms = false;
     return measure(trainer, error);
 }

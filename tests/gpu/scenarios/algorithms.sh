@@ -111,14 +111,8 @@ lose 0
 own_quickest 3 1 # whoever comes in the chief's place
 undelay heirs
 start_member heirs worker 0 1
-await_crew && same_weights heirs whole && (($(grep -c 'shapes of products' heirs.0.log) == 1))
-verdict $? "a new chief measures nothing, and takes those by which the crew has trained: the bits are as if nobody had been lost" "$(tails heirs)"
-own_quickest 2 1
-job anew 8 GPU MultiWorkerMirrored anew Hierarchical && unsaved anew
-cluster="{\"worker\":$(hosts 1 2)}" pids=()
-for worker_index in 0 1; do start_member anew worker "$worker_index" 1; done
-await_crew && same_weights anew alone && says anew 'shapes of products are measured'
-verdict $? "but where all are new, since nobody is left and nothing was saved" "$(tails anew)"
+await_crew && same_weights heirs whole && grep -q 'shapes of products' heirs.0.log
+verdict $? "a new chief measures, and takes those by which the crew has trained: the bits are as if nobody had been lost" "$(tails heirs)"
 
 own_quickest 2 2
 rejecting=1
