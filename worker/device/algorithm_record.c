@@ -102,7 +102,10 @@ static int parse_name(const struct json *document, const char *member, char name
 static int parse_shape(const struct json *entry, struct algorithm_choice *choice, struct error *error)
 {
     unsigned i = 0;
-    choice->kind = json_member(entry, kinds[ALGORITHM_CONVOLUTION]) ? ALGORITHM_CONVOLUTION : ALGORITHM_PRODUCT;
+    const bool is_convolution = json_member(entry, kinds[ALGORITHM_CONVOLUTION]) != NULL;
+    if (is_convolution == (json_member(entry, kinds[ALGORITHM_PRODUCT]) != NULL))
+        return error_set(error, ERROR_INVALID, "an algorithm is for either a product or a convolution");
+    choice->kind = is_convolution ? ALGORITHM_CONVOLUTION : ALGORITHM_PRODUCT;
     const char *name = kinds[choice->kind];
     const struct json *numbers = json_member(entry, name);
     if (json_type(numbers) != JSON_ARRAY || json_count(numbers) != ALGORITHM_NUMBERS)

@@ -9,7 +9,8 @@
  *
  *   EMULATED_DNN=none      it has an algorithm for no shape, refuses: for each, which it then does not compute, greedy: they
  *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails,
- *                          uncaptured: it refuses what a stream captures, rejects: it has the fixed algorithms alone
+ *                          uncaptured: it refuses what a stream captures, rejects: it has the fixed algorithms alone, stubborn: it
+ *                          says so when the others are launched
  *   EMULATED_DNN_REJECTS=N   likewise on GPU N
  *   EMULATED_DNN_QUICKEST    three digits, of each direction the algorithm that takes a third of what the fixed one does, others
  *                          take a third more
@@ -290,6 +291,8 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
     static cudaHostFn_t *const functions[DIRECTIONS] = {forward, backward_data, backward_filter};
     if (plays("refuses") || is_lure(direction, algorithm) || *(const float *)alpha != 1 || *(const float *)beta != 0)
         return CUDNN_STATUS_NOT_SUPPORTED;
+    if (plays("stubborn") && algorithm != FIXED)
+        return CUDNN_STATUS_BAD_PARAM;
     if (plays("uncaptured") && emulated_captures(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("broken"))

@@ -3,8 +3,8 @@
  * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
  * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
  * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them, with EMULATED_COPY_COUNTS=1
- * how many copies went from one to another, directly and not, and how much to the host. EMULATED_PEERS=0: none can access another's memory. With
- * EMULATED_PEERS_SPOIL=1 they can, but what is copied that way arrives with a wrong byte, and nobody says so.
+ * how many copies went from one to another, directly and not, and how much to the host. EMULATED_PEERS=0: none can access another's
+ * memory. With EMULATED_PEERS_SPOIL=1 they can, but what is copied that way arrives with a wrong byte, and nobody says so.
  * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
  * though not their memory. EMULATED_DRIVER is the CUDA that their
  * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.

@@ -47,6 +47,9 @@ deep quick 8 quick && lone quick && ! same_weights quick fixed && close_to "$(lo
     grep -q '\<5 shapes of convolutions are measured in .* for 5 cuDNN 92801 has quicker algorithms' quick.log &&
     ! grep -q 'shapes of products' quick.log && grep -rq '"convolution": \?\[' quick
 verdict $? "by what is measured: other bits, and much the same loss" "$(tail -n 2 quick.log)"
+deep uneven 4 uneven && sed -i 's/logicalShards: 2/logicalShards: 3/' uneven.yaml && grep -q "logicalShards: 3" uneven.yaml && lone uneven &&
+    grep -q '\<5 shapes of convolutions are measured' uneven.log
+verdict $? "passes of other sizes are no other shapes" "$(tail -n 2 uneven.log)"
 deep again 8 again && lone again && same_weights again quick
 verdict $? "none that adds in any order, wants too much workspace or is refused: the same bits again" "$(tail -n 2 again.log)"
 quickest=(111)
@@ -61,6 +64,10 @@ verdict $? "when the time is over no other is tried" "$(tail -n 3 brief.log)"
 deep half 4 half && lone half && quickest=(111) && deep rest 8 half && lone rest && same_weights rest quick &&
     grep -q '5 algorithms of cuDNN 92801 are the checkpoint.s' rest.log && ! grep -q 'are measured' rest.log
 verdict $? "a run that goes on takes its checkpoint's: the bits of one that was not cut" "$(tail -n 2 rest.log)"
+deep half 4 refusing && quickest=(755) && lone half && cp -r refusing fixed_on &&
+    deep refusing 8 refusing && EMULATED_DNN=stubborn lone refusing && deep fixed_on 8 fixed_on && COXSWAIN_GPU_DNN=1 lone fixed_on &&
+    same_weights refusing fixed_on && ! same_weights refusing quick
+verdict $? "what refuses to be launched after all leaves its place to the fixed ones" "$(tail -n 2 refusing.log)"
 deep newer 9 half && EMULATED_DNN_VERSION=92900 lone newer && grep -q 'they are for cuDNN 92801 on .*, and here is cuDNN 92900' newer.log &&
     grep -q 'measured anew, and the bits may differ' newer.log && grep -q 'was computed with sm_90+m92801 arithmetic, and this worker has sm_90+m92900:' newer.log
 verdict $? "not with another version of the library, and says so" "$(tail -n 2 newer.log)"

@@ -42,12 +42,17 @@ static struct convolution_plan *plan_for(const struct cuda_call *call, const str
     return plan && plan->possible ? plan : NULL;
 }
 
-/* False: it is refused, now and from now on. What is refused for being recorded is not: the recording fails, for bits do not follow
- * from how launches are made. */
+/* False: it is refused, now and from now on, one that was measured after the fixed one has been tried in its place. What is refused
+ * for being recorded is not: the recording fails, for bits do not follow from how launches are made. */
 static bool launch(const struct cuda_call *call, struct convolution_plan *plan, const struct convolution *job)
 {
-    const cudnnStatus_t status = convolution_launch(call, plan, &plan->way, job);
-    plan->possible = !convolution_is_refused(status, true) || call->owner->records;
+    cudnnStatus_t status;
+    bool refused;
+    do {
+        status = convolution_launch(call, plan, &plan->way, job);
+        refused = convolution_is_refused(status, convolution_is_first(plan, &plan->way)) && !call->owner->records;
+    } while (refused && convolution_plan_go_by_first(call, plan));
+    plan->possible = !refused;
     if (plan->possible)
         convolution_check(call, "cudnnConvolution", status);
     return plan->possible;

@@ -2,9 +2,10 @@
  *
  * Convolutions by cuDNN. Its algorithms are those that add in one order, the same
  * for all shapes or what was measured (convolution_plan.h); whether it computes a
- * shape at all is asked of it once for each shape and stream, and kept. Images lie as ours do (N H W C), weights are packed
- * as O KH KW C in the operation's workspace; cuDNN's own workspace is the stream's
- * memory for patches, so nothing is allocated on the device but a handle.
+ * shape at all is asked of it once for each shape and stream, and kept. Images lie
+ * as ours do (N H W C), weights are packed as O KH KW C in the operation's
+ * workspace; cuDNN's own workspace is the stream's memory for patches, so nothing
+ * is allocated on the device but a handle.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CONVOLUTION_H
 #define COXSWAIN_DEVICE_CUDA_CONVOLUTION_H

@@ -118,9 +118,9 @@ static const int backward_weight[] = {
 static const struct {
     const int *algorithms;
     int count;
-} ways[] = {[CONVOLUTION_FORWARD] = {forward, COUNT(forward)},
-            [CONVOLUTION_BACKWARD_DATA] = {backward_data, COUNT(backward_data)},
-            [CONVOLUTION_BACKWARD_WEIGHT] = {backward_weight, COUNT(backward_weight)}};
+} deterministic[] = {[CONVOLUTION_FORWARD] = {forward, COUNT(forward)},
+                     [CONVOLUTION_BACKWARD_DATA] = {backward_data, COUNT(backward_data)},
+                     [CONVOLUTION_BACKWARD_WEIGHT] = {backward_weight, COUNT(backward_weight)}};
 _Static_assert(COUNT(forward) <= CONVOLUTION_WAYS_MAX, "room for all candidates");
 
 static cudnnStatus_t ask_for_workspace(const struct cuda_stream *stream, struct convolution_plan *plan,
@@ -145,7 +145,13 @@ static cudnnStatus_t ask_for_workspace(const struct cuda_stream *stream, struct 
 
 bool convolution_is_refused(cudnnStatus_t status, bool is_first)
 {
-    return is_first ? is_refused(status) : status >= CUDNN_STATUS_BAD_PARAM && status < CUDNN_STATUS_INTERNAL_ERROR;
+    return is_first ? is_refused(status)
+                    : status >= CUDNN_STATUS_BAD_PARAM && status < CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
+bool convolution_is_first(const struct convolution_plan *plan, const struct convolution_way *way)
+{
+    return way->algorithm == deterministic[plan->key.direction].algorithms[0];
 }
 
 /* That there is no such way is no failure. */
@@ -153,9 +159,8 @@ static bool is_possible(const struct cuda_call *call, struct convolution_plan *p
                         struct convolution_way *ret_way)
 {
     struct convolution_way way = {.algorithm = algorithm};
-    const bool is_first = algorithm == ways[plan->key.direction].algorithms[0];
     const cudnnStatus_t status = ask_for_workspace(call->owner, plan, &way);
-    if (convolution_is_refused(status, is_first) ||
+    if (convolution_is_refused(status, convolution_is_first(plan, &way)) ||
         !convolution_check(call, "cudnnGetConvolutionWorkspaceSize", status) || way.bytes > CUDA_PATCHES_BYTES)
         return false;
     *ret_way = way;
@@ -166,14 +171,9 @@ int convolution_plan_ways(const struct cuda_call *call, struct convolution_plan 
                           struct convolution_way ret_ways[CONVOLUTION_WAYS_MAX])
 {
     int count = 0;
-    for (int i = 0; i < ways[plan->key.direction].count; i++)
-        count += is_possible(call, plan, ways[plan->key.direction].algorithms[i], &ret_ways[count]);
+    for (int i = 0; i < deterministic[plan->key.direction].count; i++)
+        count += is_possible(call, plan, deterministic[plan->key.direction].algorithms[i], &ret_ways[count]);
     return count;
-}
-
-bool convolution_is_first(const struct convolution_plan *plan, const struct convolution_way *way)
-{
-    return way->algorithm == ways[plan->key.direction].algorithms[0];
 }
 
 /* ---------------------------------------------------------------- records */
@@ -203,8 +203,8 @@ static bool read_choice(const struct algorithm_choice *choice, struct convolutio
                                         .direction = (int32_t)n[9],
                                         .stored = (int32_t)n[10],
                                         .tf32 = (int32_t)n[11]};
-    for (int i = 0; i < ways[n[9]].count; i++) {
-        *ret_algorithm = ways[n[9]].algorithms[i];
+    for (int i = 0; i < deterministic[n[9]].count; i++) {
+        *ret_algorithm = deterministic[n[9]].algorithms[i];
         if (choice->algorithm[0] == (uint64_t)*ret_algorithm)
             return convolution_key_fits(ret_key);
     }
@@ -237,10 +237,19 @@ static bool take_recorded(const struct cuda_call *call, struct convolution_plan 
     return choice && is_possible(call, plan, (int)choice->algorithm[0], &plan->way);
 }
 
+static bool take_first(const struct cuda_call *call, struct convolution_plan *plan)
+{
+    return is_possible(call, plan, deterministic[plan->key.direction].algorithms[0], &plan->way);
+}
+
+bool convolution_plan_go_by_first(const struct cuda_call *call, struct convolution_plan *plan)
+{
+    return !convolution_is_first(plan, &plan->way) && take_first(call, plan);
+}
+
 static void choose(const struct cuda_call *call, struct convolution_plan *plan)
 {
-    plan->possible =
-        take_recorded(call, plan) || is_possible(call, plan, ways[plan->key.direction].algorithms[0], &plan->way);
+    plan->possible = take_recorded(call, plan) || take_first(call, plan);
 }
 
 /* ---------------------------------------------------------------- a stream's */

@@ -51,6 +51,8 @@ struct convolution_plan *convolution_plan_find(const struct cuda_call *call, con
 int convolution_plan_ways(const struct cuda_call *call, struct convolution_plan *plan,
                           struct convolution_way ret_ways[CONVOLUTION_WAYS_MAX]);
 bool convolution_is_first(const struct convolution_plan *plan, const struct convolution_way *way);
+/* In place of what the record has said. False: it goes by that one already, or cuDNN has it not for this shape. */
+bool convolution_plan_go_by_first(const struct cuda_call *call, struct convolution_plan *plan);
 /* But for the batch. */
 bool convolution_plans_are_alike(const struct convolution_plan *one, const struct convolution_plan *other);
 cudnnStatus_t convolution_launch(const struct cuda_call *call, const struct convolution_plan *plan,

@@ -112,7 +112,7 @@ int cuda_record_end(struct device_stream *stream, struct device_recording **ret_
 void cuda_replay(struct device_stream *stream, struct device_recording *recording);
 void cuda_recording_free(struct device_recording *recording);
 
-/* measured_algorithms.c; the middle one: a launch while the stream searches. */
+/* measured_algorithms.c; cuda_search stands for a launch while the stream searches. */
 void cuda_search_begin(struct device_stream *stream, struct algorithm_search *search);
 void cuda_search(const struct cuda_call *call, enum device_operation operation, const void *arguments);
 void cuda_search_end(struct device_stream *stream);

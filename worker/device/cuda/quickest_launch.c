@@ -10,7 +10,7 @@
 #define MARKS (BATCHES + 2)
 /* Of each kind: when no other algorithm is tried; what comes later goes by what is taken first. */
 #define SEARCH_MS_MAX 2000.0
-/* Another than the first has to be quicker by both: within that it is chance, and bits would follow it. Of a small product
+/* Another than the first has to be quicker by both: within that it is chance, and bits would follow it. Of a small one
  * the GPU may have done one launch before the host has made the next, which takes it some microseconds, now more, now less. */
 #define CHANCE 0.98f
 #define CHANCE_MS 0.002f

@@ -48,7 +48,6 @@ Test(algorithm_record, is_read_as_it_was_printed)
     algorithm_record_release(&again);
 }
 
-/* As checkpoints have it from before there were other kinds. */
 Test(algorithm_record, keeps_what_kind_a_shape_is_of)
 {
     struct algorithm_record record;
@@ -93,7 +92,10 @@ Test(algorithm_record, says_what_is_malformed)
         {"{}", "device is missing"},
         {"{\"device\":\"a\",\"library\":\"\",\"choices\":[]}", "library is missing"},
         {"{\"device\":\"a\",\"library\":\"b\"}", "choices is not a list"},
-        {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[7]}", "a product is not a list of 12 numbers"},
+        {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[7]}", "either a product or a convolution"},
+        {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[{\"attention\":[1]}]}", "either a product or"},
+        {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[{\"product\":[1],\"convolution\":[1]}]}",
+         "either a product or"},
         {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[{\"product\":[1]}]}", "not a list of 12"},
         {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[{\"product\":[1,2,3,4,5,6,7,8,9,10,11,-1]}]}", "number 12"},
         {"{\"device\":\"a\",\"library\":\"b\",\"choices\":[{\"product\":[1,2,3,4,5,6,7,8,9,10,11,12],\"algorithm\":"
