@@ -289,10 +289,11 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
     static cudaHostFn_t *const functions[DIRECTIONS] = {forward, backward_data, backward_filter};
-    if (plays("refuses") || is_lure(direction, algorithm) || *(const float *)alpha != 1 || *(const float *)beta != 0)
+    if (plays("refuses") || (direction != FORWARD && is_lure(direction, algorithm)) || *(const float *)alpha != 1 ||
+        *(const float *)beta != 0)
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("stubborn") && algorithm != FIXED)
-        return CUDNN_STATUS_BAD_PARAM;
+        return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("uncaptured") && emulated_captures(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("broken"))

@@ -42,15 +42,16 @@ static struct convolution_plan *plan_for(const struct cuda_call *call, const str
     return plan && plan->possible ? plan : NULL;
 }
 
-/* False: it is refused, now and from now on, one that was measured after the fixed one has been tried in its place. What is refused
- * for being recorded is not: the recording fails, for bits do not follow from how launches are made. */
+/* False: it is refused, now and from now on, one that was measured after the fixed one has been tried in its place. Only what any
+ * machine refuses counts, for all of a crew went by the same. What is refused for being recorded is not: the recording fails, for
+ * bits do not follow from how launches are made. */
 static bool launch(const struct cuda_call *call, struct convolution_plan *plan, const struct convolution *job)
 {
     cudnnStatus_t status;
     bool refused;
     do {
         status = convolution_launch(call, plan, &plan->way, job);
-        refused = convolution_is_refused(status, convolution_is_first(plan, &plan->way)) && !call->owner->records;
+        refused = convolution_is_refused(status) && !call->owner->records;
     } while (refused && convolution_plan_go_by_first(call, plan));
     plan->possible = !refused;
     if (plan->possible)
@@ -107,8 +108,7 @@ static bool launch_way(const struct cuda_call *call, const void *context, int nu
     const struct candidates *candidates = context;
     const struct convolution_way *way = &candidates->ways[number];
     const cudnnStatus_t status = convolution_launch(call, candidates->plan, way, candidates->job);
-    return !convolution_is_refused(status, convolution_is_first(candidates->plan, way)) &&
-           convolution_check(call, "cudnnConvolution", status);
+    return !convolution_is_unfit(status, candidates->plan, way) && convolution_check(call, "cudnnConvolution", status);
 }
 
 /* By this search, whatever the batch. */

@@ -43,7 +43,7 @@ bool convolution_check_at(const struct cuda_call *call, cudnnStatus_t status, co
 }
 
 /* There is another way to such a convolution. What this machine lacks, and another may have, is a failure: bits would follow it. */
-static bool is_refused(cudnnStatus_t status)
+bool convolution_is_refused(cudnnStatus_t status)
 {
     switch ((int)status) {
     case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
@@ -143,15 +143,16 @@ static cudnnStatus_t ask_for_workspace(const struct cuda_stream *stream, struct 
     }
 }
 
-bool convolution_is_refused(cudnnStatus_t status, bool is_first)
-{
-    return is_first ? is_refused(status)
-                    : status >= CUDNN_STATUS_BAD_PARAM && status < CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
 bool convolution_is_first(const struct convolution_plan *plan, const struct convolution_way *way)
 {
     return way->algorithm == deterministic[plan->key.direction].algorithms[0];
+}
+
+bool convolution_is_unfit(cudnnStatus_t status, const struct convolution_plan *plan, const struct convolution_way *way)
+{
+    return convolution_is_first(plan, way)
+               ? convolution_is_refused(status)
+               : status >= CUDNN_STATUS_BAD_PARAM && status < CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
 /* That there is no such way is no failure. */
@@ -160,7 +161,7 @@ static bool is_possible(const struct cuda_call *call, struct convolution_plan *p
 {
     struct convolution_way way = {.algorithm = algorithm};
     const cudnnStatus_t status = ask_for_workspace(call->owner, plan, &way);
-    if (convolution_is_refused(status, convolution_is_first(plan, &way)) ||
+    if (convolution_is_unfit(status, plan, &way) ||
         !convolution_check(call, "cudnnGetConvolutionWorkspaceSize", status) || way.bytes > CUDA_PATCHES_BYTES)
         return false;
     *ret_way = way;

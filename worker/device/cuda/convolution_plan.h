@@ -57,8 +57,10 @@ bool convolution_plan_go_by_first(const struct cuda_call *call, struct convoluti
 bool convolution_plans_are_alike(const struct convolution_plan *one, const struct convolution_plan *other);
 cudnnStatus_t convolution_launch(const struct cuda_call *call, const struct convolution_plan *plan,
                                  const struct convolution_way *way, const struct convolution *job);
-/* There is another way, and nothing has failed. Of one that is tried among others a library that says so in whatever words. */
-bool convolution_is_refused(cudnnStatus_t status, bool is_first);
+/* There is another way, and nothing has failed: so any machine says. */
+bool convolution_is_refused(cudnnStatus_t status);
+/* Likewise while candidates are asked for and tried, where another than the first is left out for whatever it says. */
+bool convolution_is_unfit(cudnnStatus_t status, const struct convolution_plan *plan, const struct convolution_way *way);
 /* Whether it is success; if not the call's stream has failed. */
 bool convolution_check_at(const struct cuda_call *call, cudnnStatus_t status, const struct cuda_place *place);
 #define convolution_check(call, name, status) convolution_check_at(call, status, CUDA_PLACE(name))
