@@ -107,7 +107,7 @@ int main(int argument_count, char **argument_values)
         return EXIT_CODE_DONE;
     }
     log_configure(LOG_INFO, arguments.format);
-    communicator_fix_order();
+    communicator_set_environment();
     if (run(&arguments, &code, &error) < 0)
         tell_end(arguments_use_model(&arguments), code, &error);
     else

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/contract/environment.h"
 #include "worker/device/backend.h"
 
 void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX])
@@ -11,10 +13,13 @@ void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX])
     snprintf(text, COMMUNICATOR_VERSION_MAX, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
-void communicator_fix_order(void)
+void communicator_set_environment(void)
 {
+    const char *peers = getenv(ENV_GPU_PEERS);
     (void)setenv("NCCL_ALGO", "Ring", 0);
     (void)setenv("NCCL_PROTO", "Simple", 0);
+    if (peers && strcmp(peers, "0") == 0)
+        (void)setenv("NCCL_P2P_DISABLE", "1", 0);
 }
 
 int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error)

@@ -42,9 +42,10 @@ struct communicator_standing {
 #define COMMUNICATOR_VERSION_MAX 32
 void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX]);
 
-/* Has the library's own sums follow one algorithm, whose order is the same each time, unless the environment names another. That is
- * where the library looks for it, and threads read the environment: for main, before there are any. */
-void communicator_fix_order(void);
+/* Has the library's own sums follow one algorithm, whose order is the same each time, unless the environment names another, and
+ * COXSWAIN_GPU_PEERS=0 hold for it as well. That is where the library looks for it, and threads read the environment: for main,
+ * before there are any. */
+void communicator_set_environment(void);
 
 /* Finds the library. ERROR_UNSUPPORTED: there is none, or too old a one; what to install. */
 int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error);
@@ -73,7 +74,7 @@ struct communicator_operation {
 };
 
 /* All of them at once, each on the stream of its device, in the order of these; at least one. What devices of this process send
- * each other belongs to one call. */
+ * each other belongs to one call of one thread; of parts each calls for its own end. */
 int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,
                          const struct communicator_operation *operations, unsigned count, struct error *error);
 

@@ -37,6 +37,7 @@ struct crew_communicator {
     struct communicator *communicator;            /* NULL for a lone device */
     bool is_there;
     bool told; /* that there is one, or that there is none */
+    bool avoided;
     _Atomic unsigned failures;
     _Atomic bool has_failed;                 /* in this generation; the whole's, like the last */
     int64_t frozen_ns;                       /* crew_communicator_take_frozen_ns */
@@ -181,7 +182,10 @@ static bool same_versions(const struct crew_device *devices, unsigned each, cons
     communicator_version_text(devices[0].standing.version, texts[0]);
     communicator_version_text(devices[rank * each].standing.version, texts[1]);
     if (devices[rank * each].standing.version == 0)
-        buffer_format(why, "%s takes no part in it: it lacks NCCL, or has failed with it", names[1]);
+        buffer_format(
+            why,
+            "%s takes no part in it: it lacks NCCL, has failed with it, or its GPUs spoil what they copy to each other",
+            names[1]);
     else
         buffer_format(why, "%s has NCCL %s, %s has %s; take the same image for all", names[0], texts[0], names[1],
                       texts[1]);
@@ -247,7 +251,7 @@ static void tell_own(const struct crew_communicator *crew, double *numbers)
 {
     const struct communicator_standing *own = crew->options.communicator;
     uint64_t machine = crew->options.machine != 0 ? crew->options.machine : crew_nodes_machine();
-    bool gives_up = crew->options.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX;
+    bool gives_up = crew->avoided || (crew->options.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX);
     for (unsigned i = 0; own != NULL && !gives_up && i < crew->device_count; i++, numbers += NUMBERS) {
         numbers[NUMBER_VERSION] = own[i].version;
         numbers[NUMBER_PLACE] = number_of(own[i].place);
@@ -401,6 +405,12 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
     return 0;
 }
 
+void crew_communicator_avoid(struct crew_communicator *crew)
+{
+    if (crew != NULL)
+        crew->avoided = true;
+}
+
 struct crew_communicator *crew_communicator_part(struct crew_communicator *crew, unsigned device)
 {
     return &crew->parts[device];
@@ -408,7 +418,7 @@ struct crew_communicator *crew_communicator_part(struct crew_communicator *crew,
 
 void crew_communicator_note_step(struct crew_communicator *crew)
 {
-    if (crew != NULL)
+    if (crew != NULL && crew->communicator != NULL)
         crew->failures = 0;
 }
 

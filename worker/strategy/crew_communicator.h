@@ -29,6 +29,8 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
  * its devices (`stages`, 0: as many as there are devices in all): for people. */
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
+/* This process takes part in none from now on: what the library does between its devices would spoil what they copy to each other. */
+void crew_communicator_avoid(struct crew_communicator *crew);
 /* One of this process's devices, where there is such a group, for a thread of its own: where it is the only one of the calls below,
  * made while other threads make theirs. Borrowed, and the same each time; nobody is in a call when the whole is ended. */
 struct crew_communicator *crew_communicator_part(struct crew_communicator *crew, unsigned device);

@@ -109,19 +109,22 @@ static struct pipeline_store *place_stage(struct pipeline *pipeline, unsigned la
 }
 
 /* A line for both ways. */
-static void connect_pair(const struct pipeline *pipeline, struct device *one, struct device *other)
+static void connect_pair(struct pipeline *pipeline, struct device *one, struct device *other)
 {
     const struct strategy_options *options = &pipeline->base.options;
     struct error error = ERROR_INIT;
     int result = device_reach(one, other, &error);
     if (device_reach(other, one, result == 0 ? &error : NULL) < 0)
         result = -1;
-    if (result < 0 && options->on_warning != NULL)
+    if (result == 0)
+        return;
+    crew_communicator_avoid(pipeline->devices);
+    if (options->on_warning != NULL)
         options->on_warning(options->context, error.message);
 }
 
 /* What crosses between GPUs here goes from one to the other, directly if it can. */
-static void connect_lanes(const struct pipeline *pipeline)
+static void connect_lanes(struct pipeline *pipeline)
 {
     if (!pipeline_is_parted(pipeline) || pipeline->plan_only)
         return;

@@ -118,12 +118,13 @@ int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *er
     return copy_tables(pipeline, false, is_copy, error);
 }
 
-/* The gradient of a copy's table, where it is summed; NULL: not here. */
-static const float *find_sum(const struct pipeline *pipeline, const struct parameter_tensor *table)
+/* The gradient of a copy's table, where its replica sums it, from whose GPU the way has been tried; NULL: not here. */
+static const float *find_sum(const struct pipeline *pipeline, const struct pipeline_store *borrower,
+                             const struct parameter_tensor *table)
 {
     for (unsigned i = 0; i < pipeline->store_count; i++) {
         const struct parameter_layout *layout = pipeline->stores[i].layout;
-        for (unsigned t = 0; t < layout->tensor_count; t++)
+        for (unsigned t = 0; pipeline->stores[i].share == borrower->share && t < layout->tensor_count; t++)
             if (layout->tensors[t].number == table->number && !layout->tensors[t].copy)
                 return pipeline->stores[i].gradients[0] + layout->tensors[t].offset;
     }
@@ -136,7 +137,7 @@ int pipeline_stores_give_tables(struct pipeline *pipeline, struct error *error)
         const struct pipeline_store *store = &pipeline->stores[i];
         for (unsigned t = 0; t < store->layout->tensor_count; t++) {
             const struct parameter_tensor *table = &store->layout->tensors[t];
-            const float *sum = table->copy ? find_sum(pipeline, table) : NULL;
+            const float *sum = table->copy ? find_sum(pipeline, store, table) : NULL;
             if (sum != NULL)
                 copy(store, sum, store->gradients[0] + table->offset, table->elements);
         }

@@ -180,6 +180,19 @@ static bool may_share_devices(void)
     return version >= NCCL_VERSION_SHARED_GPU && is_set("NCCL_MULTI_RANK_GPU_ENABLE", "1");
 }
 
+/* To another GPU of this process, for all of it; to those of others there is a way of its own. */
+static void open_way(const struct ncclComm *comm, const char *place)
+{
+    char here[PLACE_TEXT_MAX];
+    int count = 0;
+    (void)cudaGetDeviceCount(&count);
+    (void)cudaSetDevice(comm->device);
+    for (int device = 0; device < count; device++)
+        if (device != comm->device && cudaDeviceGetPCIBusId(here, PLACE_TEXT_MAX, device) == cudaSuccess &&
+            strcmp(here, place) == 0)
+            (void)cudaDeviceEnablePeerAccess(device, 0);
+}
+
 /* Everybody tells everybody where its GPU is. */
 static ncclResult_t compare_places(struct ncclComm *comm)
 {
@@ -205,6 +218,8 @@ static ncclResult_t compare_places(struct ncclComm *comm)
     for (int peer = 0; peer < comm->ranks; peer++)
         if (peer != comm->rank && strcmp(places[peer], places[comm->rank]) == 0 && !may_share_devices())
             return ncclInvalidUsage;
+        else if (peer != comm->rank && !is_set("NCCL_P2P_DISABLE", "1"))
+            open_way(comm, places[peer]);
     return ncclSuccess;
 }
 
@@ -212,6 +227,8 @@ static void *form(void *context)
 {
     struct ncclComm *comm = context;
     bool fails = is_set("EMULATED_NCCL_FAILS", "init");
+    if (fails)
+        fprintf(stderr, "emulated NCCL: rank %d cannot join\n", comm->rank);
     bool met = !fails && wire_meet(comm->root, comm->rank, comm->ranks, &comm->stop, comm->sockets);
     ncclResult_t result = met ? compare_places(comm) : fails ? ncclSystemError : ncclRemoteError;
     const char *late = getenv("EMULATED_NCCL_TAIL_MS");

@@ -162,6 +162,9 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     crew short1 2 && says short1 "$values" && same_weights short1 short
     verdict $? "in bfloat16, where stages compute again" "$(tails short1)"
     precision=
+    tied twice Pipeline 2 "stages: 2, " && with_gpus twice 2
+    crew twice 2 && says twice "$sums" && same_weights twice apart
+    verdict $? "a table shared by the GPUs of each of two replicas, whose sums it takes" "$(tails twice)"
     stages replica 2 2 2
     EMULATED_NCCL_COUNTS=1 crew replica 2 && says replica "$sums" && same_weights replica single
     verdict $? "a replica in each worker, whose gradients go by NCCL" "$(tails replica)"
@@ -170,14 +173,30 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' without.yaml
     crew without 2 && says without "$sums" && same_weights without alone
     verdict $? "also where a stage has no parameters" "$(tails without)"
+    # Before each loss steps are done, by the host.
+    stages weary 2 2 2 && unsaved weary && hold weary 1 12
+    export EMULATED_NCCL_FAILS=init
+    start_crew weary 2
+    until_true 60 at_step weary 2 && lose 1 && hold weary 1 4 && start_member weary worker 1 1
+    until_true 60 at_step weary 5 && lose 1 && undelay weary && start_member weary worker 1 2
+    await_crew && same_weights weary single && (($(grep -c 'emulated NCCL: rank 0 cannot join' weary.0.log) == 2))
+    verdict $? "who has failed with NCCL twice does without the third time" "$(tails weary)"
+    unset EMULATED_NCCL_FAILS
     stages wound 2 2 2 && unsaved wound
     loses_one wound 2 && kept wound && same_weights wound single
     verdict $? "one of them killed in the midst: the other's state is what it goes on with, by NCCL" "$(tails wound)"
     stages broken 4 2 2
-    EMULATED_PEERS_SPOIL=1 loses_one broken 2 && says broken "$values" && ! says broken 'goes through the host' && same_weights broken single
+    loses_one broken 2 && says broken "$values" && ! says broken 'goes through the host' && same_weights broken single
     verdict $? "of four stages two are killed with their worker: all go on from the checkpoint" "$(tails broken)"
-    ! plays_gpus || [[ $(grep -c 'copy to each other by way of the host' broken.0.log) == 1 ]]
-    verdict $? "and who is left neither tries its GPUs' way again, which spoils copies, nor warns of it" "$(tails broken)"
+    if plays_gpus; then
+        stages spoiled 4 2 2
+        EMULATED_PEERS_SPOIL=1 loses_one spoiled 2 && same_weights spoiled single && says spoiled 'crosses between stages goes through the host' &&
+            ! says spoiled "$values" && [[ $(grep -c 'copy to each other by way of the host' spoiled.0.log) == 1 ]]
+        verdict $? "nor by NCCL where their GPUs' direct way spoils copies, and who is left neither tries it again nor warns of it" "$(tails spoiled)"
+        stages hostly 4 2 2
+        COXSWAIN_GPU_PEERS=0 EMULATED_PEERS_SPOIL=1 crew hostly 2 && says hostly "$values" && same_weights hostly single
+        verdict $? "by NCCL without direct ways where COXSWAIN_GPU_PEERS=0 wants it so" "$(tails hostly)"
+    fi
     stages frozen 4 2 2
     hold frozen 1 12
     start_crew frozen 2
