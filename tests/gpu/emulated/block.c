@@ -116,8 +116,9 @@ static struct fiber *whose_turn(void)
     return NULL;
 }
 
-/* Leaves `stack` for whoever's turn it is: one that has not begun gets a stack on which nobody is. */
-static _Noreturn void pass_on(struct stack *stack)
+/* Leaves `stack` for whoever's turn it is: one that has not begun gets a stack on which nobody is. Its callers have called setjmp:
+ * in one function the builtins do not go together. */
+__attribute__((noinline)) static _Noreturn void pass_on(struct stack *stack)
 {
     struct fiber *next = whose_turn();
     struct spot *there = &player->back;

@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One lock for all: there are few streams. A stream's thread without work waits for its own condition, everybody else for this. */
+/* One lock for all: there are few streams. A stream's thread without work waits for its own condition, everybody else for
+ * `changed`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned long queued, done; /* of all streams */
-static unsigned counting;          /* who waits for a number of entries, rather than for a stream's end or an event */
+static unsigned long queued, done;   /* of all streams */
+static unsigned waiting_for_entries; /* who waits for a number of entries, rather than for a stream's end or an event */
 
 /* So many entries of a stream, from its beginning on. */
 struct place {
@@ -82,7 +83,7 @@ static void drop_first(struct CUstream_st *stream)
     stream->run++;
     stream->at_once -= entry->at_once;
     done++;
-    if (!stream->first || counting > 0)
+    if (!stream->first || waiting_for_entries > 0)
         pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     free(entry);
@@ -113,9 +114,9 @@ static void want(struct place place)
 /* With the lock. */
 static void await_entry(void)
 {
-    counting++;
+    waiting_for_entries++;
     pthread_cond_wait(&changed, &lock);
-    counting--;
+    waiting_for_entries--;
 }
 
 static unsigned long queue_limit(void)

@@ -117,7 +117,7 @@ static void fill(float *values, int64_t count, float value)
 
 static bool are_alike(const float *values, int64_t count)
 {
-    return memcmp(values, values + 1, (size_t)(count - 1) * sizeof *values) == 0;
+    return values[0] == values[0] && memcmp(values, values + 1, (size_t)(count - 1) * sizeof *values) == 0;
 }
 
 static unsigned draw(struct play *play, unsigned below)
