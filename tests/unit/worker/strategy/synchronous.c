@@ -1300,18 +1300,18 @@ Test(synchronous, a_ring_has_the_gradients_of_one_device, .timeout = 240)
     expect_rings_to_stay_near(&(struct ring_bound){1, 1e-6, 1e-6}, 0, BATCHINGS);
 }
 
-Test(synchronous, a_ring_stays_near_for_10_steps_and_repeats_itself, .timeout = 240)
+Test(synchronous, a_ring_stays_near_for_10_steps_and_repeats_itself, .timeout = 600)
 {
     expect_rings_to_stay_near(&(struct ring_bound){10, 1e-5, 1e-5}, 0, BATCHINGS);
 }
 
 /* Two cases, since each takes its time. */
-Test(synchronous, a_ring_stays_near_for_100_steps_of_even_batches, .timeout = 240)
+Test(synchronous, a_ring_stays_near_for_100_steps_of_even_batches, .timeout = 600)
 {
     expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 0, 1);
 }
 
-Test(synchronous, a_ring_stays_near_for_100_steps_of_uneven_batches, .timeout = 240)
+Test(synchronous, a_ring_stays_near_for_100_steps_of_uneven_batches, .timeout = 600)
 {
     expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 1, 2);
 }
