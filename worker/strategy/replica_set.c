@@ -467,14 +467,20 @@ static struct replica_update update_of(struct replica_set *set)
                                    .gradient = set->options.gradients_stay ? NULL : set->inputs[0]};
 }
 
-int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
-                      struct strategy_result *ret_result, struct error *error)
+int replica_set_update(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
+                       struct strategy_result *ret_result, struct error *error)
 {
     struct replica_update update = update_of(set);
     update.learning_rate = learning_rate;
     update.controls = controls;
     update.size = size;
-    if (replica_update(&update, ret_result, error) < 0)
+    return replica_update(&update, ret_result, error);
+}
+
+int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
+                      struct strategy_result *ret_result, struct error *error)
+{
+    if (replica_set_update(set, learning_rate, controls, size, ret_result, error) < 0)
         return -1;
     return has_copies(set) ? give_parameters(set, error) : 0;
 }

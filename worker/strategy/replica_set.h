@@ -37,7 +37,7 @@ void replica_set_free(struct replica_set *set);
  * until they are settled, even when it has been aborted. */
 bool replica_set_uses_group(const struct replica_set *set);
 void replica_set_join(struct replica_set *set, struct collective *group, unsigned rank, unsigned size);
-/* options->state to the other devices' mirrors. */
+/* options->state to the other devices' mirrors, or its parameters and progress to their copies. */
 int replica_set_spread(struct replica_set *set, struct error *error);
 
 /* What the host has of its parameters to the other devices' copies, where there are any (VARIABLES_CENTRAL). */
@@ -83,6 +83,10 @@ void replica_set_read_controls(const struct replica_set *set, const float *contr
 void replica_set_advance(struct replica_set *set, int64_t step, bool skipped);
 
 /* The optimizer's step with the reduced gradient, which lies in the first contribution (of each device, where gradients stay). */
+int replica_set_update(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
+                       struct strategy_result *ret_result, struct error *error);
+/* That, and copies of the parameters are given what it has made of these: who changes them further leaves that to
+ * replica_set_spread. */
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                       struct strategy_result *ret_result, struct error *error);
 
