@@ -1225,13 +1225,6 @@ const struct rule rules[] = {
                  " == 1 && (!has(self.training) || !has(self.training.logicalShards) || "
                  "self.training.logicalShards == 1))",
      .message = "statistics: Global over several logical shards is computed on CPUs only so far; write Shard"},
-    {.name = "GpuCount",
-     .about = &shared_type,
-     .field = "devices.count",
-     .holds = worker_rule_gpu_count,
-     .cel = OURS "self.devices.type != 'GPU' || self.devices.count == 1 || "
-                 "self.strategy.type != 'PeerToPeer'",
-     .message = "PeerToPeer takes one GPU a worker so far; set devices.count to 1"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,
      .field = "training.logicalShards",

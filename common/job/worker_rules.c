@@ -89,19 +89,6 @@ bool worker_rule_global_statistics(const struct json *self, const struct json *o
     return is_foreign(self) || !has_global_statistics(self) || can;
 }
 
-/* ---------------------------------------------------------------- GPUs */
-
-static bool asks_for_gpus(const struct json *self)
-{
-    return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
-}
-
-bool worker_rule_gpu_count(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return !asks_for_gpus(self) || devices(self) == 1 || !rule_is(self, "strategy.type", "PeerToPeer");
-}
-
 /* ---------------------------------------------------------------- how many */
 
 /* The most that the crew ever has of them. */
@@ -130,6 +117,11 @@ static int64_t replicas(const struct json *self)
         return trainers(self) * devices(self);
     int64_t stages = json_integer_at(self, "strategy.stages", 0);
     return stages > 0 ? json_integer_at(self, "workers", 1) * devices(self) / stages : 1;
+}
+
+static bool asks_for_gpus(const struct json *self)
+{
+    return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
 }
 
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)

@@ -18,7 +18,6 @@ bool worker_rule_float16(const struct json *self, const struct json *old);
 bool worker_rule_nccl(const struct json *self, const struct json *old);
 bool worker_rule_ring(const struct json *self, const struct json *old);
 bool worker_rule_global_statistics(const struct json *self, const struct json *old);
-bool worker_rule_gpu_count(const struct json *self, const struct json *old);
 bool worker_rule_texts(const struct json *self, const struct json *old);
 bool worker_rule_augmented_images(const struct json *self, const struct json *old);
 bool worker_rule_export_names(const struct json *self, const struct json *old);

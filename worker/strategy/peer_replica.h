@@ -10,7 +10,8 @@
  *
  * Where the state is on a device that does not see the host's memory it changes
  * there, and peers read it by way of a part of the host's (peer_staging.h).
- * state->host is touched where whole replicas are given and taken alone.
+ * state->host is touched where whole replicas are given and taken alone, and by
+ * the trainer between two steps, for its other devices.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_REPLICA_H
 #define COXSWAIN_STRATEGY_PEER_REPLICA_H

@@ -48,7 +48,8 @@ struct peer_to_peer {
         own; /* the state's arrays; its progress is that of our own examples, updates and random words */
     struct sampler sampler;
     struct strategy_options replica_options;
-    struct replica_set *replicas; /* one on each of our devices, with the state between them */
+    struct replica_set
+        *replicas; /* one on each of our devices, with the state between them, or copies of its parameters */
     bool gossips;
     unsigned seat;
     uint64_t random;
@@ -386,7 +387,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     peer_replica_lock(strategy->shared);
     int result = peer_replica_keep(strategy->shared, error);
     if (result == 0)
-        result = replica_set_apply(strategy->replicas, rate, controls, 0, ret_result, error);
+        result = replica_set_update(strategy->replicas, rate, controls, 0, ret_result, error);
     if (result == 0)
         result = peer_replica_share_out(strategy->shared, (unsigned)count_shares(options), error);
     if (result == 0)
@@ -408,6 +409,16 @@ static void exchange(struct peer_to_peer *strategy)
         meet_somebody(strategy);
 }
 
+/* The first device has the state, which updates, peers and means change. What it has come to, and our place among the examples, the
+ * copies of the other devices learn here; on its way that is in the host's copy of the state, which a save reads. */
+static int equip_devices(struct peer_to_peer *strategy, struct error *error)
+{
+    strategy_hold_step(&strategy->base.options);
+    int result = replica_set_spread(strategy->replicas, error);
+    strategy_let_step_go(&strategy->base.options);
+    return result;
+}
+
 static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     int64_t examples, place = peer_hub_place(strategy->hub);
@@ -415,7 +426,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
         return fail_as_broken(strategy, error);
     if (place > place_of(strategy))
         go_to_place(strategy, place);
-    if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
+    if (equip_devices(strategy, error) < 0 || replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
         replica_set_finish_passes(strategy->replicas, 0, 0, error) < 0 ||
         replica_set_reduce(strategy->replicas, error) < 0 || update(strategy, ret_result, error) < 0)
         return -1;

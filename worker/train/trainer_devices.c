@@ -70,12 +70,6 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* A peer's updates are of one device. */
-static bool takes_one_gpu(const struct job_document *job)
-{
-    return job->strategy.type == STRATEGY_PEER_TO_PEER;
-}
-
 /* Servers, whose variables are to be where the network reaches them, and a chief that leads them. Their pods ask for no device. */
 static bool keeps_to_the_host(const struct trainer *trainer)
 {
@@ -98,14 +92,11 @@ static bool has_global_statistics(const struct model_spec *model)
 }
 
 /* What is not admitted with type GPU is not tried on one with Auto either. */
-static int check_gpus_suit(const struct trainer *trainer, unsigned count, struct error *error)
+static int check_gpus_suit(const struct trainer *trainer, struct error *error)
 {
-    const char *strategy = strategy_type_name(trainer->job->strategy.type);
     if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
         return error_set(error, ERROR_UNSUPPORTED,
                          "statistics: Global over several logical shards is computed on CPUs only so far");
-    if (count > 1 && takes_one_gpu(trainer->job))
-        return error_set(error, ERROR_UNSUPPORTED, "%s has one GPU a worker so far, not %u", strategy, count);
     return 0;
 }
 
@@ -117,8 +108,7 @@ static int open_devices(struct trainer *trainer, struct error *error)
                                      .arithmetic = trainer->identity->arithmetic};
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;
-    if (keeps_to_the_host(trainer) ||
-        (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, count, &against) < 0))
+    if (keeps_to_the_host(trainer) || (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, &against) < 0))
         options.type = DEVICE_TYPE_CPU;
     if (devices_open(&options, count, devices, &against, error) < 0)
         return -1;
@@ -135,10 +125,6 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     if (open_devices(trainer, error) < 0)
         return -1;
-    if (trainer->device_count > 1 && !device_memory_is_shared(trainer->device) && takes_one_gpu(trainer->job))
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
-                         strategy_type_name(trainer->job->strategy.type));
     if (find_communicator(trainer, error) < 0)
         return -1;
     return device_stream_new(trainer->device, &trainer->stream, error);

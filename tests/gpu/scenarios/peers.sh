@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# PeerToPeer: workers on GPUs, whose changes and meetings go through the host.
+# PeerToPeer: workers on GPUs, one or several each, whose changes and meetings go through the host.
 reference alone
 export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 
-# peering NAME STEPS DEVICE EXCHANGE FOLDER: a model that learns what it is shown, by as many examples as it takes
+# peering NAME STEPS DEVICE EXCHANGE FOLDER [DEVICES]: a model that learns what it is shown, by as many examples as it takes; the
+# caller may set rate, precision, rounding of weights and logical shards
 peering() {
     cat >"$1.yaml" <<YAML
-devices: {type: $3}
+devices: {type: $3, count: ${6:-1}}
 model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 640, validation: {last: 128}}
-training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest}, seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
+training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
 strategy: {type: PeerToPeer, exchange: $4}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 100}
@@ -99,28 +100,108 @@ rate=1e-30 peering stiller $(($(saved_step SendToAll) + 20)) GPU SendToAll SendT
 crew stiller 2 && says stiller 'resumes from the checkpoint of step' && same_weights stiller SendToAll
 verdict $? "and what is saved and exported then has the weights of the checkpoint that all began with, bit for bit" "$(tails stiller)"
 
-# Both wait for their 21st batch in the midst of a step. What the chief saves goes from and to its GPU by another thread than the one
-# that trains there.
-peering stuck 100000000 GPU SendToAll stuck
-hold stuck 0 20
-hold stuck 1 20
-COXSWAIN_GRACE_SECONDS=4 start_crew stuck 2
-until_true 60 grep -qs ' finished 0 228$' stuck.0.record && until_true 60 grep -qs ' finished 1 228$' stuck.1.record
-kill -TERM "${pids[0]}"
-ended_with 143 'was abandoned; a later start goes on from the checkpoint of the last boundary' stuck 0 &&
-    has_saved stuck 9 && grep -qs '"replicas":"2 of 2"' stuck/step-*/manifest.json
-verdict $? "a chief abandons its step on a GPU, and has saved the mean of all" "$ended, $(tails stuck)"
-end_crew KILL
-undelay stuck
+# gives_up NAME GPUS: workers with so many GPUs each, who both wait for their 21st batch in the midst of a step. What the chief saves
+# goes from and to its GPU by another thread than the one that trains there.
+gives_up() {
+    peering "$1" 100000000 GPU SendToAll "$1" "$2"
+    hold "$1" 0 $((20 * $2)) # each GPU reads its own
+    hold "$1" 1 $((20 * $2))
+    COXSWAIN_GRACE_SECONDS=4 start_crew "$1" 2
+    until_true 60 grep -qs ' finished 0 228$' "$1.0.record" && until_true 60 grep -qs ' finished 1 228$' "$1.1.record"
+    kill -TERM "${pids[0]}"
+    ended_with 143 'was abandoned; a later start goes on from the checkpoint of the last boundary' "$1" 0 &&
+        has_saved "$1" 9 && grep -qs '"replicas":"2 of 2"' "$1"/step-*/manifest.json
+    verdict $? "a chief with GPUs: $2 abandons its step, and has saved the mean of all" "$ended, $(tails "$1")"
+    end_crew KILL
+    undelay "$1"
+}
+gives_up stuck 1
 peering stuck 400 GPU SendToAll stuck
 trained stuck 2 && says stuck 'resumes from the checkpoint of step'
 verdict $? "a later start goes on from there" "$(tails stuck)"
+
+# by_itself NAME: of two peers one is killed before it has done anything. What the other then makes of the job in fewer steps than lie
+# between two meetings follows from nothing but the job.
+by_itself() {
+    hold "$1" 0 1
+    hold "$1" 1 1
+    start_crew "$1" 2
+    until_true 60 grep -qs ' begins 0 0$' "$1.0.record" && until_true 60 grep -qs ' begins 1 0$' "$1.1.record" || return
+    lose 1
+    undelay "$1"
+    await "${pids[0]}"
+}
+
+# several_each NAME GPUS: a peer with so many GPUs, whose steps have dropout's masks, statistics of batches and a clipped norm
+several_each() {
+    cat >"$1.yaml" <<YAML
+devices: {type: GPU, count: $2}
+model: {inputShape: [8, 8, 2], layers: [{type: conv2d, filters: 4, kernel: 3}, {type: batchNorm}, {type: relu}, {type: flatten}, {type: dropout, rate: "0.2"}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
+data: {format: synthetic, examples: 38, validation: {last: 8}}
+training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+strategy: {type: PeerToPeer}
+evaluate: {everySteps: 2}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: $1, everySteps: 3}
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+if can_have 2 "several GPUs in a peer"; then
+    job couple 12 GPU PeerToPeer couple Auto Crew 2 2
+    lone couple && same_weights couple alone && grep -q '2 devices each: GPU' couple.log
+    verdict $? "a worker without peers and with two GPUs has the bits of OneDevice" "$(tail -n 1 couple.log)"
+    several_each one 1 && by_itself one && says one 'step 7/7'
+    verdict $? "a peer that is left alone does all steps" "$(tails one)"
+    for each in 2 4; do
+        can_have "$each" "$each GPUs in a peer" || continue
+        several_each "of$each" "$each" && EMULATED_LATE=all by_itself "of$each" && says "of$each" "$each devices each: GPU" &&
+            same_weights "of$each" one && [[ $(validations "of$each.0.log") == "$(validations one.0.log)" ]]
+        verdict $? "$each GPUs in a peer have the bits of one" "$(tails "of$each")"
+    done
+    precision=bfloat16 rounding=Stochastic several_each half1 1 && precision=bfloat16 rounding=Stochastic several_each half2 2
+    by_itself half1 && by_itself half2 && same_weights half2 half1 && ! same_weights half2 one
+    verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails half2)"
+    for exchange in SendToAll Gossip; do
+        name=pairs-$exchange
+        peering "$name" 400 GPU "$exchange" "$name" 2
+        trained "$name" 2
+        verdict $? "$exchange: two workers with two GPUs each learn" "$(tails "$name")"
+        name=cut-pairs-$exchange
+        peering "$name" 100000000 GPU "$exchange" "$name" 2
+        for index in 0 1; do delay "$name" "$index" 5; done
+        start_crew "$name" 2
+        until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1 && replaces "$name" 0
+        verdict $? "$exchange: either is killed, and its successor has the state from the other's first GPU" "$(tails "$name")"
+        end_crew TERM
+        undelay "$name"
+        saved=$(saved_step "$name")
+        ((saved > 100)) && peering "$name-one" $((saved + 100)) GPU "$exchange" "$name" && trained "$name-one" 2 &&
+            says "$name-one" "resumes from the checkpoint of step $saved"
+        verdict $? "$exchange: their mean goes on on one GPU each" "$(tails "$name-one")"
+    done
+    gives_up stuck-pairs 2
+    shards=2 peering few 400 GPU SendToAll few 2
+    start_crew few 2
+    ended_with 64 "training.logicalShards: 2 shards are too few for 2 workers of 2 devices; give at least one a device" few 0
+    verdict $? "exit 64: fewer shards than GPUs" "$ended"
+    end_crew KILL
+    shards=8 peering both 400 GPU Gossip both 2 && shards=8 peering sole 400 GPU Gossip both 1
+    cluster="{\"worker\":$(hosts 1 2)}" pids=()
+    start_member both worker 0
+    start_member sole worker 1
+    await_crew && says both '2 devices each: GPU' && has_of both 0 1 && has_of sole 1 0 && learnt both
+    verdict $? "a peer on two GPUs and one on one" "$(tails both) $(tails sole)"
+fi
 
 if plays_gpus; then
     peering mixed 400 Auto SendToAll mixed
     start_pair mixed '' EMULATED_GPUS=0
     await_crew && says mixed 'crew .* GPU' && grep -q 'takes the CPU' mixed.1.log && meet_each_other mixed && learnt mixed
     verdict $? "a peer on a GPU and one on a CPU" "$(tails mixed)"
+    peering mixed2 400 Auto SendToAll mixed2 2
+    start_pair mixed2 '' EMULATED_GPUS=0
+    await_crew && says mixed2 '2 devices each: GPU' && grep -q 'takes the CPU' mixed2.1.log && meet_each_other mixed2 && learnt mixed2
+    verdict $? "a peer on two GPUs and one on two devices of a CPU" "$(tails mixed2)"
     peering lost 100000000 GPU SendToAll lost && unsaved lost
     start_pair lost '' 'EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000'
     ended_with 162 'uncorrectable' lost 1 && start_member lost worker 1 1 && until_true 60 finishes lost 1 1 && from_peers lost 1 1

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "worker/device/backend.h"
 #include "worker/model/graph.h"
 
 int learner_open_job(struct learner *learner, const char *text, struct error *error)
@@ -45,6 +46,14 @@ static int open_data(struct learner *learner, struct error *error)
     return result;
 }
 
+static void put_far_away(struct device *device)
+{
+    static struct device_backend far;
+    far = *device->backend;
+    far.memory_is_shared = false;
+    device->backend = &far;
+}
+
 int learner_open_model(struct learner *learner, unsigned devices, int64_t max_examples, bool layout_only,
                        struct error *error)
 {
@@ -52,6 +61,8 @@ int learner_open_model(struct learner *learner, unsigned devices, int64_t max_ex
         const struct device_options options = {.index = (int)learner->device_count, .threads = 1};
         if (device_open(&options, &learner->devices[learner->device_count].device, error) < 0)
             return -1;
+        if (learner->is_far)
+            put_far_away(learner->devices[learner->device_count].device);
     }
     return open_graphs(learner, max_examples, layout_only, error) < 0 ? -1 : open_data(learner, error);
 }

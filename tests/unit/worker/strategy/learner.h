@@ -26,7 +26,8 @@ struct learner {
     struct job_document job;
     struct strategy_device devices[LEARNER_DEVICES_MAX];
     unsigned device_count;
-    int64_t logit_rows;  /* graph_options; set before the model is opened */
+    int64_t logit_rows;  /* graph_options; set before the model is opened, like the next */
+    bool is_far;         /* the devices say that their memory is their own, as GPUs do */
     struct graph *graph; /* of the first device */
     struct dataset *dataset;
     struct sampler sampler;

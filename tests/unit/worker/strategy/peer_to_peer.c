@@ -18,6 +18,7 @@
 #include "tests/unit/worker/strategy/learner.h"
 #include "tests/unit/worker/strategy/peer_counts.h"
 #include "worker/comm/rpc.h"
+#include "worker/device/backend.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/strategy/peer_message.h"
 
@@ -58,6 +59,7 @@ struct scene {
     unsigned seats_of_job;    /* 0: so many, too */
     unsigned rank;            /* of the learner, which is the chief mostly */
     unsigned devices, shards; /* of the learner, 0: one; of the crew, 0: one a worker */
+    bool is_far;              /* of the learner's devices each has its own memory */
     char hosts[SIZE_OF_THREE][LOOPBACK_HOST_MAX];
     struct crew_seat seats[SIZE_OF_THREE];
     struct learner chief;
@@ -276,6 +278,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
                                          .seat = scene->rank,
                                          .listen_address = scene->hosts[scene->rank]};
     struct learner *chief = &scene->chief;
+    chief->is_far = scene->is_far;
     if (learner_open_job(chief, job, error) < 0 || learner_open_model(chief, scene->devices, BATCH, false, error) < 0 ||
         learner_open_state(chief, error) < 0 || peer_hub_open(&hub, &scene->hub, error) < 0)
         return -1;
@@ -407,25 +410,100 @@ Test(peer_to_peer, a_batch_moves_the_mean_by_the_rate_whoever_is_missing, .timeo
     expect_moves_of_mean(JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\"}", "4", ADAMW), 2 * SIZE, SIZE);
 }
 
-/* After steps of which the peer tells nothing: momentum, and a last batch of the epoch that is short. */
-static uint32_t digest_on(unsigned devices)
+/* What happens to a replica between two steps, the same each time: it gives and gets back its place as the state (the peer's is all
+ * zeros), peers change it, and its place among the examples is another. */
+static void disturb(struct scene *scene)
 {
-    static const char job[] = JOB("{\"preset\":\"mlp\",\"width\":16}", "22",
-                                  ",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}");
-    struct scene scene = {.devices = devices, .shards = 6};
+    struct error error = ERROR_INIT;
+    struct strategy *strategy = scene->chief.strategy;
+    const struct training_state *state = &scene->chief.state;
+    const int64_t further[CREW_SIZE_MAX] = {strategy_finished(strategy, 0) + BATCH + 1};
+    cr_assert_eq(strategy_average_begin(strategy, &error), 0, "%s", error.message);
+    strategy_average_end(strategy);
+    for (int64_t i = 0; i < state->layout.elements; i++)
+        state->parameters[i] *= 0.75f;
+    peer_hub_restore(scene->hub, further);
+}
+
+/* Where its devices compute from. */
+static uint32_t digest_of(struct learner *learner)
+{
+    cr_assert_eq(training_state_to_host(&learner->state, NULL), 0);
+    return training_state_digest(&learner->state);
+}
+
+/* After steps of which the peer tells nothing: momentum, and a last batch of the epoch that is short. */
+static uint32_t digest_on(unsigned devices, bool are_far, const char *job)
+{
+    struct scene scene = {.devices = devices, .is_far = are_far, .shards = 6};
+    scene.companions[0].likeness = &scene.chief.state;
     scene_open(&scene, job);
-    for (int step = 0; step < 7; step++)
+    for (int step = 0; step < 7; step++) {
         free(crew_step(&scene));
-    uint32_t digest = training_state_digest(&scene.chief.state);
+        if (step % 3 == 1)
+            disturb(&scene);
+    }
+    uint32_t digest = digest_of(&scene.chief);
     scene_close(&scene);
     return digest;
 }
 
+#define MOMENTUM ",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}"
+
+static void expect_bits_of_one(bool are_far, const char *job)
+{
+    uint32_t one = digest_on(1, false, job);
+    for (unsigned devices = 1 + !are_far; devices <= 3; devices++)
+        cr_expect_eq(digest_on(devices, are_far, job), one, "%u devices", devices);
+}
+
 Test(peer_to_peer, the_devices_of_a_worker_have_the_bits_of_one, .timeout = 300)
 {
-    uint32_t one = digest_on(1);
-    cr_expect_eq(digest_on(2), one);
-    cr_expect_eq(digest_on(3), one);
+    expect_bits_of_one(false, JOB("{\"preset\":\"mlp\",\"width\":16}", "22", MOMENTUM));
+}
+
+Test(peer_to_peer, devices_with_memory_of_their_own_have_the_bits_of_one, .timeout = 300)
+{
+    expect_bits_of_one(true, JOB("{\"preset\":\"mlp\",\"width\":16}", "22", MOMENTUM));
+    expect_bits_of_one(true, JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "22", MOMENTUM));
+}
+
+/* Copies to where the host finds the parameters, and whether the step might have been given up, and its state saved, by then. */
+static struct {
+    struct device_backend backend; /* the device's, but for launches */
+    void (*launch)(struct device_stream *stream, enum device_operation operation, const void *arguments);
+    const float *host;
+    unsigned filled, filled_beside;
+} watch;
+
+static void launch_watched(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    if (operation == OPERATION_copy && ((const struct copy *)arguments)->to == watch.host) {
+        watch.filled++;
+        watch.filled_beside += atomic_load(&may_be_given_up);
+    }
+    watch.launch(stream, operation, arguments);
+}
+
+static void watch_host(struct training_state *state)
+{
+    watch.backend = *state->host.stream->backend;
+    watch.launch = watch.backend.launch;
+    watch.backend.launch = launch_watched;
+    watch.host = state->host.parameters;
+    state->host.stream->backend = &watch.backend;
+}
+
+Test(peer_to_peer, a_step_is_not_given_up_while_other_devices_are_given_its_parameters, .timeout = 300)
+{
+    static struct scene scene = {.devices = 2, .is_far = true, .shards = 4};
+    scene_open(&scene, JOB("{\"preset\":\"mlp\",\"width\":16}", "22", MOMENTUM));
+    watch_host(&scene.chief.state);
+    at_boundary(NULL); /* the step begins */
+    free(crew_step(&scene));
+    cr_expect_gt(watch.filled, 0u);
+    cr_expect_eq(watch.filled_beside, 0u);
+    scene_close(&scene);
 }
 
 /* To a peer that takes its time: what it has done is with that one before it goes. */
