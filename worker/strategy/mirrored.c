@@ -2,14 +2,14 @@
  *
  * Mirrored and CentralStorage: one process, several devices. With Mirrored each
  * device has the whole state and makes the same update; with CentralStorage there
- * is one state, and the devices share out the one update. Where Mirrored's devices
- * know each other (crew_communicator.h) gradients go between them, else through the
- * host. A lone worker of MultiWorkerMirrored is Mirrored, also with a sharded optimizer.
+ * is one state, and the devices share out the one update. Mirrored's gradients may go
+ * between the devices (own_sums.h). A lone worker of MultiWorkerMirrored or PeerToPeer
+ * is Mirrored, the former also with a sharded optimizer.
  */
 #include "common/memory.h"
+#include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/crew_communicator.h"
-#include "worker/strategy/device_sums.h"
+#include "worker/strategy/own_sums.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/sharded_optimizer.h"
 #include "worker/strategy/strategy_table.h"
@@ -17,51 +17,22 @@
 struct mirrored {
     struct strategy base;
     struct replica_set *replicas;
-    struct sharded_optimizer *shards;  /* beside them, with a sharded optimizer */
-    struct crew_communicator *devices; /* NULL: gradients go through the host */
-    struct device_sums *sums;          /* by way of `devices` */
+    struct sharded_optimizer *shards; /* beside them, with a sharded optimizer */
+    struct own_sums sums;
 };
 
 static void mirrored_close(struct strategy *base)
 {
     struct mirrored *strategy = (struct mirrored *)base;
-    (void)crew_communicator_end(strategy->devices, NULL);
-    (void)device_sums_settle(strategy->sums, NULL);
-    device_sums_free(strategy->sums);
+    own_sums_close(&strategy->sums);
     sharded_optimizer_free(strategy->shards);
     replica_set_free(strategy->replicas);
-    crew_communicator_free(strategy->devices);
     free(strategy);
-}
-
-/* Before there are gradients: they lie where they are summed. */
-static int connect_devices(struct mirrored *strategy, struct error *error)
-{
-    struct strategy_options *options = &strategy->base.options;
-    if (!options->may_sum_on_devices || options->communicator == NULL)
-        return 0;
-    strategy->devices = crew_communicator_new(options);
-    if (crew_communicator_form(strategy->devices, NULL, &strategy->base.world, error) < 0)
-        return -1;
-    options->gradients_stay = crew_communicator_is_there(strategy->devices);
-    return 0;
 }
 
 static bool has_shards(const struct mirrored *strategy)
 {
     return strategy->base.options.state->shards.size > 0;
-}
-
-static int make_sums(struct mirrored *strategy, struct error *error)
-{
-    const struct strategy_options *options = &strategy->base.options;
-    const struct device_sums_options sums = {.devices = options->devices,
-                                             .device_count = options->device_count,
-                                             .size = 1,
-                                             .shards = options->logical_shards,
-                                             .in_any_order = options->in_any_order,
-                                             .plan = has_shards(strategy) ? &options->state->shards : NULL};
-    return options->gradients_stay ? device_sums_new(&sums, &strategy->sums, error) : 0;
 }
 
 static int make_shards(struct mirrored *strategy, struct error *error)
@@ -70,20 +41,22 @@ static int make_shards(struct mirrored *strategy, struct error *error)
         return 0;
     if (sharded_optimizer_new(&strategy->base.options, strategy->replicas, &strategy->shards, error) < 0)
         return -1;
-    sharded_optimizer_use(strategy->shards, strategy->sums, strategy->devices);
+    sharded_optimizer_use(strategy->shards, strategy->sums.sums, strategy->sums.devices);
     return 0;
 }
 
 static int open_with(const struct strategy_options *options, enum replica_variables variables,
                      struct strategy **ret_strategy, struct error *error)
 {
+    unsigned shards = options->logical_shards;
     struct mirrored *strategy = memory_allocate(1, sizeof(*strategy));
-    strategy->base.options = *options;
-    strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
-    if (connect_devices(strategy, error) < 0 ||
-        replica_set_new(&strategy->base.options, variables, options->logical_shards, 0, options->logical_shards,
-                        &strategy->replicas, error) < 0 ||
-        make_sums(strategy, error) < 0 || make_shards(strategy, error) < 0) {
+    struct strategy_options *own = &strategy->base.options;
+    *own = *options;
+    strategy->base.world = (struct world){.size = 1, .logical_shards = shards};
+    if (own_sums_connect(&strategy->sums, own, error) < 0 ||
+        replica_set_new(own, variables, shards, 0, shards, &strategy->replicas, error) < 0 ||
+        own_sums_open(&strategy->sums, own, shards, has_shards(strategy) ? &own->state->shards : NULL, error) < 0 ||
+        make_shards(strategy, error) < 0) {
         mirrored_close(&strategy->base);
         return -1;
     }
@@ -104,27 +77,16 @@ static int central_open(const struct strategy_options *options, struct strategy 
 
 static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : replica_set_gradients_place(options);
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;
-    replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, gradients,
-                            options->logical_shards, 0, options->logical_shards, plans);
     struct shard_plan plan;
-    const struct strategy_device first = {options->device, options->graph};
     shard_plan_init(&plan, graph_layout(options->graph), 1, options->device_count, true);
-    const struct device_sums_options sums = {.devices = &first,
-                                             .device_count = options->device_count,
-                                             .size = 1,
-                                             .shards = options->logical_shards,
-                                             .in_any_order = options->in_any_order,
-                                             .plan = shards ? &plan : NULL};
-    if (options->communicator != NULL)
-        device_sums_memory_plan(&sums, plans);
+    own_sums_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, options->logical_shards,
+                         shards ? &plan : NULL, plans);
 }
 
 static void central_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    replica_set_memory_plan(options, VARIABLES_CENTRAL, replica_set_gradients_place(options), options->logical_shards,
-                            0, options->logical_shards, plans);
+    own_sums_memory_plan(options, VARIABLES_CENTRAL, options->logical_shards, NULL, plans);
 }
 
 static int mirrored_reform(struct strategy *base, struct error *error)
@@ -136,23 +98,11 @@ static int mirrored_reform(struct strategy *base, struct error *error)
 }
 
 /* Where slots are shared out a device may be for other elements of the sum than it has added up. */
-static int reduce_by_host(struct mirrored *strategy, unsigned votes, struct error *error)
-{
-    struct replica_set *replicas = strategy->replicas;
-    if (replica_set_finish_passes(replicas, 0, votes, error) < 0 || replica_set_reduce(replicas, error) < 0)
-        return -1;
-    return strategy->shards != NULL ? replica_set_synchronise(replicas, error) : 0;
-}
-
 static int reduce(struct mirrored *strategy, unsigned votes, struct error *error)
 {
-    struct replica_set *replicas = strategy->replicas;
-    if (strategy->sums == NULL)
-        return reduce_by_host(strategy, votes, error);
-    if (device_sums_start(strategy->sums, strategy->devices, replicas, error) < 0 ||
-        replica_set_finish_passes(replicas, 0, votes, error) < 0)
+    if (own_sums_reduce(&strategy->sums, strategy->replicas, votes, error) < 0)
         return -1;
-    return device_sums_wait(strategy->sums, strategy->devices, error);
+    return strategy->shards != NULL ? replica_set_synchronise(strategy->replicas, error) : 0;
 }
 
 static int mirrored_step(struct strategy *base, double learning_rate, unsigned votes,
