@@ -64,6 +64,8 @@ void crew_communicator_free(struct crew_communicator *crew)
 
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices)
 {
+    if (type == STRATEGY_PEER_TO_PEER)
+        return "what a worker's own GPUs tell each other goes";
     if (type != STRATEGY_PIPELINE)
         return "gradients go";
     return stages > 0 && stages <= devices ? "gradients of replicas go" : "what crosses between stages goes";
@@ -440,12 +442,12 @@ static struct crew_communicator *whole_of(struct crew_communicator *crew)
     return crew->whole != NULL ? crew->whole : crew;
 }
 
-/* What this rank gives away: of a sum, what any rank of a ring does. */
+/* What this rank gives away: of a sum, what any rank of a ring does. A lone process has nobody to give it to. */
 static void count_traffic(struct crew_communicator *crew, const struct communicator_operation *operations,
                           unsigned count)
 {
     size_t size = count_places(whole_of(crew));
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; crew->group != NULL && i < count; i++) {
         size_t bytes = operations[i].elements * sizeof(float);
         if (operations[i].kind != COMMUNICATOR_RECEIVE)
             traffic_count(operations[i].kind == COMMUNICATOR_SUM ? 2 * bytes * (size - 1) / size : bytes);

@@ -546,13 +546,35 @@ int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator
     return start_each((struct work){.sums = sums, .crew = crew, .own = {vectors}}, sum, error);
 }
 
-int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
-                             struct error *error)
+static struct work work_on(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors)
 {
     struct work work = {.sums = sums, .crew = crew};
     for (unsigned device = 0; device < sums->options.device_count; device++)
         work.own[device] = &vectors[device];
-    return start_each(work, gather_all, error);
+    return work;
+}
+
+int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
+                             struct error *error)
+{
+    return start_each(work_on(sums, crew, vectors), gather_all, error);
+}
+
+static int spread(const struct work *work, struct error *error)
+{
+    const struct device_part *part = &work->sums->parts[work->part];
+    const struct segment whole = {.first = part->offset, .elements = part->elements};
+    for (unsigned device = 1; device < work->sums->options.device_count; device++) {
+        plan_passing(work, COMMUNICATOR_SEND, 0, device, work->own[0][0] + whole.first, &whole);
+        plan_passing(work, COMMUNICATOR_RECEIVE, device, 0, work->own[device][0] + whole.first, &whole);
+    }
+    return queue(work, error);
+}
+
+int device_sums_start_spread(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
+                             struct error *error)
+{
+    return start_each(work_on(sums, crew, vectors), spread, error);
 }
 
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error)

@@ -53,6 +53,10 @@ int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator
 /* With a plan: what the owners have of a vector, which each device of this process has, goes to those who have not summed it. */
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
+/* Of a lone process: what its first device has of a vector, which each of them has, goes to the others. Nothing else touches theirs
+ * by then. */
+int device_sums_start_spread(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
+                             struct error *error);
 /* Until all that was started is there: in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
 /* After a failure and crew_communicator_end: until nothing is read or written any more. */

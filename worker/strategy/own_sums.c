@@ -64,3 +64,18 @@ int own_sums_reduce(struct own_sums *own, struct replica_set *replicas, unsigned
         return -1;
     return device_sums_wait(own->sums, own->devices, error);
 }
+
+int own_sums_spread(struct own_sums *own, struct replica_set *replicas, struct error *error)
+{
+    float *parameters[STRATEGY_DEVICES_MAX];
+    unsigned devices;
+    if (own->sums == NULL)
+        return replica_set_spread(replicas, error);
+    (void)replica_set_streams(replicas, &devices);
+    for (unsigned device = 0; device < devices; device++)
+        parameters[device] = replica_set_parameters(replicas, device);
+    replica_set_tell_progress(replicas);
+    if (device_sums_start_spread(own->sums, own->devices, parameters, error) < 0)
+        return -1;
+    return device_sums_wait(own->sums, own->devices, error);
+}

@@ -2,12 +2,14 @@
  *
  * The sums of one process's devices to which no other process adds anything: from
  * device to device where these know each other (crew_communicator.h) and the job
- * lets them, else through the host (device_reduction.h).
+ * lets them, else through the host (device_reduction.h). Likewise what one of them
+ * gives to the others.
  *
  *     own_sums_connect        before the replicas, whose gradients lie where they are summed
  *     replica_set_new
  *     own_sums_open
- *     replica_set_start_passes, own_sums_reduce, replica_set_update   each step
+ *     replica_set_start_passes, own_sums_reduce                  each step
+ *     replica_set_apply, or replica_set_update … own_sums_spread
  *     own_sums_close
  */
 #ifndef COXSWAIN_STRATEGY_OWN_SUMS_H
@@ -18,7 +20,7 @@
 
 /* Begins as zeros. */
 struct own_sums {
-    struct crew_communicator *devices; /* NULL: gradients go through the host */
+    struct crew_communicator *devices; /* NULL: all goes through the host */
     struct device_sums *sums;          /* by way of `devices`; NULL, too */
 };
 
@@ -38,5 +40,8 @@ void own_sums_memory_plan(const struct strategy_options *options, enum replica_v
 /* Waits for the passes that are under way. The sum is where replica_set_update takes it from; through the host the devices may be
  * about to add it up, each its slice (replica_set_synchronise). */
 int own_sums_reduce(struct own_sums *own, struct replica_set *replicas, unsigned votes, struct error *error);
+
+/* As replica_set_spread, of VARIABLES_CENTRAL: behind what has changed the first device's parameters, before passes read the others'. */
+int own_sums_spread(struct own_sums *own, struct replica_set *replicas, struct error *error);
 
 #endif

@@ -23,6 +23,7 @@
 #include "worker/model/graph.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/own_sums.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/strategy/peer_staging.h"
 #include "worker/strategy/replica_set.h"
@@ -48,8 +49,8 @@ struct peer_to_peer {
         own; /* the state's arrays; its progress is that of our own examples, updates and random words */
     struct sampler sampler;
     struct strategy_options replica_options;
-    struct replica_set
-        *replicas; /* one on each of our devices, with the state between them, or copies of its parameters */
+    struct replica_set *replicas; /* one a device of ours, with the state between them, or copies of its parameters */
+    struct own_sums sums;         /* of these */
     bool gossips;
     unsigned seat;
     uint64_t random;
@@ -410,11 +411,11 @@ static void exchange(struct peer_to_peer *strategy)
 }
 
 /* The first device has the state, which updates, peers and means change. What it has come to, and our place among the examples, the
- * copies of the other devices learn here; on its way that is in the host's copy of the state, which a save reads. */
+ * copies of the other devices learn here; on its way that may be in the host's copy of the state, which a save reads. */
 static int equip_devices(struct peer_to_peer *strategy, struct error *error)
 {
     strategy_hold_step(&strategy->base.options);
-    int result = replica_set_spread(strategy->replicas, error);
+    int result = own_sums_spread(&strategy->sums, strategy->replicas, error);
     strategy_let_step_go(&strategy->base.options);
     return result;
 }
@@ -427,8 +428,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     if (place > place_of(strategy))
         go_to_place(strategy, place);
     if (equip_devices(strategy, error) < 0 || replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
-        replica_set_finish_passes(strategy->replicas, 0, 0, error) < 0 ||
-        replica_set_reduce(strategy->replicas, error) < 0 || update(strategy, ret_result, error) < 0)
+        own_sums_reduce(&strategy->sums, strategy->replicas, 0, error) < 0 || update(strategy, ret_result, error) < 0)
         return -1;
     strategy->own_steps++;
     exchange(strategy);
@@ -721,6 +721,7 @@ static void peer_close(struct strategy *base)
 {
     struct peer_to_peer *strategy = of(base);
     peer_hub_stop(strategy->hub);
+    own_sums_close(&strategy->sums);
     replica_set_free(strategy->replicas);
     peer_replica_free(strategy->shared);
     for (unsigned i = 0; i < PEER_VECTORS_MAX; i++) {
@@ -750,8 +751,11 @@ static int open_replicas(struct peer_to_peer *strategy, struct error *error)
     strategy->replica_options.global_batch = share_of_batch(options);
     strategy->replica_options.member = NULL;
     strategy->replica_options.before_change = strategy->replica_options.leaves_boundary = NULL;
-    return replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, shards, 0, shards, &strategy->replicas,
-                           error);
+    if (own_sums_connect(&strategy->sums, &strategy->replica_options, error) < 0 ||
+        replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, shards, 0, shards, &strategy->replicas, error) <
+            0)
+        return -1;
+    return own_sums_open(&strategy->sums, &strategy->replica_options, shards, NULL, error);
 }
 
 /* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
@@ -765,7 +769,7 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
     int64_t vectors = kept + on_their_way;
     struct strategy_options own = *options;
     own.global_batch = share_of_batch(options);
-    replica_set_memory_plan(&own, VARIABLES_CENTRAL, replica_set_gradients_place(&own), shards, 0, shards, plans);
+    own_sums_memory_plan(&own, VARIABLES_CENTRAL, shards, NULL, plans);
     if (options->crew_rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
     plans->host.bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);

@@ -276,6 +276,12 @@ static int copy_to_mirror(struct replica_set *set, struct training_state *mirror
     return training_state_to_device(mirror, error);
 }
 
+void replica_set_tell_progress(struct replica_set *set)
+{
+    for (unsigned i = 1; has_copies(set) && i < set->count; i++)
+        set->mirrors[i].progress = set->options.state->progress;
+}
+
 int replica_set_give_parameters(struct replica_set *set, struct error *error)
 {
     const struct training_state *state = set->options.state;
@@ -285,11 +291,10 @@ int replica_set_give_parameters(struct replica_set *set, struct error *error)
         device_copy(set->streams[i], &(struct copy){.bytes = state->layout.elements * (int64_t)sizeof(float),
                                                     .from = state->host.parameters,
                                                     .to = set->mirrors[i].parameters});
-    for (unsigned i = 1; i < set->count; i++) {
+    for (unsigned i = 1; i < set->count; i++)
         if (device_stream_synchronise(set->streams[i], error) < 0)
             return -1;
-        set->mirrors[i].progress = state->progress;
-    }
+    replica_set_tell_progress(set);
     return 0;
 }
 

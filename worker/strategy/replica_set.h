@@ -42,6 +42,9 @@ int replica_set_spread(struct replica_set *set, struct error *error);
 
 /* What the host has of its parameters to the other devices' copies, where there are any (VARIABLES_CENTRAL). */
 int replica_set_give_parameters(struct replica_set *set, struct error *error);
+/* The state's step and position to the copies, of which the former and replica_set_spread tell them as well: for who gives them their
+ * parameters by another way. */
+void replica_set_tell_progress(struct replica_set *set);
 /* Those that a device computes with. */
 float *replica_set_parameters(const struct replica_set *set, unsigned device);
 

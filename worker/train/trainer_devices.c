@@ -24,12 +24,18 @@ static int share_threads(int threads, unsigned devices)
     return share > 0 ? share : 1;
 }
 
+/* What they tell each other no network sees. */
+static bool keeps_to_own_devices(const struct job_document *job)
+{
+    return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_PEER_TO_PEER;
+}
+
 bool trainer_may_sum_on_devices(const struct trainer *trainer)
 {
     const struct job_document *job = trainer->job;
     const struct strategy_spec *strategy = &job->strategy;
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
-                   (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1) ||
+                   (keeps_to_own_devices(job) && job->devices.count > 1) ||
                    (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
@@ -45,15 +51,14 @@ static int prepare_communicators(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* NCCL is there, or it need not be; then people are told why gradients take the longer way. What a worker's own GPUs tell each
- * other no network sees. */
+/* NCCL is there, or it need not be; then people are told why gradients take the longer way. */
 static int find_communicator(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
     const struct strategy_spec *strategy = &trainer->job->strategy;
     const unsigned stages = strategy->stages == FIELD_UNSET ? 0 : (unsigned)strategy->stages;
     const char *cargo = crew_communicator_cargo(strategy->type, stages, trainer->device_count);
-    bool must = strategy->collective == COLLECTIVE_NCCL, alone = strategy->type == STRATEGY_MIRRORED;
+    bool must = strategy->collective == COLLECTIVE_NCCL, alone = keeps_to_own_devices(trainer->job);
     if (!trainer_may_sum_on_devices(trainer) || (!must && device_memory_is_shared(trainer->device)))
         return 0;
     if (!must && !alone && trainer->identity->crew_tls_directory) {

@@ -126,7 +126,7 @@ by_itself() {
     hold "$1" 0 1
     hold "$1" 1 1
     start_crew "$1" 2
-    until_true 60 grep -qs ' begins 0 0$' "$1.0.record" && until_true 60 grep -qs ' begins 1 0$' "$1.1.record" || return
+    until_true 60 grep -qs ' begins 0 ' "$1.0.record" && until_true 60 grep -qs ' begins 1 ' "$1.1.record" || return
     lose 1
     undelay "$1"
     await "${pids[0]}"
@@ -146,31 +146,51 @@ checkpoint: {storage: runs, path: $1, everySteps: 3}
 export: {storage: runs, to: $1.safetensors}
 YAML
 }
+# twice_by_itself NAME: and again as NAME-on, from its last checkpoint, where neither step nor place among the examples is 0
+twice_by_itself() {
+    sed "s/steps: 7/steps: 12/; s/to: $1/&-on/" "$1.yaml" >"$1-on.yaml"
+    by_itself "$1" && by_itself "$1-on" && says "$1-on" 'resumes from the checkpoint of step 7'
+}
+
+# like_one NAME WAY [COMMAND…]: these GPUs, whose streams are all late, have the bits of `one` in both; WAY is by what they say that they
+# tell each other anything
+like_one() {
+    EMULATED_LATE=all "${@:3}" twice_by_itself "$1" && says "$1" ' devices each: GPU' && same_weights "$1" one &&
+        same_weights "$1-on" one-on && [[ $(validations "$1.0.log") == "$(validations one.0.log)" ]] &&
+        [[ $(sed -n "s/.*own GPUs tell each other goes \([a-zA-Z, ]* NCCL\).*/\1/p" "$1.0.log") == "$2" ]]
+}
 if can_have 2 "several GPUs in a peer"; then
     job couple 12 GPU PeerToPeer couple Auto Crew 2 2
     lone couple && same_weights couple alone && grep -q '2 devices each: GPU' couple.log
     verdict $? "a worker without peers and with two GPUs has the bits of OneDevice" "$(tail -n 1 couple.log)"
-    several_each one 1 && by_itself one && says one 'step 7/7'
+    several_each one 1 && twice_by_itself one && says one 'step 7/7'
     verdict $? "a peer that is left alone does all steps" "$(tails one)"
     for each in 2 4; do
         can_have "$each" "$each GPUs in a peer" || continue
-        several_each "of$each" "$each" && EMULATED_LATE=all by_itself "of$each" && says "of$each" "$each devices each: GPU" &&
-            same_weights "of$each" one && [[ $(validations "of$each.0.log") == "$(validations one.0.log)" ]]
+        way=
+        if can_sum 1 "$each" "$each GPUs in a peer by NCCL"; then way='from GPU to GPU by NCCL'; fi
+        several_each "of$each" "$each" && like_one "of$each" "$way"
         verdict $? "$each GPUs in a peer have the bits of one" "$(tails "of$each")"
+        if plays_gpus; then
+            several_each "host$each" "$each" && like_one "host$each" 'through the host, not by NCCL' through_host
+            verdict $? "and by way of the host, where NCCL cannot connect them" "$(tails "host$each")"
+        fi
     done
     precision=bfloat16 rounding=Stochastic several_each half1 1 && precision=bfloat16 rounding=Stochastic several_each half2 2
-    by_itself half1 && by_itself half2 && same_weights half2 half1 && ! same_weights half2 one
+    twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
     verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails half2)"
     for exchange in SendToAll Gossip; do
+        way=
+        if [[ $exchange == Gossip ]]; then way=through_host; fi
         name=pairs-$exchange
         peering "$name" 400 GPU "$exchange" "$name" 2
-        trained "$name" 2
+        $way trained "$name" 2
         verdict $? "$exchange: two workers with two GPUs each learn" "$(tails "$name")"
         name=cut-pairs-$exchange
         peering "$name" 100000000 GPU "$exchange" "$name" 2
         for index in 0 1; do delay "$name" "$index" 5; done
-        start_crew "$name" 2
-        until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1 && replaces "$name" 0
+        $way start_crew "$name" 2
+        until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && $way replaces "$name" 1 && $way replaces "$name" 0
         verdict $? "$exchange: either is killed, and its successor has the state from the other's first GPU" "$(tails "$name")"
         end_crew TERM
         undelay "$name"
@@ -179,7 +199,7 @@ if can_have 2 "several GPUs in a peer"; then
             says "$name-one" "resumes from the checkpoint of step $saved"
         verdict $? "$exchange: their mean goes on on one GPU each" "$(tails "$name-one")"
     done
-    gives_up stuck-pairs 2
+    through_host gives_up stuck-pairs 2
     shards=2 peering few 400 GPU SendToAll few 2
     start_crew few 2
     ended_with 64 "training.logicalShards: 2 shards are too few for 2 workers of 2 devices; give at least one a device" few 0
@@ -202,10 +222,13 @@ if plays_gpus; then
     start_pair mixed2 '' EMULATED_GPUS=0
     await_crew && says mixed2 '2 devices each: GPU' && grep -q 'takes the CPU' mixed2.1.log && meet_each_other mixed2 && learnt mixed2
     verdict $? "a peer on two GPUs and one on two devices of a CPU" "$(tails mixed2)"
-    peering lost 100000000 GPU SendToAll lost && unsaved lost
-    start_pair lost '' 'EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000'
-    ended_with 162 'uncorrectable' lost 1 && start_member lost worker 1 1 && until_true 60 finishes lost 1 1 && from_peers lost 1 1
-    verdict $? "a peer whose GPU fails ends with 162, and its successor has the state of the other" "$ended, $(tails lost)"
-    end_crew KILL
+    for each in 1 2; do
+        name=lost$each
+        peering "$name" 100000000 GPU SendToAll "$name" "$each" && unsaved "$name"
+        start_pair "$name" '' 'EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000'
+        ended_with 162 'uncorrectable' "$name" 1 && start_member "$name" worker 1 1 && until_true 60 finishes "$name" 1 1 && from_peers "$name" 1 1
+        verdict $? "a peer with GPUs: $each, of which one fails, ends with 162, and its successor has the state of the other" "$ended, $(tails "$name")"
+        end_crew KILL
+    done
 fi
 unset EMULATED_PAGEABLE
