@@ -764,16 +764,16 @@ static const struct {
     {"attention_backward", attention_backward, 5e-6, ATTENTION},
 #define LOSS                                                                                                           \
     {                                                                                                                  \
-        {1, 1}, {7, 10}, {5, 33, 0, 1}, {4096, 256, 0, 1}, {1000, 1003},                                               \
+        {1, 1}, {7, 10}, {5, 33, 0, 1}, {4096, 256, 0, 1}, {1000, 1003}, {9, 2048}, /* then past shared memory */      \
         {                                                                                                              \
-            -1                                                                                                         \
+            2, 130001, 0, 1                                                                                            \
         }                                                                                                              \
     }
     {"softmax_cross_entropy", softmax_cross_entropy, 2e-6, LOSS},
     {"softmax_cross_entropy_by_parts",
      softmax_cross_entropy_by_parts,
      2e-6,
-     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2, 7}, {4096, 256, 1000}, {1000, 1003, 512, 5}, {-1}}},
+     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2, 7}, {4096, 256, 1000}, {1000, 1003, 512, 5}, {3, 50257, 2, 7}, {5, 2051, 2, 0}}},
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 

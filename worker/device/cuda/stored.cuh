@@ -11,6 +11,8 @@
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/float16.h"
 
+#define VALUE_BYTES 16 /* that a thread takes at a time */
+
 struct bfloat16 {
     uint16_t bits;
 };
@@ -97,6 +99,46 @@ template <typename Stored> struct values {
      : (call)->stored == STORED_FLOAT16 ? kernel<struct float16>                                                       \
                                         : kernel<float>)
 
+/* ---------------------------------------------------------------- 16 bytes at a time */
+
+template <typename Stored> struct alignas(VALUE_BYTES) element_pack {
+    static const int LENGTH = VALUE_BYTES / (int)sizeof(Stored);
+    Stored at[LENGTH];
+};
+
+/* Whether packs can be read and written at all these places. */
+template <typename... Places> static inline bool are_aligned(const Places *...places)
+{
+    return ((uintptr_t)0 | ... | (uintptr_t)places) % VALUE_BYTES == 0;
+}
+
+/* So many elements, `left` or a whole pack; the rest is zeros. ALIGNED: there is a whole one, where packs can be read. */
+template <bool ALIGNED, typename Stored>
+static __device__ inline element_pack<Stored> read_pack(const Stored *from, int64_t left)
+{
+    if (ALIGNED)
+        return *(const element_pack<Stored> *)from;
+    element_pack<Stored> pack = {};
+#pragma unroll
+    for (int i = 0; i < pack.LENGTH; i++)
+        if (i < left)
+            pack.at[i] = from[i];
+    return pack;
+}
+
+template <bool ALIGNED, typename Stored>
+static __device__ inline void write_pack(Stored *to, const element_pack<Stored> &pack, int64_t left)
+{
+    if (ALIGNED) {
+        *(element_pack<Stored> *)to = pack;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < pack.LENGTH; i++)
+        if (i < left)
+            to[i] = pack.at[i];
+}
+
 /* ---------------------------------------------------------------- elementwise */
 
 /* y[i] = map(a[i], b[i], i), where y may be a or b; b may be NULL, then it is a. */
@@ -105,11 +147,6 @@ struct element_job {
     const float *a, *b;
     float *y;
     bool aligned; /* to 16 bytes, all three */
-};
-
-template <typename Stored> struct alignas(16) element_pack {
-    static const int LENGTH = 16 / (int)sizeof(Stored);
-    Stored at[LENGTH];
 };
 
 template <typename Stored, typename Map> static __global__ void map_pack(struct element_job job, Map map)
@@ -144,8 +181,7 @@ static void launch_map(const struct cuda_call *call, int64_t count, const float 
                        const Map &map)
 {
     b = b ? b : a;
-    const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)y;
-    const struct element_job job = {count, a, b, y, places % 16 == 0};
+    const struct element_job job = {count, a, b, y, are_aligned(a, b, y)};
     if (count == 0)
         return;
     if (call->stored == STORED_BFLOAT16)
