@@ -330,26 +330,56 @@ static void copy_columns_within(struct side *s, const int64_t *n)
                                                       side_from(s, side_output_values(s, n[0] * n[3]), n[3] - n[1])});
 }
 
-static void layer_norm_forward(struct side *s, const int64_t *n)
+/* From the values on, which packs of 16 bytes then do not begin at. */
+static void normalise_from(struct side *s, const int64_t *n, int64_t from)
 {
-    device_layer_norm_forward_stored(s->stream, s->stored,
-                                     &(struct layer_norm_forward){n[0], n[1], side_values(s, n[0] * n[1], 1),
-                                                                  side_numbers(s, n[1], 2), side_numbers(s, n[1], 3),
-                                                                  side_output_values(s, n[0] * n[1]),
-                                                                  side_output(s, n[0]), side_output(s, n[0])});
+    const int64_t count = n[0] * n[1] + from;
+    device_layer_norm_forward_stored(
+        s->stream, s->stored,
+        &(struct layer_norm_forward){n[0], n[1], side_from(s, side_values(s, count, 1), from),
+                                     side_numbers(s, n[1] + from, 2) + from, side_numbers(s, n[1] + from, 3) + from,
+                                     side_from(s, side_output_values(s, count), from), side_output(s, n[0]),
+                                     side_output(s, n[0])});
 }
 
-static void layer_norm_backward(struct side *s, const int64_t *n)
+static void layer_norm_forward(struct side *s, const int64_t *n)
+{
+    normalise_from(s, n, 0);
+}
+
+static void layer_norm_forward_unaligned(struct side *s, const int64_t *n)
+{
+    normalise_from(s, n, 1);
+}
+
+static void backward_layer_norm(struct side *s, const int64_t *n, bool add, bool in_place)
 {
     float *x = side_values(s, n[0] * n[1], 1), *weight = side_numbers(s, n[1], 2), *bias = side_numbers(s, n[1], 3);
     float *mean = side_numbers(s, n[0], 4), *rstd = side_numbers(s, n[0], 5), *y = side_values(s, n[0] * n[1], 6);
+    float *dx = side_output_values(s, n[0] * n[1]);
     device_layer_norm_forward_stored(s->stream, s->stored,
                                      &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
     device_layer_norm_backward_stored(
         s->stream, s->stored,
-        &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd, side_values(s, n[0] * n[1], 7),
-                                      side_output_values(s, n[0] * n[1]), side_output(s, n[1]), side_output(s, n[1]),
-                                      side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3]});
+        &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd,
+                                      in_place ? dx : side_values(s, n[0] * n[1], 7), dx, side_output(s, n[1]),
+                                      side_output(s, n[1]),
+                                      side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3], add});
+}
+
+static void layer_norm_backward(struct side *s, const int64_t *n)
+{
+    backward_layer_norm(s, n, false, false);
+}
+
+static void layer_norm_backward_added(struct side *s, const int64_t *n)
+{
+    backward_layer_norm(s, n, true, false);
+}
+
+static void layer_norm_backward_in_place(struct side *s, const int64_t *n)
+{
+    backward_layer_norm(s, n, false, true);
 }
 
 /* Sizes: B, T, C, vocabulary. */
@@ -627,6 +657,16 @@ static const struct {
     {"dense_forward tf32", dense_forward_tf32, CUT, DENSE},
     {"dense_backward_data tf32", dense_backward_data_tf32, CUT, DENSE},
     {"dense_backward_weight tf32", dense_backward_weight_tf32, CUT, DENSE},
+/* What a bias gathers: sums over many rows, of few columns and of many. */
+#define BIASES                                                                                                         \
+    {                                                                                                                  \
+        {3000, 1, 1, 1}, {2500, 8, 1, 0}, {1999, 24, 2, 1}, {1031, 200, 1, 0}, {300, 1031, 1, 1}, {64, 2304, 1, 1},    \
+        {                                                                                                              \
+            20000, 96, 1, 0                                                                                            \
+        }                                                                                                              \
+    }
+    {"dense_backward_weight's bias", dense_backward_weight, 5e-6, BIASES},
+    {"dense_backward_weight's bias apart", dense_backward_weight_apart, 5e-6, BIASES},
 #define FINISHED                                                                                                       \
     {                                                                                                                  \
         {3, 1, 8, 0}, {7, 24, 304, 1}, {13, 65, 17, 1}, {128, 8, 32, 0}, {1000, 72, 8, 1}, {2048, 384, 128, 1},        \
@@ -707,13 +747,26 @@ static const struct {
     {"adamw_update", adamw_update, 0, COUNTS},
 #define NORM                                                                                                           \
     {                                                                                                                  \
-        {1, 1}, {5, 33}, {17, 128, 0, 1}, {3000, 65}, {4096, 128, 0, 1},                                               \
+        {1, 1}, {5, 33}, {17, 128, 0, 1}, {3000, 65}, {4096, 128, 0, 1}, {131, 768, 0, 1},                             \
+        {                                                                                                              \
+            7, 1601                                                                                                    \
+        }                                                                                                              \
+    }
+#define WIDE_NORM                                                                                                      \
+    {                                                                                                                  \
+        {0, 8}, {9, 2048}, {5, 2049}, {5, 4096, 0, 1}, {300, 4104},                                                    \
         {                                                                                                              \
             -1                                                                                                         \
         }                                                                                                              \
     }
     {"layer_norm_forward", layer_norm_forward, 2e-6, NORM},
+    {"layer_norm_forward", layer_norm_forward, 2e-6, WIDE_NORM},
+    {"layer_norm_forward unaligned", layer_norm_forward_unaligned, 2e-6, {{5, 33}, {131, 768}, {3, 4104}, {-1}}},
     {"layer_norm_backward", layer_norm_backward, 5e-6, NORM},
+    {"layer_norm_backward", layer_norm_backward, 5e-6, WIDE_NORM},
+    {"layer_norm_backward added", layer_norm_backward_added, 5e-6, NORM},
+    {"layer_norm_backward added", layer_norm_backward_added, 5e-6, WIDE_NORM},
+    {"layer_norm_backward in place", layer_norm_backward_in_place, 5e-6, {{5, 33}, {131, 768}, {3, 4104}, {-1}}},
 #define EMBEDDING                                                                                                      \
     {                                                                                                                  \
         {1, 1, 1, 1}, {3, 7, 5, 11}, {16, 256, 128, 256}, {4, 33, 130, 1000},                                          \

@@ -221,6 +221,7 @@ struct layer_norm_backward {
     float *dx, *dweight, *dbias;
     float *workspace; /* layer_norm_workspace() floats */
     bool accumulate;
+    bool add; /* to what dx has, which then is not dy */
 };
 
 /* Ioffe and Szegedy 2015, epsilon 1e-5: every column of x[rows,C] over all rows, with the variance of the rows themselves.

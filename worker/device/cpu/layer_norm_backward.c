@@ -44,7 +44,8 @@ static inline __attribute__((always_inline)) void row_backward(const struct laye
         float normal = (x[i] - mean) * rstd, g = dy[i];
         dweight[i] += g * normal;
         dbias[i] += g;
-        dx[i] = (g * weight[i] - average - normal * slope) * rstd;
+        float slid = (g * weight[i] - average - normal * slope) * rstd;
+        dx[i] = op->add ? dx[i] + slid : slid;
     }
 }
 

@@ -42,16 +42,39 @@ template <typename Element> static __global__ void column_sums_group(struct colu
         job.sums[column] = job.accumulate ? job.sums[column] + sum : sum;
 }
 
-static __global__ void column_sums_finish(struct column_sums job)
+/* The groups' sums: those of two matrices, one behind the other, where there is a second. */
+#define COLUMN_FINISH_LINES 8
+struct column_finish {
+    int64_t columns, groups;
+    const float *partial; /* [matrices,groups,columns] */
+    float *sums, *second;
+    bool accumulate;
+};
+
+/* Line t of the block adds groups t, t + COLUMN_FINISH_LINES, …; then the lines are added in order. */
+static __global__ void column_sums_finish(struct column_finish job)
 {
+    __shared__ float lines[COLUMN_FINISH_LINES][WARP];
     const int64_t column = (int64_t)blockIdx.x * WARP + threadIdx.x;
-    if (column >= job.columns)
-        return;
-    float sum = 0;
+    const float *partial = job.partial + blockIdx.y * job.groups * job.columns + column;
+    float *sums = blockIdx.y == 0 ? job.sums : job.second, sum = 0;
+    if (column < job.columns)
 #pragma unroll 8
-    for (int64_t group = 0; group < job.groups; group++)
-        sum += job.partial[group * job.columns + column];
-    job.sums[column] = job.accumulate ? job.sums[column] + sum : sum;
+        for (int64_t group = threadIdx.y; group < job.groups; group += COLUMN_FINISH_LINES)
+            sum += partial[group * job.columns];
+    lines[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= job.columns)
+        return;
+    for (int line = 1; line < COLUMN_FINISH_LINES; line++)
+        sum += lines[line][threadIdx.x];
+    sums[column] = job.accumulate ? sums[column] + sum : sum;
+}
+
+static inline void launch_column_finish(const struct cuda_call *call, const struct column_finish &job)
+{
+    const unsigned blocks = (unsigned)((job.columns + WARP - 1) / WARP);
+    launch_kernel(call, dim3(blocks, job.second ? 2 : 1), dim3(WARP, COLUMN_FINISH_LINES), 0, column_sums_finish, job);
 }
 
 static inline int64_t column_sum_groups(int64_t rows, int64_t columns)
@@ -75,7 +98,7 @@ static void launch_column_sums(const struct cuda_call *call, int64_t rows, int64
     launch_kernel(call, dim3(blocks, (unsigned)groups), dim3(WARP, COLUMN_SUM_LINES), 0, column_sums_group<Element>,
                   job, element);
     if (groups > 1)
-        launch_kernel(call, blocks, WARP, 0, column_sums_finish, job);
+        launch_column_finish(call, {columns, groups, call->scratch, sums, NULL, accumulate});
 }
 
 #endif

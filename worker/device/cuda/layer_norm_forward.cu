@@ -1,10 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/stored.cuh"
-#include "worker/device/cuda/warp.cuh"
+#include "worker/device/cuda/row_block.cuh"
 
 #define EPSILON 1e-5f
+#define ROWS 4 /* of a block */
 
-template <typename Stored> static __global__ void each_row(struct layer_norm_forward op)
+template <typename Stored, bool ALIGNED>
+static __global__ void __launch_bounds__(ROW_THREADS_MAX) each_rows(struct layer_norm_forward op)
+{
+    typedef element_pack<Stored> pack;
+    __shared__ float places[2][ROW_WARPS_MAX][ROWS];
+    const int column = (int)threadIdx.x * pack::LENGTH, left = (int)op.c - column;
+    const int64_t first = (int64_t)blockIdx.x * ROWS, place = first * op.c + column;
+    const int rows = op.rows - first < ROWS ? (int)(op.rows - first) : ROWS;
+    pack x[ROWS] = {};
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (r < rows && left > 0)
+            x[r] = read_pack<ALIGNED>(values<Stored>(op.x).start + place + r * op.c, left);
+    float mean[ROWS] = {}, rstd[ROWS] = {}, weight[pack::LENGTH] = {}, bias[pack::LENGTH] = {};
+    if (left > 0) {
+        read_numbers<ALIGNED, pack::LENGTH>(op.weight + column, left, weight);
+        read_numbers<ALIGNED, pack::LENGTH>(op.bias + column, left, bias);
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int i = 0; i < pack::LENGTH; i++)
+            mean[r] += widen(x[r].at[i]);
+    block_sums<ROWS>(mean, places[0]);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        mean[r] /= (float)op.c;
+#pragma unroll
+        for (int i = 0; i < pack::LENGTH; i++) {
+            const float distance = widen(x[r].at[i]) - mean[r];
+            rstd[r] += i < left ? distance * distance : 0;
+        }
+    }
+    block_sums<ROWS>(rstd, places[1]);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        rstd[r] = 1.0f / sqrtf(rstd[r] / (float)op.c + EPSILON);
+        if (r >= rows || left <= 0)
+            continue;
+#pragma unroll
+        for (int i = 0; i < pack::LENGTH; i++)
+            narrow(fmaf((widen(x[r].at[i]) - mean[r]) * rstd[r], weight[i], bias[i]), &x[r].at[i]);
+        write_pack<ALIGNED>(values<Stored>(op.y).start + place + r * op.c, x[r], left);
+        if (threadIdx.x == 0) {
+            op.mean[first + r] = mean[r];
+            op.rstd[first + r] = rstd[r];
+        }
+    }
+}
+
+/* A warp a row that is too wide for a block's registers. */
+template <typename Stored> static __global__ void each_wide_row(struct layer_norm_forward op)
 {
     EACH_ROW(row, lane, op.rows);
     const int c = (int)op.c;
@@ -24,7 +75,18 @@ template <typename Stored> static __global__ void each_row(struct layer_norm_for
     }
 }
 
+template <typename Stored> static void launch(const struct cuda_call *call, const struct layer_norm_forward *op)
+{
+    const int64_t threads = row_threads<Stored>(op->c);
+    const bool aligned = are_aligned(op->x, op->y, op->weight, op->bias) && op->c % element_pack<Stored>::LENGTH == 0;
+    if (threads > ROW_THREADS_MAX)
+        launch_rows(call, op->rows, each_wide_row<Stored>, *op);
+    else if (op->rows > 0)
+        launch_kernel(call, (unsigned)((op->rows + ROWS - 1) / ROWS), (unsigned)threads, 0,
+                      aligned ? each_rows<Stored, true> : each_rows<Stored, false>, *op);
+}
+
 void cuda_layer_norm_forward(const struct cuda_call *call, const struct layer_norm_forward *op)
 {
-    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op);
+    BY_STORED(call, launch, call, op);
 }

@@ -139,6 +139,19 @@ static __device__ inline void write_pack(Stored *to, const element_pack<Stored> 
             to[i] = pack.at[i];
 }
 
+/* Parameters beside a pack's elements, in the same way. */
+template <bool ALIGNED, int LENGTH> static __device__ inline void read_numbers(const float *from, int64_t left, float to[LENGTH])
+{
+    const int step = element_pack<float>::LENGTH;
+#pragma unroll
+    for (int i = 0; i < LENGTH; i += step) {
+        const element_pack<float> some = read_pack<ALIGNED>(from + i, left - i);
+#pragma unroll
+        for (int k = 0; k < step; k++)
+            to[i + k] = some.at[k];
+    }
+}
+
 /* ---------------------------------------------------------------- elementwise */
 
 /* y[i] = map(a[i], b[i], i), where y may be a or b; b may be NULL, then it is a. */
