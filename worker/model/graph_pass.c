@@ -228,7 +228,7 @@ static void hand_to_input(const struct graph_run *run, const struct layer_call *
         device_axpy_stored(run->stream, graph->stored, &(struct axpy){count, 1.0f, call->dy, target});
     else if (passes && target != call->dy)
         device_copy(run->stream, &(struct copy){count * stored_bytes(graph->stored), call->dy, target});
-    else if (!passes && written[before])
+    else if (!passes && written[before] && !call->add_dx)
         device_axpy_stored(run->stream, graph->stored, &(struct axpy){count, 1.0f, call->dx, target});
     if (written[before])
         graph_run_round(run, target, count);
@@ -319,8 +319,9 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
         return;
     }
     lend_gradient(run, number, &call);
+    call.add_dx = wanted && written[before] && kind->adds_gradient;
     if (wanted)
-        call.dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
+        call.dx = block_memory(run, written[before] && !call.add_dx ? graph->spare : graph->nodes[before].gradient);
     if (graph_is_head(graph, number))
         graph_head_backward(run, &call);
     else if (kind->backward_parameters)

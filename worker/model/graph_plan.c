@@ -190,6 +190,52 @@ static int gradient_heir(const struct graph *graph, int number)
     return node->gradient_in_place ? node->inputs[0] : sum_heir(graph, node);
 }
 
+static bool reads(const struct graph_node *node, unsigned number)
+{
+    for (unsigned k = 0; k < node->layer.input_count; k++)
+        if (node->inputs[k] == (int)number)
+            return true;
+    return false;
+}
+
+/* Whether all who read `input`, but for the sum, come before `heir`. */
+static bool is_read_before(const struct graph *graph, int input, const struct graph_node *sum, int heir)
+{
+    for (unsigned i = (unsigned)heir; i < graph->node_count; i++)
+        if (&graph->nodes[i] != sum && reads(&graph->nodes[i], (unsigned)input))
+            return false;
+    return true;
+}
+
+/* Past a residual branch: of a sum of two the other input takes the gradient over, too, once the branch's last layer, which only
+ * reads it, is done with it, and before anything is added to it. MODEL_INPUT: it gets a copy. */
+static int second_heir(const struct graph *graph, int number)
+{
+    const struct graph_node *sum = &graph->nodes[number];
+    const int heir = sum->gradient_in_place ? MODEL_INPUT : sum_heir(graph, sum);
+    if (heir == MODEL_INPUT || sum->layer.input_count != 2 || sum->inputs[0] == sum->inputs[1])
+        return MODEL_INPUT;
+    const struct graph_node *branch = &graph->nodes[heir];
+    const int other = sum->inputs[sum->inputs[0] == heir ? 1 : 0];
+    if (other == MODEL_INPUT || !graph->nodes[other].needs_gradient || graph->nodes[other].consumers < 2 ||
+        branch->gradient_in_place || branch->layer.kind->gradient_passes)
+        return MODEL_INPUT;
+    return is_read_before(graph, other, sum, heir) ? other : MODEL_INPUT;
+}
+
+/* The first layer of all that have a layer's gradient one after the other. */
+static int last_owner(const struct graph *graph, int number)
+{
+    const int heirs[] = {gradient_heir(graph, number), second_heir(graph, number)};
+    int last = number;
+    for (unsigned i = 0; i < 2; i++)
+        if (heirs[i] != MODEL_INPUT) {
+            const int owner = last_owner(graph, heirs[i]);
+            last = owner < last ? owner : last;
+        }
+    return last;
+}
+
 /* A gradient lives from the backward of its last consumer (or the loss) to the layer's own backward; one that an
  * in-place layer passes on lives until the layer before is done. */
 static void plan_gradient(struct graph *graph, unsigned number)
@@ -202,16 +248,16 @@ static void plan_gradient(struct graph *graph, unsigned number)
                 first_user = i;
     if (graph->is_stage) /* what other stages make of it comes first */
         first_user = graph->node_count;
-    int end = (int)number;
-    for (int next = end; next != MODEL_INPUT; next = gradient_heir(graph, end))
-        end = next;
     node->gradient = add_values(graph, layer_shape_elements(&node->layer.output), backward_step(graph, first_user),
-                                backward_step(graph, (unsigned)end));
+                                backward_step(graph, (unsigned)last_owner(graph, (int)number)));
 }
 
-/* Whether the only consumer of a layer hands its own gradient on as the layer's. */
+/* Whether a consumer of a layer, mostly the only one, hands its own gradient on as the layer's. */
 static bool shares_gradient(const struct graph *graph, unsigned number)
 {
+    for (unsigned i = number + 1; i < graph->node_count && graph->nodes[number].consumers > 1; i++)
+        if (reads(&graph->nodes[i], number) && second_heir(graph, (int)i) == (int)number)
+            return true;
     if (graph->nodes[number].consumers != 1)
         return false;
     for (unsigned i = number + 1; i < graph->node_count; i++) {
@@ -241,6 +287,17 @@ static void keep_gradients(struct graph *graph)
             keep_block(graph, graph->nodes[graph->gradients[i].layer].gradient);
 }
 
+/* Whether a layer that reads this one makes a gradient apart, for others have made theirs before. */
+static bool wants_spare(const struct graph *graph, unsigned number)
+{
+    for (unsigned i = number + 1; i < graph->node_count && graph->nodes[number].consumers > 1; i++) {
+        const struct layer_kind *kind = graph->nodes[i].layer.kind;
+        if (reads(&graph->nodes[i], number) && !kind->gradient_passes && !kind->adds_gradient)
+            return true;
+    }
+    return false;
+}
+
 static void plan_gradients(struct graph *graph)
 {
     int64_t spare = 0;
@@ -251,14 +308,17 @@ static void plan_gradients(struct graph *graph)
         if (!shares_gradient(graph, i))
             plan_gradient(graph, i);
         int64_t elements = layer_shape_elements(&node->layer.output);
-        if (node->consumers > 1 && elements > spare)
+        if (elements > spare && wants_spare(graph, i))
             spare = elements;
     }
     for (unsigned i = graph->node_count; i-- > 0;) {
         struct graph_node *node = &graph->nodes[i];
-        int heir = gradient_heir(graph, (int)i);
-        if (node->own && heir != MODEL_INPUT && shares_gradient(graph, (unsigned)heir))
+        int heir = gradient_heir(graph, (int)i), second = second_heir(graph, (int)i);
+        if (node->own && heir != MODEL_INPUT && graph->nodes[heir].consumers == 1 &&
+            shares_gradient(graph, (unsigned)heir))
             graph->nodes[heir].gradient = node->gradient;
+        if (node->own && second != MODEL_INPUT)
+            graph->nodes[second].gradient = node->gradient;
     }
     graph->spare = add_values(graph, spare, (int)graph->node_count, backward_step(graph, 0));
 }

@@ -79,6 +79,7 @@ struct layer_call {
     bool accumulate;
     bool tf32;       /* products may be (operations.h) */
     int64_t y_row;   /* of a dense layer's y and dy: how far apart their rows lie; 0: packed */
+    bool add_dx;     /* to what dx has */
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
 
@@ -96,6 +97,7 @@ struct layer_kind {
     bool can_fuse_gelu;    /* with one behind it, and with one before it on the way back */
     bool gradient_passes;  /* the gradient of every input is that of the output (flatten, add) */
     bool gradients_differ; /* backward_input is called for each input (concat) */
+    bool adds_gradient;    /* can add its input's to what others have made of it (add_dx) */
     bool forgets_output;   /* the way back does not read the output (unless a rectifier was applied to it) */
     bool forgets_input;    /* nor the inputs */
     bool repeats; /* forward is so cheap that it may run again for the way back, in place of keeping the output */

@@ -36,6 +36,7 @@ static void backward(const struct layer_call *call)
                                           .dbias = call->gradients[BIAS],
                                           .workspace = call->workspace,
                                           .accumulate = call->accumulate,
+                                          .add = call->add_dx,
                                       });
 }
 
@@ -52,6 +53,7 @@ static int64_t workspace(const struct layer *layer, int64_t n)
 const struct layer_kind layer_layer_norm = {
     .type = LAYER_LAYER_NORM,
     .input_count = 1,
+    .adds_gradient = true,
     .forgets_output = true,
     .repeats = true,
     .resolve = normalisation_resolve,
