@@ -18,7 +18,7 @@ static __global__ void pack_turned_weight(struct conv2d_backward_data op)
 static void finish(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct conv2d_shape *s = &op->shape;
-    const struct product_finish job = {s->b * s->h * s->w, s->c, NULL, false, op->relu_output, op->dx, 0};
+    const struct product_finish job = {s->b * s->h * s->w, s->c, NULL, false, op->relu_output, op->dx, 0, NULL};
     finish_product(call, &job);
 }
 

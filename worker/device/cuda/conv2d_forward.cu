@@ -22,8 +22,7 @@ static void finish(const struct cuda_call *call, const struct conv2d_forward *op
                                        op->bias,
                                        op->activation == ACTIVATION_RELU,
                                        NULL,
-                                       op->y,
-                                       0};
+                                       op->y, 0, NULL};
     finish_product(call, &job);
 }
 

@@ -29,12 +29,10 @@ void cuda_dense_forward(const struct cuda_call *call, const struct dense_forward
 {
     struct cuda_product product = {op->m, op->n, op->k,        op->x,        op->weight, op->y, false,
                                    true,  false, call->stored, call->stored, 0,          0,   op->y_row,  op->tf32};
-    struct product_finish finish = {op->m, op->n, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y, op->y_row};
-    const struct gelu_forward gelu = {op->m * op->n, op->y, op->gelu};
+    struct product_finish finish = {op->m, op->n,     op->bias, op->activation == ACTIVATION_RELU,
+                                    NULL,  op->y, op->y_row, op->gelu};
     if (is_finished(call, op, &product))
         return;
     cuda_multiply(call, &product);
     finish_product(call, &finish);
-    if (op->gelu)
-        cuda_gelu_forward(call, &gelu);
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "worker/device/cuda/quick_math.cuh"
 #include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
@@ -18,14 +19,7 @@
 /* e to the power of x, which is not positive. What is rounded to two bytes afterwards need not have the last place. */
 template <typename Stored> static __device__ inline float power(float x)
 {
-#ifdef __CUDA_ARCH__
-    if (sizeof(Stored) == 2) {
-        float y;
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f)); /* log2(e) */
-        return y;
-    }
-#endif
-    return expf(x);
+    return sizeof(Stored) == 2 ? quick_power(x * LOG2_E) : expf(x);
 }
 
 /* A target outside 0..classes-1 is told once a row. */
