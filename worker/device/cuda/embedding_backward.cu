@@ -8,7 +8,8 @@
 #include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
-#define COLUMNS 4          /* of a lane */
+#define TOKENS_AT_ONCE 8   /* whose gradients a lane reads before it adds them */
+#define ROWS_AT_ONCE 8     /* likewise, numbers of a row */
 #define SEGMENT_TOKENS 256 /* a segment has at least */
 #define SEGMENTS_MAX 32
 #define SUMMING_WARPS 8 /* of a block */
@@ -72,11 +73,17 @@ static __global__ void sum_chunks(struct token_job job)
 {
     EACH(row, job.rows);
     int sum = 0;
-    for (int64_t chunk = 0; chunk < job.chunks; chunk++) {
-        int *count = job.counts + chunk * job.rows + row;
-        const int more = *count;
-        *count = sum;
-        sum += more;
+    for (int64_t chunk = 0; chunk < job.chunks; chunk += ROWS_AT_ONCE) {
+        int *counts = job.counts + chunk * job.rows + row, more[ROWS_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < ROWS_AT_ONCE; k++)
+            more[k] = chunk + k < job.chunks ? counts[k * job.rows] : 0;
+#pragma unroll
+        for (int k = 0; k < ROWS_AT_ONCE; k++) {
+            if (chunk + k < job.chunks)
+                counts[k * job.rows] = sum;
+            sum += more[k];
+        }
     }
     job.begins[row] = sum;
 }
@@ -88,6 +95,7 @@ static __global__ void begin_rows(struct token_job job)
     const int self = (int)threadIdx.x;
     const int64_t first = part(job.rows, self, SCAN_THREADS), end = part(job.rows, self + 1, SCAN_THREADS);
     int sum = 0;
+#pragma unroll 8
     for (int64_t row = first; row < end; row++)
         sum += job.begins[row];
     sums[self] = sum;
@@ -99,46 +107,87 @@ static __global__ void begin_rows(struct token_job job)
         __syncthreads();
     }
     int begin = sums[self] - sum;
-    for (int64_t row = first; row < end; row++) {
-        const int more = job.begins[row];
-        job.begins[row] = begin;
-        begin += more;
+    for (int64_t row = first; row < end; row += ROWS_AT_ONCE) {
+        int more[ROWS_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < ROWS_AT_ONCE; k++)
+            more[k] = row + k < end ? job.begins[row + k] : 0;
+#pragma unroll
+        for (int k = 0; k < ROWS_AT_ONCE; k++) {
+            if (row + k < end)
+                job.begins[row + k] = begin;
+            begin += more[k];
+        }
     }
     if (self == SCAN_THREADS - 1)
         job.begins[job.rows] = begin;
 }
 
-/* sums[j] += the gradients of the sorted tokens begin..end-1 in column + j * WARP, one after the other. */
-template <typename Stored>
-static __device__ void add_tokens(const struct token_job &job, int begin, int end, int64_t column, float sums[COLUMNS])
+/* The gradients of COUNT tokens, all of which are read before the first is added. */
+template <int COUNT, bool ALIGNED, typename Stored>
+static __device__ inline void take_tokens(const int *tokens, const Stored *dy, int64_t row, int64_t left, float *sums)
 {
-#pragma unroll 4
-    for (int at = begin; at < end; at++) {
-        const values<Stored> dy = values<Stored>(job.op.dy) + (job.first_token + job.sorted[at]) * job.op.c + column;
-        for (int j = 0; j < COLUMNS; j++)
-            if (column + j * WARP < job.op.c)
-                sums[j] += dy[j * WARP];
-    }
+    int64_t places[COUNT];
+    element_pack<Stored> some[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        places[k] = tokens[k] * row;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        some[k] = read_pack<ALIGNED>(dy + places[k], left);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+#pragma unroll
+        for (int i = 0; i < some[k].LENGTH; i++)
+            sums[i] += widen(some[k].at[i]);
 }
 
-static __device__ void store(const struct token_job &job, int64_t row, int64_t column, const float sums[COLUMNS])
+/* sums[i] += the gradients of the sorted tokens begin..end-1 in column + i, one after the other. */
+template <bool ALIGNED, typename Stored>
+static __device__ inline void add_tokens(const struct token_job &job, int begin, int end, int64_t column,
+                                         float sums[element_pack<Stored>::LENGTH])
 {
-    float *to = job.op.dtoken + (job.first_row + row) * job.op.c + column;
-    for (int j = 0; j < COLUMNS; j++)
-        if (column + j * WARP < job.op.c)
-            to[j * WARP] = job.add ? to[j * WARP] + sums[j] : sums[j];
+    const Stored *dy = values<Stored>(job.op.dy).start + job.first_token * job.op.c + column;
+    const int64_t left = job.op.c - column;
+    if (left <= 0)
+        return;
+    for (; begin + TOKENS_AT_ONCE <= end; begin += TOKENS_AT_ONCE)
+        take_tokens<TOKENS_AT_ONCE, ALIGNED>(job.sorted + begin, dy, job.op.c, left, sums);
+    for (; begin + 3 <= end; begin += 3)
+        take_tokens<3, ALIGNED>(job.sorted + begin, dy, job.op.c, left, sums);
+    for (; begin < end; begin++)
+        take_tokens<1, ALIGNED>(job.sorted + begin, dy, job.op.c, left, sums);
 }
 
-/* A warp owns a row of the table and WARP * COLUMNS columns. */
-template <typename Stored> static __global__ void each_table_row(struct token_job job)
+template <bool ALIGNED, int LENGTH>
+static __device__ inline void store(const struct token_job &job, int64_t row, int64_t column, const float sums[LENGTH])
 {
+    const int64_t left = job.op.c - column;
+    float *to = job.op.dtoken + (job.first_row + row) * job.op.c + column, there[LENGTH] = {};
+    if (left <= 0)
+        return;
+    if (job.add)
+        read_numbers<ALIGNED, LENGTH>(to, left, there);
+#pragma unroll
+    for (int i = 0; i < LENGTH; i++)
+        there[i] = job.add ? there[i] + sums[i] : sums[i];
+    write_numbers<ALIGNED, LENGTH>(to, there, left);
+}
+
+/* A warp owns a row of the table, and so many columns as its lanes have in packs. */
+template <typename Stored, bool ALIGNED> static __global__ void __launch_bounds__(WARP * SUMMING_WARPS, ALIGNED ? 4 : 2) each_table_row(struct token_job job)
+{
+    const int length = element_pack<Stored>::LENGTH;
     const int64_t row = (int64_t)blockIdx.x * SUMMING_WARPS + threadIdx.y;
-    const int64_t column = (int64_t)blockIdx.y * WARP * COLUMNS + threadIdx.x;
+    const int64_t column = ((int64_t)blockIdx.y * WARP + threadIdx.x) * length;
     if (row >= job.rows)
         return;
-    float sums[COLUMNS] = {};
-    add_tokens<Stored>(job, job.begins[row], job.begins[row + 1], column, sums);
-    store(job, row, column, sums);
+    const int begin = job.begins[row], end = job.begins[row + 1];
+    if (begin == end && job.add)
+        return;
+    float sums[length] = {};
+    add_tokens<ALIGNED, Stored>(job, begin, end, column, sums);
+    store<ALIGNED, length>(job, row, column, sums);
 }
 
 /* The first of the sorted tokens begin..end-1 whose number is `token` or above. */
@@ -155,35 +204,53 @@ static __device__ int from_token(const struct token_job &job, int begin, int end
 }
 
 /* A block owns them, and its warps share out the segments, whose sums are added in order. */
-template <typename Stored> static __global__ void each_shared_row(struct token_job job)
+template <typename Stored, bool ALIGNED> static __global__ void __launch_bounds__(WARP * SUMMING_WARPS, ALIGNED ? 3 : 2) each_shared_row(struct token_job job)
 {
-    __shared__ float parts[SEGMENTS_MAX][COLUMNS][WARP];
-    const int64_t row = blockIdx.x, column = (int64_t)blockIdx.y * WARP * COLUMNS + threadIdx.x;
+    const int length = element_pack<Stored>::LENGTH;
+    __shared__ float parts[SEGMENTS_MAX][length][WARP];
+    const int64_t row = blockIdx.x, column = ((int64_t)blockIdx.y * WARP + threadIdx.x) * length;
     const int begin = job.begins[row], end = job.begins[row + 1], lane = (int)threadIdx.x;
+    if (begin == end && job.add)
+        return;
     for (int segment = (int)threadIdx.y; segment < job.segments; segment += SUMMING_WARPS) {
-        float sums[COLUMNS] = {};
-        add_tokens<Stored>(job, from_token(job, begin, end, part(job.count, segment, job.segments)),
-                           from_token(job, begin, end, part(job.count, segment + 1, job.segments)), column, sums);
-        for (int j = 0; j < COLUMNS; j++)
-            parts[segment][j][lane] = sums[j];
+        float sums[length] = {};
+        add_tokens<ALIGNED, Stored>(job, from_token(job, begin, end, part(job.count, segment, job.segments)),
+                                    from_token(job, begin, end, part(job.count, segment + 1, job.segments)), column,
+                                    sums);
+        for (int i = 0; i < length; i++)
+            parts[segment][i][lane] = sums[i];
     }
     __syncthreads();
     if (threadIdx.y > 0)
         return;
-    float sums[COLUMNS] = {};
+    float sums[length] = {};
     for (int segment = 0; segment < job.segments; segment++)
-        for (int j = 0; j < COLUMNS; j++)
-            sums[j] += parts[segment][j][lane];
-    store(job, row, column, sums);
+        for (int i = 0; i < length; i++)
+            sums[i] += parts[segment][i][lane];
+    store<ALIGNED, length>(job, row, column, sums);
 }
 
-template <typename Stored> static __global__ void each_position(struct embedding_backward op)
+template <typename Stored, bool ALIGNED> static __global__ void each_position(struct embedding_backward op)
 {
-    EACH(i, op.t * op.c);
-    float sum = 0;
-    for (int64_t b = 0; b < op.b; b++)
-        sum += values<Stored>(op.dy)[b * op.t * op.c + i];
-    op.dposition[i] = op.accumulate ? op.dposition[i] + sum : sum;
+    typedef element_pack<Stored> pack;
+    const int64_t elements = op.t * op.c;
+    EACH(number, (elements + pack::LENGTH - 1) / pack::LENGTH);
+    const int64_t first = number * pack::LENGTH, left = elements - first;
+    const Stored *dy = values<Stored>(op.dy).start + first;
+    float sums[pack::LENGTH] = {}, there[pack::LENGTH] = {};
+#pragma unroll 4
+    for (int64_t b = 0; b < op.b; b++) {
+        const pack some = read_pack<ALIGNED>(dy + b * elements, left);
+#pragma unroll
+        for (int i = 0; i < pack::LENGTH; i++)
+            sums[i] += widen(some.at[i]);
+    }
+    if (op.accumulate)
+        read_numbers<ALIGNED, pack::LENGTH>(op.dposition + first, left, there);
+#pragma unroll
+    for (int i = 0; i < pack::LENGTH; i++)
+        sums[i] = op.accumulate ? there[i] + sums[i] : sums[i];
+    write_numbers<ALIGNED, pack::LENGTH>(op.dposition + first, sums, left);
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -214,20 +281,21 @@ static void sort_tokens(const struct cuda_call *call, const struct token_job &jo
     launch_rows(call, job.chunks, each_chunk<true>, job);
 }
 
-static void sum_tokens(const struct cuda_call *call, const struct token_job &job)
+template <typename Stored, bool ALIGNED> static void sum_tokens(const struct cuda_call *call, const struct token_job &job)
 {
-    const unsigned columns = (unsigned)((job.op.c + WARP * COLUMNS - 1) / (WARP * COLUMNS));
+    const int64_t length = element_pack<Stored>::LENGTH;
+    const unsigned columns = (unsigned)((job.op.c + WARP * length - 1) / (WARP * length));
     const dim3 threads(WARP, SUMMING_WARPS);
     if (job.segments > 1)
-        launch_kernel(call, dim3((unsigned)job.rows, columns), threads, 0, KERNEL_FOR(call, each_shared_row), job);
+        launch_kernel(call, dim3((unsigned)job.rows, columns), threads, 0, each_shared_row<Stored, ALIGNED>, job);
     else
         launch_kernel(call, dim3((unsigned)((job.rows + SUMMING_WARPS - 1) / SUMMING_WARPS), columns), threads, 0,
-                      KERNEL_FOR(call, each_table_row), job);
+                      each_table_row<Stored, ALIGNED>, job);
 }
 
-void cuda_embedding_backward(const struct cuda_call *call, const struct embedding_backward *op)
+template <typename Stored, bool ALIGNED> static void run(const struct cuda_call *call, const struct embedding_backward *op)
 {
-    const int64_t tokens = op->b * op->t;
+    const int64_t tokens = op->b * op->t, length = element_pack<Stored>::LENGTH;
     for (int64_t row = 0; row < op->vocabulary; row += PIECE_ROWS)
         for (int64_t token = 0; token == 0 || token < tokens; token += PIECE_TOKENS) { /* no tokens give zeros */
             struct token_job job = {};
@@ -243,7 +311,20 @@ void cuda_embedding_backward(const struct cuda_call *call, const struct embeddin
             job.sorted = job.begins + job.rows + 1;
             job.counts = job.sorted + job.count;
             sort_tokens(call, job);
-            sum_tokens(call, job);
+            sum_tokens<Stored, ALIGNED>(call, job);
         }
-    launch_each(call, op->t * op->c, KERNEL_FOR(call, each_position), *op);
+    launch_each(call, (op->t * op->c + length - 1) / length, each_position<Stored, ALIGNED>, *op);
+}
+
+template <typename Stored> static void launch(const struct cuda_call *call, const struct embedding_backward *op)
+{
+    if (op->c % element_pack<Stored>::LENGTH == 0 && are_aligned(op->dy, op->dtoken, op->dposition))
+        run<Stored, true>(call, op);
+    else
+        run<Stored, false>(call, op);
+}
+
+void cuda_embedding_backward(const struct cuda_call *call, const struct embedding_backward *op)
+{
+    BY_STORED(call, launch, call, op);
 }

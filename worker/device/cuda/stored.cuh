@@ -152,6 +152,20 @@ template <bool ALIGNED, int LENGTH> static __device__ inline void read_numbers(c
     }
 }
 
+template <bool ALIGNED, int LENGTH>
+static __device__ inline void write_numbers(float *to, const float from[LENGTH], int64_t left)
+{
+    const int step = element_pack<float>::LENGTH;
+#pragma unroll
+    for (int i = 0; i < LENGTH; i += step) {
+        element_pack<float> some;
+#pragma unroll
+        for (int k = 0; k < step; k++)
+            some.at[k] = from[i + k];
+        write_pack<ALIGNED>(to + i, some, left - i);
+    }
+}
+
 /* ---------------------------------------------------------------- elementwise */
 
 /* y[i] = map(a[i], b[i], i), where y may be a or b; b may be NULL, then it is a. */
