@@ -361,9 +361,8 @@ static void backward_layer_norm(struct side *s, const int64_t *n, bool add, bool
                                      &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
     device_layer_norm_backward_stored(
         s->stream, s->stored,
-        &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd,
-                                      in_place ? dx : side_values(s, n[0] * n[1], 7), dx, side_output(s, n[1]),
-                                      side_output(s, n[1]),
+        &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd, in_place ? dx : side_values(s, n[0] * n[1], 7),
+                                      dx, side_output(s, n[1]), side_output(s, n[1]),
                                       side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3], add});
 }
 
@@ -826,7 +825,13 @@ static const struct {
     {"softmax_cross_entropy_by_parts",
      softmax_cross_entropy_by_parts,
      2e-6,
-     {{1, 1, 1}, {7, 10, 7}, {5, 33, 2, 7}, {4096, 256, 1000}, {1000, 1003, 512, 5}, {3, 50257, 2, 7}, {5, 2051, 2, 0}}},
+     {{1, 1, 1},
+      {7, 10, 7},
+      {5, 33, 2, 7},
+      {4096, 256, 1000},
+      {1000, 1003, 512, 5},
+      {3, 50257, 2, 7},
+      {5, 2051, 2, 0}}},
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 
