@@ -11,8 +11,12 @@ template <typename Stored> static __global__ void each_block(struct dropout op)
     const float keep = 1.0f / (1.0f - op.rate);
     const uint32_t limit = dropout_limit(op.rate);
     const struct philox_words words = dropout_words(&op, example, block);
-    for (int64_t at = 4 * block; at < 4 * block + 4 && at < op.elements; at++)
-        values<Stored>(op.y).put(first + at, words.word[at % 4] < limit ? 0 : values<Stored>(op.x)[first + at] * keep);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int64_t at = 4 * block + k;
+        if (at < op.elements)
+            values<Stored>(op.y).put(first + at, words.word[k] < limit ? 0 : values<Stored>(op.x)[first + at] * keep);
+    }
 }
 
 void cuda_dropout(const struct cuda_call *call, const struct dropout *op)

@@ -77,7 +77,7 @@ static __device__ inline void go_back(const struct layer_norm_backward &op, int6
 }
 
 template <typename Stored, bool ALIGNED, bool ADD>
-static __global__ void __launch_bounds__(THREADS_MAX, REGISTERS_FOR) each_group(struct norm_job job)
+static __global__ void __launch_bounds__(THREADS_MAX, ALIGNED ? REGISTERS_FOR : 1) each_group(struct norm_job job)
 {
     const int length = element_pack<Stored>::LENGTH;
     __shared__ float places[2][THREADS_MAX / WARP][2 * ROWS];

@@ -5,8 +5,10 @@
 static __global__ void each_element(struct merge_vectors op)
 {
     EACH(i, op.count);
-    for (int pair = 0; pair < op.pair_count; pair++)
-        op.pairs[pair].into[i] += op.pairs[pair].from[i];
+#pragma unroll
+    for (int pair = 0; pair < MERGE_PAIRS_MAX; pair++)
+        if (pair < op.pair_count)
+            op.pairs[pair].into[i] += op.pairs[pair].from[i];
 }
 
 void cuda_merge_vectors(const struct cuda_call *call, const struct merge_vectors *op)

@@ -116,27 +116,29 @@ template <typename... Places> static inline bool are_aligned(const Places *...pl
 template <bool ALIGNED, typename Stored>
 static __device__ inline element_pack<Stored> read_pack(const Stored *from, int64_t left)
 {
-    if (ALIGNED)
-        return *(const element_pack<Stored> *)from;
     element_pack<Stored> pack = {};
+    if constexpr (ALIGNED) {
+        pack = *(const element_pack<Stored> *)from;
+    } else {
 #pragma unroll
-    for (int i = 0; i < pack.LENGTH; i++)
-        if (i < left)
-            pack.at[i] = from[i];
+        for (int i = 0; i < pack.LENGTH; i++)
+            if (i < left)
+                pack.at[i] = from[i];
+    }
     return pack;
 }
 
 template <bool ALIGNED, typename Stored>
 static __device__ inline void write_pack(Stored *to, const element_pack<Stored> &pack, int64_t left)
 {
-    if (ALIGNED) {
+    if constexpr (ALIGNED) {
         *(element_pack<Stored> *)to = pack;
-        return;
-    }
+    } else {
 #pragma unroll
-    for (int i = 0; i < pack.LENGTH; i++)
-        if (i < left)
-            to[i] = pack.at[i];
+        for (int i = 0; i < pack.LENGTH; i++)
+            if (i < left)
+                to[i] = pack.at[i];
+    }
 }
 
 /* Parameters beside a pack's elements, in the same way. */
