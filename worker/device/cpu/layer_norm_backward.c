@@ -18,7 +18,7 @@ static int64_t group_count(int64_t rows)
 }
 
 static inline __attribute__((always_inline)) void row_backward(const struct layer_norm_backward *op, int64_t row,
-                                                               float *restrict dweight, float *restrict dbias)
+                                                               bool add, float *restrict dweight, float *restrict dbias)
 {
     int64_t c = op->c;
     const float *x = op->x + row * c, *dy = op->dy + row * c, *weight = op->weight;
@@ -45,7 +45,7 @@ static inline __attribute__((always_inline)) void row_backward(const struct laye
         dweight[i] += g * normal;
         dbias[i] += g;
         float slid = (g * weight[i] - average - normal * slope) * rstd;
-        dx[i] = op->add ? dx[i] + slid : slid;
+        dx[i] = add ? dx[i] + slid : slid;
     }
 }
 
@@ -57,7 +57,10 @@ CPU_VECTORISED static void run_group(const void *context, int64_t group, void *s
     float *sums = op->workspace + group * 2 * op->c;
     memset(sums, 0, (size_t)(2 * op->c) * sizeof *sums);
     for (int64_t row = op->rows * group / groups; row < op->rows * (group + 1) / groups; row++)
-        row_backward(op, row, sums, sums + op->c);
+        if (op->add)
+            row_backward(op, row, true, sums, sums + op->c);
+        else
+            row_backward(op, row, false, sums, sums + op->c);
 }
 
 static void finish(float *to, const float *sums, int64_t groups, int64_t c, bool accumulate)
