@@ -10,6 +10,7 @@
 
 #include "common/philox.h"
 #include "tests/unit/worker/model/bench.h"
+#include "worker/device/backend.h"
 
 #define U FIELD_UNSET
 
@@ -306,6 +307,23 @@ static const struct model_spec resnet = {
     .preset = PRESET_RESNET20, .width = 4, .depth = 1, .input_shape = {8, 8, 2}, .input_rank = 3, .classes = 5};
 static const struct model_spec tied = {
     .preset = PRESET_GPT2_124M, .width = 24, .depth = 2, .heads = 3, .context = 9, .vocabulary = 37, .dropout = 0.25};
+/* A value that goes past one branch, and again past that and the next. */
+#define DENSE_OF(units_) .type = LAYER_DENSE, .units = (units_), .heads = U, .size = U, .bias = true
+static struct layer_spec twice_past_layers[] = {
+    {.name = "a", DENSE_OF(6)},
+    {.name = "n", .type = LAYER_LAYER_NORM, UNSET},
+    {.name = "b", DENSE_OF(6)},
+    {.name = "s", .type = LAYER_ADD, .inputs = {"a", "b"}, .input_count = 2, UNSET},
+    {.name = "m", .type = LAYER_LAYER_NORM, UNSET},
+    {.name = "c", DENSE_OF(6)},
+    {.name = "t", .type = LAYER_ADD, .inputs = {"c", "a"}, .input_count = 2, UNSET},
+    {.name = "d", DENSE_OF(3)},
+};
+static const struct model_spec twice_past = {.input_shape = {7},
+                                             .input_rank = 1,
+                                             .layers = twice_past_layers,
+                                             .layer_count = 8,
+                                             .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
 static struct layer_spec regression_layers[] = {
     {.name = "only", .type = LAYER_DENSE, .units = 5, .heads = U, .size = U, .bias = true}};
 static const struct model_spec regression = {.input_shape = {6},
@@ -327,6 +345,47 @@ Test(gradients, branches_and_a_squared_error)
     struct bench b = open_bench(&residual, 5, 2);
     check_differences(&b);
     bench_close(&b);
+}
+
+Test(gradients, a_value_that_goes_past_two_branches)
+{
+    struct bench b = open_bench(&twice_past, 5, 2);
+    check_differences(&b);
+    bench_close(&b);
+}
+
+static struct {
+    const struct device_backend *own;
+    int copies, additions;
+} watched;
+
+static void watch(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    watched.copies += operation == OPERATION_copy;
+    watched.additions += operation == OPERATION_axpy;
+    watched.own->launch(stream, operation, arguments);
+}
+
+/* How often gradients are copied and added up apart in a pass over it. */
+static void check_moves(const struct model_spec *model, int copies, int additions)
+{
+    struct bench b = open_bench(model, 2, 2);
+    watched.own = b.stream->backend;
+    watched.copies = watched.additions = 0;
+    struct device_backend watching = *watched.own;
+    watching.launch = watch;
+    b.stream->backend = &watching;
+    bench_backward(&b, false);
+    b.stream->backend = watched.own;
+    cr_expect_eq(watched.copies, copies, "%d copies", watched.copies);
+    cr_expect_eq(watched.additions, additions, "%d additions", watched.additions);
+    bench_close(&b);
+}
+
+Test(gradients, past_a_residual_branch_none_is_copied)
+{
+    check_moves(&transformer, 0, 0);
+    check_moves(&twice_past, 0, 1);
 }
 
 Test(gradients, values_side_by_side_and_a_split_layer)
