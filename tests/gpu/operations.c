@@ -339,7 +339,7 @@ static void normalise_from(struct side *s, const int64_t *n, int64_t from)
         &(struct layer_norm_forward){n[0], n[1], side_from(s, side_values(s, count, 1), from),
                                      side_numbers(s, n[1] + from, 2) + from, side_numbers(s, n[1] + from, 3) + from,
                                      side_from(s, side_output_values(s, count), from), side_output(s, n[0]),
-                                     side_output(s, n[0])});
+                                     side_output(s, n[0]), NULL, NULL});
 }
 
 static void layer_norm_forward(struct side *s, const int64_t *n)
@@ -352,13 +352,39 @@ static void layer_norm_forward_unaligned(struct side *s, const int64_t *n)
     normalise_from(s, n, 1);
 }
 
+/* Of a residual sum, which is normalised as it is stored. The CPU makes it apart. */
+static void layer_norm_forward_of_sum(struct side *s, const int64_t *n)
+{
+    const int64_t count = n[0] * n[1];
+    struct layer_norm_forward norm = {.rows = n[0],
+                                      .c = n[1],
+                                      .x = side_values(s, count, 1),
+                                      .weight = side_numbers(s, n[1], 2),
+                                      .bias = side_numbers(s, n[1], 3),
+                                      .y = side_output_values(s, count),
+                                      .mean = side_output(s, n[0]),
+                                      .rstd = side_output(s, n[0]),
+                                      .past = side_values(s, count, 4),
+                                      .sum = side_output_values(s, count)};
+    if (s->type == DEVICE_TYPE_CPU && s->rounds != STORED_FLOAT32) {
+        device_add_forward(s->stream, &(struct add_forward){count, norm.x, norm.past, norm.sum, ACTIVATION_NONE});
+        if (s->rounds == STORED_BFLOAT16)
+            device_round_bfloat16(s->stream, &(struct round_bfloat16){count, norm.sum, norm.sum});
+        else
+            device_round_float16(s->stream, &(struct round_float16){count, norm.sum, norm.sum});
+        norm.x = norm.sum;
+        norm.past = NULL;
+    }
+    device_layer_norm_forward_stored(s->stream, s->stored, &norm);
+}
+
 static void backward_layer_norm(struct side *s, const int64_t *n, bool add, bool in_place)
 {
     float *x = side_values(s, n[0] * n[1], 1), *weight = side_numbers(s, n[1], 2), *bias = side_numbers(s, n[1], 3);
     float *mean = side_numbers(s, n[0], 4), *rstd = side_numbers(s, n[0], 5), *y = side_values(s, n[0] * n[1], 6);
     float *dx = side_output_values(s, n[0] * n[1]);
-    device_layer_norm_forward_stored(s->stream, s->stored,
-                                     &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
+    device_layer_norm_forward_stored(
+        s->stream, s->stored, &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd, NULL, NULL});
     device_layer_norm_backward_stored(
         s->stream, s->stored,
         &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd, in_place ? dx : side_values(s, n[0] * n[1], 7),
@@ -761,6 +787,8 @@ static const struct {
     {"layer_norm_forward", layer_norm_forward, 2e-6, NORM},
     {"layer_norm_forward", layer_norm_forward, 2e-6, WIDE_NORM},
     {"layer_norm_forward unaligned", layer_norm_forward_unaligned, 2e-6, {{5, 33}, {131, 768}, {3, 4104}, {-1}}},
+    {"layer_norm_forward of a sum", layer_norm_forward_of_sum, 2e-6, NORM},
+    {"layer_norm_forward of a sum", layer_norm_forward_of_sum, 2e-6, WIDE_NORM},
     {"layer_norm_backward", layer_norm_backward, 5e-6, NORM},
     {"layer_norm_backward", layer_norm_backward, 5e-6, WIDE_NORM},
     {"layer_norm_backward added", layer_norm_backward_added, 5e-6, NORM},

@@ -209,11 +209,14 @@ struct dropout {
     const struct step_values *values; /* NULL, or in place of `step` */
 };
 
-/* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. */
+/* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. With `past`, values
+ * [rows,C], x + past is taken in place of x, and put into `sum`, values [rows,C]: as it is there. */
 struct layer_norm_forward {
     int64_t rows, c;
     const float *x, *weight, *bias;
     float *y, *mean, *rstd;
+    const float *past;
+    float *sum;
 };
 struct layer_norm_backward {
     int64_t rows, c;

@@ -31,6 +31,7 @@ struct graph_node {
     bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
     bool gradient_in_place; /* likewise for its gradient */
     int gelu;               /* of a layer whose launch runs the GELU behind it: that; NO_LAYER */
+    int norm;               /* likewise, of a sum: the layer norm behind it */
     bool runs_before;       /* it is such a GELU */
     bool needs_gradient;    /* something at or before it has parameters */
     bool own;               /* run by this graph: all but other parts' layers */
@@ -140,6 +141,7 @@ int64_t graph_loss_rows(const struct graph *graph);
 int graph_plan_recompute(struct graph *graph, struct error *error);
 /* Marks GELUs that are part of the launches around them. */
 void graph_fuse_gelus(struct graph *graph);
+void graph_fuse_norms(struct graph *graph);
 /* Those of the stretch that ends so. */
 void graph_run_again(const struct graph_run *run, unsigned end);
 /* A layer's way there. */

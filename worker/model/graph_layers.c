@@ -100,6 +100,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .lent_gradient = NO_BLOCK,
                                 .lender = NO_LAYER,
                                 .gelu = NO_LAYER,
+                                .norm = NO_LAYER,
                                 .slice = {.place = number}};
     if (slice)
         node->slice = *slice;
@@ -157,6 +158,21 @@ void graph_fuse_gelus(struct graph *graph)
         if (before->layer.kind->type == LAYER_GELU && before->consumers == 1 && before->inputs[0] != MODEL_INPUT &&
             graph->nodes[before->inputs[0]].own && node->layer.kind->can_fuse_gelu)
             before->gradient_in_place = true;
+    }
+}
+
+/* Likewise a layer norm is part of the launch of the residual sum before it, to the same bits. */
+void graph_fuse_norms(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count && device_finishes_products(graph->device); i++) {
+        struct graph_node *node = &graph->nodes[i];
+        struct graph_node *before = node->inputs[0] == MODEL_INPUT ? NULL : &graph->nodes[node->inputs[0]];
+        if (node->layer.kind->type == LAYER_LAYER_NORM && before && before->layer.kind->type == LAYER_ADD &&
+            before->layer.input_count == 2 && !before->layer.applies_relu && before->norm == NO_LAYER && node->own &&
+            before->own && node->again == before->again) {
+            before->norm = (int)i;
+            node->runs_before = true;
+        }
     }
 }
 

@@ -163,8 +163,14 @@ struct layer_call graph_run_prepare(const struct graph_run *run, unsigned number
 
 void graph_run_layer(const struct graph_run *run, unsigned number)
 {
-    const struct layer *layer = &run->graph->nodes[number].layer;
+    const struct graph_node *node = &run->graph->nodes[number];
+    const struct layer *layer = &node->layer;
     struct layer_call call = graph_run_prepare(run, number);
+    if (node->norm != NO_LAYER) {
+        const struct layer_call norm = graph_run_prepare(run, (unsigned)node->norm);
+        layer_norm_run(&norm, &call);
+        return;
+    }
     layer->kind->forward(&call);
     graph_run_round(run, call.y, call.n * layer_shape_elements(&layer->output));
 }

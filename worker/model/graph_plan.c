@@ -148,7 +148,7 @@ static void plan_activations(struct graph *graph, unsigned number)
             add_values(graph, layer_shape_elements(&layer->output),
                        backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
     if (layer->kind->kept)
-        node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), (int)number,
+        node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), first,
                                graph->evaluation_only || node->again ? (int)number : backward_step(graph, number));
     plan_again(graph, number);
     if (!graph->recompute) {
@@ -459,6 +459,7 @@ int graph_plan_memory(struct graph *graph, struct error *error)
     if (graph_plan_recompute(graph, error) < 0)
         return -1;
     graph_fuse_gelus(graph);
+    graph_fuse_norms(graph);
     plan_rounded(graph);
     plan_batch(graph);
     for (unsigned i = 0; i < graph->node_count; i++)

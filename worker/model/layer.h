@@ -116,6 +116,9 @@ struct layer_kind {
 
 const struct layer_kind *layer_kind_of(enum layer_type type);
 
+/* A layer norm; with `sum`, the sum of two that it is of, which is made by the same launch. */
+void layer_norm_run(const struct layer_call *call, const struct layer_call *sum);
+
 extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,
     layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add, layer_batch_norm,
     layer_shortcut, layer_global_average_pool, layer_dropout, layer_concat;

@@ -3,20 +3,27 @@
 
 enum { WEIGHT, BIAS };
 
-static void forward(const struct layer_call *call)
+void layer_norm_run(const struct layer_call *call, const struct layer_call *sum)
 {
     int64_t r = normalisation_rows(call->layer, call->n);
     device_layer_norm_forward_stored(call->stream, call->stored,
                                      &(struct layer_norm_forward){
                                          .rows = r,
                                          .c = normalisation_width(call->layer),
-                                         .x = call->x[0],
+                                         .x = sum != NULL ? sum->x[0] : call->x[0],
                                          .weight = call->parameters[WEIGHT],
                                          .bias = call->parameters[BIAS],
                                          .y = call->y,
                                          .mean = call->kept,
                                          .rstd = call->kept + r,
+                                         .past = sum != NULL ? sum->x[1] : NULL,
+                                         .sum = sum != NULL ? sum->y : NULL,
                                      });
+}
+
+static void forward(const struct layer_call *call)
+{
+    layer_norm_run(call, NULL);
 }
 
 static void backward(const struct layer_call *call)

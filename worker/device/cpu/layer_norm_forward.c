@@ -33,5 +33,10 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
 
 void cpu_layer_norm_forward(const struct cpu_call *call, const struct layer_norm_forward *op)
 {
-    team_run(call->team, (op->rows + PIECE_ROWS - 1) / PIECE_ROWS, run_piece, op);
+    struct layer_norm_forward norm = *op;
+    if (op->past) {
+        cpu_add_forward(call, &(struct add_forward){op->rows * op->c, op->x, op->past, op->sum, ACTIVATION_NONE});
+        norm.x = op->sum;
+    }
+    team_run(call->team, (op->rows + PIECE_ROWS - 1) / PIECE_ROWS, run_piece, &norm);
 }

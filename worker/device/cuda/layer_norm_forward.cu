@@ -4,7 +4,27 @@
 #define EPSILON 1e-5f
 #define ROWS 4 /* of a block */
 
-template <typename Stored, bool ALIGNED>
+/* x becomes the sum, as it is stored. */
+template <bool ALIGNED, typename Stored>
+static __device__ inline void add_past(const struct layer_norm_forward &op, int64_t place, int rows, int left,
+                                       element_pack<Stored> x[ROWS])
+{
+    element_pack<Stored> past[ROWS] = {};
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (r < rows && left > 0)
+            past[r] = read_pack<ALIGNED>(values<Stored>(op.past).start + place + r * op.c, left);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+        for (int i = 0; i < past[r].LENGTH; i++)
+            narrow(widen(x[r].at[i]) + widen(past[r].at[i]), &x[r].at[i]);
+        if (r < rows && left > 0)
+            write_pack<ALIGNED>(values<Stored>(op.sum).start + place + r * op.c, x[r], left);
+    }
+}
+
+template <typename Stored, bool ALIGNED, bool SUM>
 static __global__ void __launch_bounds__(ROW_THREADS_MAX) each_rows(struct layer_norm_forward op)
 {
     typedef element_pack<Stored> pack;
@@ -22,6 +42,8 @@ static __global__ void __launch_bounds__(ROW_THREADS_MAX) each_rows(struct layer
         read_numbers<ALIGNED, pack::LENGTH>(op.weight + column, left, weight);
         read_numbers<ALIGNED, pack::LENGTH>(op.bias + column, left, bias);
     }
+    if (SUM)
+        add_past<ALIGNED>(op, place, rows, left, x);
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -75,15 +97,34 @@ template <typename Stored> static __global__ void each_wide_row(struct layer_nor
     }
 }
 
+static void launch_wide(const struct cuda_call *call, const struct layer_norm_forward *op)
+{
+    const struct add_forward add = {op->rows * op->c, op->x, op->past, op->sum, ACTIVATION_NONE};
+    struct layer_norm_forward norm = *op;
+    if (op->past) {
+        cuda_add_forward(call, &add);
+        norm.x = op->sum;
+    }
+    launch_rows(call, op->rows, KERNEL_FOR(call, each_wide_row), norm);
+}
+
+template <typename Stored> static void (*kernel_for(bool aligned, bool sum))(struct layer_norm_forward)
+{
+    if (sum)
+        return aligned ? each_rows<Stored, true, true> : each_rows<Stored, false, true>;
+    return aligned ? each_rows<Stored, true, false> : each_rows<Stored, false, false>;
+}
+
 template <typename Stored> static void launch(const struct cuda_call *call, const struct layer_norm_forward *op)
 {
     const int64_t threads = row_threads<Stored>(op->c);
-    const bool aligned = are_aligned(op->x, op->y, op->weight, op->bias) && op->c % element_pack<Stored>::LENGTH == 0;
+    const bool aligned = are_aligned(op->x, op->y, op->weight, op->bias, op->past, op->sum) &&
+                         op->c % element_pack<Stored>::LENGTH == 0;
     if (threads > ROW_THREADS_MAX)
-        launch_rows(call, op->rows, each_wide_row<Stored>, *op);
+        launch_wide(call, op);
     else if (op->rows > 0)
         launch_kernel(call, (unsigned)((op->rows + ROWS - 1) / ROWS), (unsigned)threads, 0,
-                      aligned ? each_rows<Stored, true> : each_rows<Stored, false>, *op);
+                      kernel_for<Stored>(aligned, op->past != NULL), *op);
 }
 
 void cuda_layer_norm_forward(const struct cuda_call *call, const struct layer_norm_forward *op)
