@@ -51,9 +51,35 @@ Test(sequence, layer_norm_has_mean_zero_and_variance_one)
             expected[r * C + i] =
                 (float)(((double)x[r * C + i] - sum) / sqrt(squares + 1e-5) * (double)w[i] + (double)b[i]);
     }
-    struct layer_norm_forward op = {ROWS, C, x, w, b, y, mean, rstd};
+    struct layer_norm_forward op = {ROWS, C, x, w, b, y, mean, rstd, NULL, NULL};
     check_everywhere(OPERATION_layer_norm_forward, &op, y, start, expected, ROWS * C, 1e-5f);
     free(x), free(w), free(b), free(y), free(start), free(expected);
+}
+
+/* What one launch does has the bits of two. */
+Test(sequence, layer_norm_makes_the_sum_before_it_and_adds_its_gradient_to_another)
+{
+    enum { ROWS = 21, C = 37, COUNT = ROWS * C };
+    float *x = check_numbers(COUNT, 1), *past = check_numbers(COUNT, 2), *w = check_numbers(C, 3),
+          *b = check_numbers(C, 4);
+    float *dy = check_numbers(COUNT, 5), *there = check_numbers(COUNT, 6), dx[COUNT], workspace[16 * 2 * C];
+    float sum[COUNT], made[COUNT], y[COUNT], y_made[COUNT], mean[ROWS], rstd[ROWS], dw[C], db[C];
+    check_run(OPERATION_add_forward, &(struct add_forward){COUNT, x, past, sum, ACTIVATION_NONE}, 2, NULL);
+    check_run(OPERATION_layer_norm_forward, &(struct layer_norm_forward){ROWS, C, sum, w, b, y, mean, rstd, NULL, NULL},
+              2, NULL);
+    check_run(OPERATION_layer_norm_forward,
+              &(struct layer_norm_forward){ROWS, C, x, w, b, y_made, mean, rstd, past, made}, 2, NULL);
+    cr_expect_eq(memcmp(sum, made, sizeof sum), 0);
+    cr_expect_eq(memcmp(y, y_made, sizeof y), 0);
+    struct layer_norm_backward back = {ROWS, C, sum, w, mean, rstd, dy, dx, dw, db, workspace, false, false};
+    check_run(OPERATION_layer_norm_backward, &back, 2, NULL);
+    back.dx = there;
+    back.add = true;
+    float *expected = check_numbers(COUNT, 6);
+    check_run(OPERATION_axpy, &(struct axpy){COUNT, 1.0f, dx, expected}, 2, NULL);
+    check_run(OPERATION_layer_norm_backward, &back, 2, NULL);
+    cr_expect_eq(memcmp(there, expected, sizeof dx), 0);
+    free(x), free(past), free(w), free(b), free(dy), free(there), free(expected);
 }
 
 Test(sequence, embedding_adds_token_and_position)
