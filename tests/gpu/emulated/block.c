@@ -34,6 +34,19 @@ struct stack {
 
 enum fiber_state { FIBER_NEW, FIBER_READY, FIBER_AT_BLOCK_BARRIER, FIBER_AT_WARP_BARRIER, FIBER_DONE };
 
+typedef float four __attribute__((vector_size(4 * sizeof(float))));
+
+/* What a thread copies ahead. */
+#define COPIES_MAX 128
+struct copies {
+    struct copy {
+        void *to;
+        const void *from; /* NULL: zeros */
+        unsigned bytes, batch;
+    } list[COPIES_MAX];
+    unsigned count, batch; /* the one that is open */
+};
+
 struct fiber {
     struct spot there;   /* where it goes on */
     struct stack *stack; /* from its first step to its last */
@@ -41,20 +54,21 @@ struct fiber {
     struct emulated_place place;
     uint64_t words[2]; /* what it hands to its warp, in turns: who is late still reads the one before */
     unsigned turn;
-    struct factors {
-        float left[4][2], right[2][2];
-    } factors[2]; /* likewise */
 };
 
 /* What the thread that plays blocks has: stacks are made once and run many kernels' threads. */
 struct player {
     struct fiber fibers[EMULATED_THREADS_MAX];
+    struct copies copies[EMULATED_THREADS_MAX]; /* theirs */
     struct stack stacks[EMULATED_THREADS_MAX], *free;
     unsigned made, count;      /* stacks; threads of this block */
     unsigned turn, first, end; /* whose turn it is in the warp that runs */
     struct fiber *running;
     struct spot back;
     struct stack stack; /* of the thread */
+    struct factors {
+        four left[16][4], right[8][4]; /* [row][k], [column][k] */
+    } factors[2];                      /* of the warp that runs, in turns as well */
     const struct emulated_grid *grid;
     uint64_t exchanges; /* of this grid */
 };
@@ -89,6 +103,11 @@ static void arrived(struct stack *here, struct stack *before)
 #else
     (void)here, (void)before;
 #endif
+}
+
+static struct copies *copies_of(const struct fiber *fiber)
+{
+    return &player->copies[fiber - player->fibers];
 }
 
 static bool runs_backward(void)
@@ -161,6 +180,8 @@ static void stack_main(void)
     for (;;) {
         rest(stack);
         player->grid->run(player->grid->context);
+        if (copies_of(player->running)->count > 0)
+            undefined("it ends before what it copies ahead has come");
         player->running->state = FIBER_DONE;
     }
 }
@@ -257,6 +278,7 @@ static void run_block(const struct emulated_grid *grid, struct emulated_place bl
         fiber->place = (struct emulated_place){i % size->x, i / size->x % size->y, i / size->x / size->y};
         fiber->state = FIBER_NEW;
         fiber->turn = 0;
+        player->copies[i].count = player->copies[i].batch = 0;
     }
     const unsigned warps = (player->count + EMULATED_WARP - 1) / EMULATED_WARP;
     do {
@@ -336,30 +358,86 @@ static void unpack(float pair[2], uint32_t word, bool is_float16)
     }
 }
 
-static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k)
+/* A GPU's order of these sums is its own. */
+static float inner_product(const four a[4], const four b[4])
 {
-    return warp[row % 8 * 4 + k % 8 / 2].factors[turn].left[row / 8 + k / 8 * 2][k % 2];
-}
-
-static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column)
-{
-    return warp[column * 4 + k % 8 / 2].factors[turn].right[k / 8][k % 2];
+    const four sums = (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2], const char *types)
 {
     struct fiber *self = player->running;
-    const unsigned lane = emulated_lane(), turn = self->turn++ % 2;
-    const struct fiber *warp = self - lane;
+    const unsigned lane = emulated_lane(), row = lane / 4, pair = lane % 4 * 2;
+    struct factors *all = &player->factors[self->turn++ % 2];
     const bool is_float16 = types[0] == 'f';
-    if (number_of(warp) + EMULATED_WARP > player->count)
+    if (number_of(self) - lane + EMULATED_WARP > player->count)
         undefined("a product of tiles without a whole warp");
     for (unsigned i = 0; i < 4; i++)
-        unpack(self->factors[turn].left[i], left[i], is_float16);
+        unpack((float *)all->left[row + i % 2 * 8] + pair + i / 2 * 8, left[i], is_float16);
     for (unsigned i = 0; i < 2; i++)
-        unpack(self->factors[turn].right[i], right[i], is_float16);
+        unpack((float *)all->right[row] + pair + i * 8, right[i], is_float16);
     yield(FIBER_AT_WARP_BARRIER);
     for (unsigned i = 0; i < 4; i++)
-        for (unsigned k = 0; k < 16; k++)
-            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k) * right_at(warp, turn, k, lane % 4 * 2 + i % 2);
+        sums[i] += inner_product(all->left[row + i / 2 * 8], all->right[pair + i % 2]);
+}
+
+/* ---------------------------------------------------------------- of shared memory */
+
+static bool is_shared(const void *place, unsigned bytes)
+{
+    const uintptr_t offset = (uintptr_t)place - (uintptr_t)shared;
+    return offset % bytes == 0 && offset + bytes <= player->grid->shared_bytes;
+}
+
+void emulated_read_matrices(uint32_t parts[4], const void *row, bool turned)
+{
+    struct fiber *self = player->running;
+    const unsigned lane = emulated_lane(), turn = self->turn++ % 2;
+    const struct fiber *warp = self - lane;
+    if (number_of(warp) + EMULATED_WARP > player->count)
+        undefined("matrices are read without a whole warp");
+    if (!is_shared(row, 16))
+        undefined("a row of a matrix is not 16 bytes of shared memory at a multiple of 16");
+    self->words[turn] = (uintptr_t)row;
+    yield(FIBER_AT_WARP_BARRIER);
+    for (unsigned i = 0; i < 4; i++) {
+        uint16_t pair[2];
+        for (unsigned k = 0; k < 2; k++) {
+            const unsigned at_row = turned ? lane % 4 * 2 + k : lane / 4, at = turned ? lane / 4 : lane % 4 * 2 + k;
+            memcpy(&pair[k], (const char *)(uintptr_t)warp[i * 8 + at_row].words[turn] + at * sizeof *pair,
+                   sizeof *pair);
+        }
+        memcpy(&parts[i], pair, sizeof pair);
+    }
+}
+
+void emulated_copy_ahead(void *to, const void *from, unsigned bytes, bool there)
+{
+    struct copies *copies = copies_of(player->running);
+    if (!is_shared(to, bytes) || (there && (uintptr_t)from % bytes != 0))
+        undefined("a copy ahead to or from a place that is no multiple of its length");
+    if (copies->count == COPIES_MAX)
+        undefined("more copies ahead than are played");
+    copies->list[copies->count++] = (struct copy){to, there ? from : NULL, bytes, copies->batch};
+}
+
+void emulated_close_copies(void)
+{
+    copies_of(player->running)->batch++;
+}
+
+void emulated_await_copies(unsigned open)
+{
+    struct copies *copies = copies_of(player->running);
+    unsigned done = 0;
+    for (; done < copies->count && copies->list[done].batch + open < copies->batch; done++) {
+        const struct copy *copy = &copies->list[done];
+        if (copy->from)
+            memcpy(copy->to, copy->from, copy->bytes);
+        else
+            memset(copy->to, 0, copy->bytes);
+    }
+    copies->count -= done;
+    memmove(copies->list, copies->list + done, copies->count * sizeof *copies->list);
 }

@@ -61,6 +61,14 @@ uint64_t emulated_exchanges(void);
 /* A lane's part of sums[16,8] += left[16,16] right[16,8] as mma.m16n8k16 has it; the factors are "bf16.bf16" or "f16.f16". The
  * whole warp must take part. */
 void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2], const char *types);
+/* A lane's part of four matrices [8,8] of two bytes a number in shared memory, as ldmatrix has it: lane 8 i + j names row j of
+ * matrix i, and gets of each two neighbours of a row, or, `turned`, of a column. The whole warp must take part. */
+void emulated_read_matrices(uint32_t parts[4], const void *row, bool turned);
+/* Copies that go on beside the thread, as cp.async: nothing has come before it waits. `there` false: zeros come. */
+void emulated_copy_ahead(void *to, const void *from, unsigned bytes, bool there);
+void emulated_close_copies(void);
+/* Until at most so many of the batches that the thread has closed are under way. */
+void emulated_await_copies(unsigned open);
 
 /* runtime.c: checks the grid's sizes and queues it, and a copy of its context, on the stream. */
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid);

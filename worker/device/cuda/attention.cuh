@@ -51,23 +51,23 @@ static __device__ inline struct attention_head attention_head(int64_t t, int64_t
             1.0f / sqrtf((float)width)};
 }
 
-/* Blocks stand in one row, all tiles of a head side by side: the other axes of a grid end at 65,535. */
-static __host__ __device__ inline unsigned attention_tile_count(int64_t t)
+/* Blocks stand in one row, all tiles (of `rows`) of a head side by side: the other axes of a grid end at 65,535. */
+static __host__ __device__ inline unsigned attention_tile_count(int64_t t, int rows = ATTENTION_TILE)
 {
-    return (unsigned)((t + ATTENTION_TILE - 1) / ATTENTION_TILE);
+    return (unsigned)((t + rows - 1) / rows);
 }
-static __device__ inline int64_t attention_tile(int64_t t)
+static __device__ inline int64_t attention_tile(int64_t t, int rows = ATTENTION_TILE)
 {
-    return blockIdx.x % attention_tile_count(t);
+    return blockIdx.x % attention_tile_count(t, rows);
 }
-static __device__ inline int64_t attention_number(int64_t t)
+static __device__ inline int64_t attention_number(int64_t t, int rows = ATTENTION_TILE)
 {
-    return blockIdx.x / attention_tile_count(t);
+    return blockIdx.x / attention_tile_count(t, rows);
 }
 /* Of a head's tiles of queries the longest row comes first. */
-static __device__ inline int64_t first_query(int64_t t)
+static __device__ inline int64_t first_query(int64_t t, int rows = ATTENTION_TILE)
 {
-    return (attention_tile_count(t) - 1 - attention_tile(t)) * ATTENTION_TILE;
+    return (attention_tile_count(t, rows) - 1 - attention_tile(t, rows)) * rows;
 }
 
 static __device__ inline int attention_thread(void)
@@ -230,13 +230,18 @@ struct attention_needs {
     size_t bytes, lean_bytes;
 };
 
-/* A block a tile of each head; more shared memory than 48 KiB must be asked for. */
-template <typename Operation, typename... More>
-static void launch_attention(const struct cuda_call *call, const Operation &op, dim3 threads, size_t shared_bytes,
-                             void (*kernel)(Operation, More...), More... more)
+/* A block a tile (of `rows`) of each head. */
+template <typename Operation> static unsigned attention_blocks(const Operation &op, int rows = ATTENTION_TILE)
 {
-    const unsigned blocks = attention_tile_count(op.t) * (unsigned)(op.b * op.heads);
-    if (op.b == 0)
+    return attention_tile_count(op.t, rows) * (unsigned)(op.b * op.heads);
+}
+
+/* More shared memory than 48 KiB must be asked for. */
+template <typename... Parameters, typename... Arguments>
+static void launch_attention(const struct cuda_call *call, unsigned blocks, dim3 threads, size_t shared_bytes,
+                             void (*kernel)(Parameters...), const Arguments &...arguments)
+{
+    if (blocks == 0)
         return;
     cudaError_t result =
         shared_bytes > 48 * 1024
@@ -245,18 +250,18 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
     if (result != cudaSuccess)
         cuda_call_fail(call, result, "cudaFuncSetAttribute");
     else
-        launch_kernel(call, dim3(blocks), threads, shared_bytes, kernel, op, more...);
+        launch_kernel(call, dim3(blocks), threads, shared_bytes, kernel, arguments...);
 }
 
 /* The whole one where the GPU has what that needs, else the lean one. */
-template <typename Operation, typename... More>
-static void launch_fitting(const struct cuda_call *call, const Operation &op, dim3 threads, attention_needs needs,
-                           void (*whole)(Operation, More...), void (*lean)(Operation, More...), More... more)
+template <typename... Parameters, typename... Arguments>
+static void launch_fitting(const struct cuda_call *call, unsigned blocks, dim3 threads, attention_needs needs,
+                           void (*whole)(Parameters...), void (*lean)(Parameters...), const Arguments &...arguments)
 {
     if (needs.bytes <= call->shared_bytes)
-        launch_attention(call, op, threads, needs.bytes, whole, more...);
+        launch_attention(call, blocks, threads, needs.bytes, whole, arguments...);
     else
-        launch_attention(call, op, threads, needs.lean_bytes, lean, more...);
+        launch_attention(call, blocks, threads, needs.lean_bytes, lean, arguments...);
 }
 
 static inline int columns_of(int64_t width)

@@ -162,19 +162,18 @@ template <int COLUMNS> static void launch_both(const struct cuda_call *call, con
     const int64_t width = op->c / op->heads;
     const dim3 threads(ATTENTION_SIDE, ATTENTION_SIDE);
     const size_t lean = lean_bytes(width, COLUMNS);
-    launch_fitting(call, *op, threads, {attention_bytes(width, COLUMNS, 4, 1, 0) + STATISTICS_BYTES, lean},
-                   each_query_tile<COLUMNS, false>, each_query_tile<COLUMNS, true>);
-    launch_fitting(call, *op, threads, {attention_bytes(width, COLUMNS, 4, 2, 0) + STATISTICS_BYTES, lean},
-                   each_key_tile<COLUMNS, false>, each_key_tile<COLUMNS, true>);
+    launch_fitting(call, attention_blocks(*op), threads, {attention_bytes(width, COLUMNS, 4, 1, 0) + STATISTICS_BYTES, lean},
+                   each_query_tile<COLUMNS, false>, each_query_tile<COLUMNS, true>, *op);
+    launch_fitting(call, attention_blocks(*op), threads, {attention_bytes(width, COLUMNS, 4, 2, 0) + STATISTICS_BYTES, lean},
+                   each_key_tile<COLUMNS, false>, each_key_tile<COLUMNS, true>, *op);
 }
 
 size_t cuda_attention_bytes(int64_t width, enum stored stored)
 {
     const int columns = columns_of(width);
-    if (stored != STORED_FLOAT32)
-        return attention_bytes_tensor(columns);
-    const size_t there = attention_bytes(width, columns, 1, 0, 1);
-    const size_t back = lean_bytes(width, columns);
+    const bool is_tensor = stored != STORED_FLOAT32;
+    const size_t there = is_tensor ? attention_forward_tensor_bytes(columns) : attention_bytes(width, columns, 1, 0, 1);
+    const size_t back = is_tensor ? attention_backward_tensor_bytes(columns) : lean_bytes(width, columns);
     return back > there ? back : there;
 }
 

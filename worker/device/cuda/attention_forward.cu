@@ -90,8 +90,8 @@ template <int COLUMNS> static void launch(const struct cuda_call *call, const st
 {
     const int64_t width = op->c / op->heads;
     const attention_needs needs = {attention_bytes(width, COLUMNS, 2, 1, 0), attention_bytes(width, COLUMNS, 1, 0, 1)};
-    launch_fitting(call, *op, dim3(ATTENTION_SIDE, ATTENTION_SIDE), needs, each_query_tile<COLUMNS, false>,
-                   each_query_tile<COLUMNS, true>);
+    launch_fitting(call, attention_blocks(*op), dim3(ATTENTION_SIDE, ATTENTION_SIDE), needs,
+                   each_query_tile<COLUMNS, false>, each_query_tile<COLUMNS, true>, *op);
 }
 
 void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)

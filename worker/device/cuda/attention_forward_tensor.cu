@@ -1,98 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* What a lane knows of its two rows after the keys seen so far: the largest score, the sum of powers, the weighted
- * values. */
-template <int STEPS> struct lane_state {
-    float maximum[2], sum[2], output[2 * STEPS][4];
+#define KEY_TILES (ATTENTION_TILE / 8) /* of scores, side by side */
+
+/* What a lane knows of its two rows of a strip after the keys seen so far: the largest score, and its part of the sum of powers. */
+struct strip_state {
+    float maximum[2], sum[2];
 };
 
 /* Scores become powers against the row's new maximum; what was summed before is brought to it. */
 template <int STEPS>
-static __device__ void absorb(const struct attention_head &head, int64_t query, int64_t key,
-                              float scores[KEY_TILES][4], struct lane_state<STEPS> *state)
+static __device__ inline void absorb(float factor, float scores[KEY_TILES][4], struct strip_state *state,
+                                     float output[2 * STEPS][4])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float maximum = -INFINITY, sum = 0;
+        float maximum = state->maximum[half], sum = 0;
+#pragma unroll
+        for (int j = 0; j < KEY_TILES; j++)
+            maximum = fmaxf(maximum, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
+        maximum = row_maximum<ROW_LANES>(maximum);
+        const float shift = -maximum * factor;
+        const float shrink = power_of_two(fmaf(state->maximum[half], factor, shift));
 #pragma unroll
         for (int j = 0; j < KEY_TILES; j++)
 #pragma unroll
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                const int64_t row = query + sum_row(i), column = key + sum_column(j, i);
-                scores[j][i] = column <= row && column < head.t ? scores[j][i] * head.scale : -INFINITY;
-                maximum = fmaxf(maximum, scores[j][i]);
-            }
-        maximum = fmaxf(state->maximum[half], row_maximum<ROW_LANES>(maximum));
-        const float shrink = expf(state->maximum[half] - maximum);
-#pragma unroll
-        for (int j = 0; j < KEY_TILES; j++)
-#pragma unroll
-            for (int i = 2 * half; i < 2 * half + 2; i++) {
-                scores[j][i] = expf(scores[j][i] - maximum);
+                scores[j][i] = power_of_two(fmaf(scores[j][i], factor, shift));
                 sum += scores[j][i];
             }
-        state->sum[half] = state->sum[half] * shrink + row_sum<ROW_LANES>(sum);
+        state->sum[half] = fmaf(state->sum[half], shrink, sum);
         state->maximum[half] = maximum;
 #pragma unroll
         for (int j = 0; j < 2 * STEPS; j++) {
-            state->output[j][2 * half] *= shrink;
-            state->output[j][2 * half + 1] *= shrink;
+            output[j][2 * half] *= shrink;
+            output[j][2 * half + 1] *= shrink;
         }
     }
 }
 
-template <int STEPS, typename Stored>
-static __device__ void finish(const struct attention_forward &op, const struct attention_head &head, int64_t query,
-                              struct lane_state<STEPS> *state)
+/* `first`: the strip's first row. */
+template <int STEPS>
+static __device__ inline void finish(const struct attention_forward &op, const struct attention_head &head, int first,
+                                     const struct strip_state &state, float output[2 * STEPS][4])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const int64_t row = query + sum_row(2 * half);
-        const float share = 1.0f / state->sum[half];
+        const int row = first + half * 8 + lane_number() / 4;
+        const float sum = row_sum<ROW_LANES>(state.sum[half]), share = 1.0f / sum;
 #pragma unroll
         for (int j = 0; j < 2 * STEPS; j++) {
-            state->output[j][2 * half] *= share;
-            state->output[j][2 * half + 1] *= share;
+            output[j][2 * half] *= share;
+            output[j][2 * half + 1] *= share;
         }
-        if (threadIdx.x % 4 == 0 && row < head.t)
-            op.logsumexp[head.statistics + row] = state->maximum[half] + logf(state->sum[half]);
+        if (lane_number() % 4 == 0 && row < head.t)
+            op.logsumexp[head.statistics + row] = state.maximum[half] * head.scale + logf(sum);
     }
-    store_sums<STEPS>(head, (Stored *)op.y + head.output, head.output_row, query, state->output);
 }
 
+/* Of keys and values there is the tile that is multiplied, and the one that comes. */
+#define FORWARD_ELEMENTS(steps, strips) (ROW_TILE(steps, BLOCK_ROWS(strips)) + 4 * ROW_TILE(steps, ATTENTION_TILE))
+
 /* The longest rows of tiles come first. */
-template <int STEPS, typename Stored>
-static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_forward op, bool whole)
+template <int STEPS, int STRIPS, typename Stored>
+static __global__ void __launch_bounds__(TILE_THREADS) each_query_tile(struct attention_forward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
+    const int block_rows = BLOCK_ROWS(STRIPS), tile = ROW_TILE(STEPS, ATTENTION_TILE);
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t, block_rows));
     const Stored *qkv = (const Stored *)op.qkv;
-    Stored *queries = (Stored *)shared, *keys = queries + ROW_TILE(STEPS);
-    Stored *turned_values = keys + ROW_TILE(STEPS);
-    const int64_t query = first_query(op.t);
-    struct lane_state<STEPS> state = {};
-    state.maximum[0] = state.maximum[1] = -INFINITY;
-    load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
-    for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
-        float scores[KEY_TILES][4] = {};
-        load_rows<STEPS>(head, whole, qkv + head.key, head.qkv_row, key, keys);
-        load_turned<STEPS>(head, qkv + head.value, head.qkv_row, key, turned_values);
-        __syncthreads();
-        multiply_tiles<STEPS>(queries, keys, scores);
-        absorb<STEPS>(head, query, key, scores, &state);
-        multiply_turned<STEPS>(scores, turned_values, state.output);
-        __syncthreads();
+    const head_rows<const Stored> keys = rows_at(head, qkv + head.key, head.qkv_row, whole);
+    const head_rows<const Stored> value_rows = rows_at(head, qkv + head.value, head.qkv_row, whole);
+    Stored *queries = (Stored *)shared, *tiles = queries + ROW_TILE(STEPS, block_rows);
+    const int query = (int)first_query(op.t, block_rows), end = min(query + block_rows, keys.count);
+    const int first = query + (int)threadIdx.y * STRIPS * STRIP_ROWS; /* of the warp's */
+    Stored *own = queries + (first - query) * ROW_PITCH(STEPS);
+    struct strip_state state[STRIPS];
+    float output[STRIPS][2 * STEPS][4] = {};
+    for (int s = 0; s < STRIPS; s++)
+        state[s] = {{-INFINITY, -INFINITY}, {0, 0}};
+
+    load_rows<STEPS, block_rows>(rows_at(head, qkv + head.query, head.qkv_row, whole), query, queries);
+    load_rows<STEPS, ATTENTION_TILE>(keys, 0, tiles);
+    load_rows<STEPS, ATTENTION_TILE>(value_rows, 0, tiles + tile);
+    close_copies();
+    for (int key = 0, stage = 0; key < end; key += ATTENTION_TILE, stage ^= 1) {
+        const Stored *here = tiles + stage * 2 * tile;
+        await_copies();
+        __syncthreads(); /* all are through with the other stage, too */
+        if (key + ATTENTION_TILE < end) {
+            Stored *next = tiles + (stage ^ 1) * 2 * tile;
+            load_rows<STEPS, ATTENTION_TILE>(keys, key + ATTENTION_TILE, next);
+            load_rows<STEPS, ATTENTION_TILE>(value_rows, key + ATTENTION_TILE, next + tile);
+            close_copies();
+        }
+        if (key >= first + STRIPS * STRIP_ROWS)
+            continue; /* the warp's queries have seen none of these */
+        float scores[STRIPS][KEY_TILES][4] = {};
+        multiply_rows<STEPS, STRIPS, KEY_TILES>(own, here, scores);
+#pragma unroll
+        for (int s = 0; s < STRIPS; s++) {
+            if (key + ATTENTION_TILE > first + s * STRIP_ROWS)
+                hide_future<false, KEY_TILES>(first + s * STRIP_ROWS, key, scores[s]);
+            absorb<STEPS>(power_factor(head), scores[s], &state[s], output[s]);
+        }
+        multiply_scores_by<STEPS, STRIPS, KEY_TILES>(scores, here + tile, output);
     }
-    finish<STEPS, Stored>(op, head, query, &state);
+    for (int s = 0; s < STRIPS; s++)
+        finish<STEPS>(op, head, first + s * STRIP_ROWS, state[s], output[s]);
+    store_strips<STEPS, STRIPS>(rows_at(head, (Stored *)op.y + head.output, head.output_row, whole), first, own, 1.0f,
+                                output);
+}
+
+size_t attention_forward_tensor_bytes(int steps)
+{
+    return FORWARD_ELEMENTS(steps, 1) * sizeof(uint16_t);
+}
+
+template <int STEPS, int STRIPS, typename Stored>
+static void launch_strips(const struct cuda_call *call, const struct attention_forward *op)
+{
+    launch_attention(call, attention_blocks(*op, BLOCK_ROWS(STRIPS)), dim3(WARP, TILE_WARPS),
+                     FORWARD_ELEMENTS(STEPS, STRIPS) * sizeof(Stored), each_query_tile<STEPS, STRIPS, Stored>, *op,
+                     heads_are_whole(op->c, op->heads, op->qkv, op->y));
 }
 
 template <int STEPS, typename Stored>
 static void launch_of(const struct cuda_call *call, const struct attention_forward *op)
 {
-    const size_t elements = 2 * ROW_TILE(STEPS) + TURNED_TILE(STEPS);
-    launch_attention(call, *op, dim3(WARP, TILE_WARPS), elements * sizeof(Stored), each_query_tile<STEPS, Stored>,
-                     heads_are_whole(op->c, op->heads, op->qkv, op->qkv));
+    if constexpr (!IS_WIDE(STEPS)) {
+        if (two_strips(op->b, op->heads, op->t)) {
+            launch_strips<STEPS, 2, Stored>(call, op);
+            return;
+        }
+    }
+    launch_strips<STEPS, 1, Stored>(call, op);
 }
 
 template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_forward *op)

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of values in two bytes: tiles of 64 queries by 64 keys as in
- * attention.cuh, whose products are tensor cores'. A block of four warps works on
- * a tile; a warp has 16 rows of it, scores and sums stay in its registers. Softmax
- * weights and their gradients are rounded likewise where they are factors.
+ * Attention of values in two bytes: tiles as in attention.cuh, whose products are
+ * tensor cores'. A block of four warps has 64 or 128 rows of one factor, each warp
+ * one or two strips of 16 of them, whose scores and sums stay in its registers; rows
+ * of the other come by, 64 at a time, copied ahead while the ones before are
+ * multiplied. Softmax weights and their gradients are rounded likewise where they
+ * are factors. A row's result is the same whichever rows it shares a block with.
  *
- * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns, or
- * turned (by column) where a product runs over rows. Pitches keep the lanes of a
- * warp in different banks.
+ * Powers are of two: a score s becomes 2^(s factor + shift), factor = log2(e) / sqrt(width),
+ * in one fused multiply-add and one instruction of the GPU (Dao 2023; Milakov and
+ * Gimelshein 2018 for the running maximum).
+ *
+ * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns; products
+ * that run over rows read them turned. The pitch has the eight rows of a matrix in
+ * different banks.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
 #define COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
@@ -15,139 +21,230 @@
 #include "worker/device/cuda/attention.cuh"
 #include "worker/device/cuda/tensor_core.cuh"
 
-#define WARP_ROWS 16 /* of a tile */
-#define TILE_WARPS (ATTENTION_TILE / WARP_ROWS)
-#define ROW_PITCH(steps) ((steps) * 16 + 8)
-#define TURNED_PITCH (ATTENTION_TILE + 8)
-#define KEY_TILES (ATTENTION_TILE / 8) /* of sums, side by side */
-#define ROW_LANES 4                    /* that a row's sums are shared out to */
+#define STRIP_ROWS 16
+#define TILE_WARPS 4
+#define TILE_THREADS (TILE_WARPS * WARP)
+#define BLOCK_ROWS(strips) (TILE_WARPS * STRIP_ROWS * (strips))
+#define ROW_PITCH(steps) ((steps)*16 + 8)
+#define ROW_TILE(steps, rows) ((rows)*ROW_PITCH(steps)) /* elements */
+#define ROW_LANES 4                                     /* that a row's sums are shared out to */
+#define PIECE 8                                         /* values in 16 bytes */
+#define LOG2_E 1.44269504f
 
-/* Elements of a tile by row, and of a turned one. */
-#define ROW_TILE(steps) (ATTENTION_TILE * ROW_PITCH(steps))
-#define TURNED_TILE(steps) ((steps) * 16 * TURNED_PITCH)
-#define TILE_IN_TURN(steps) (ROW_TILE(steps) > TURNED_TILE(steps) ? ROW_TILE(steps) : TURNED_TILE(steps))
+/* One head's rows of one factor in memory. */
+template <typename Stored> struct head_rows {
+    Stored *start;
+    int64_t row; /* from one to the next, in values */
+    int count, width;
+    bool whole; /* they can be read and written 16 bytes at a time */
+};
 
+template <typename Stored>
+static __device__ inline head_rows<Stored> rows_at(const struct attention_head &head, Stored *start, int64_t row,
+                                                   bool whole)
+{
+    return {start, row, (int)head.t, head.width, whole};
+}
+
+static __device__ inline int lane_number(void)
+{
+    return (int)threadIdx.x;
+}
 static __device__ inline int tile_thread_number(void)
 {
     return (int)(threadIdx.y * WARP + threadIdx.x);
 }
 
-/* 64 rows from row `first` on, zeros behind row t and behind the width; `from` is the head's column 0 of row 0. */
-template <int STEPS, int LENGTH, typename Stored>
-static __device__ inline void load_pieces(const struct attention_head &head, const Stored *from,
-                                          int64_t row_stride, int64_t first, Stored *to)
+/* ROWS rows from row `first` on, zeros behind the last one and behind the width. They have come when copies have been awaited and
+ * the block has met. */
+template <int STEPS, int ROWS, typename Stored>
+static __device__ inline void load_rows(const head_rows<const Stored> &rows, int first, Stored *to)
 {
-    struct alignas(sizeof(Stored) * LENGTH) piece {
-        Stored at[LENGTH];
-    };
-    const int wide = STEPS * 16 / LENGTH;
-    for (int i = tile_thread_number(); i < ATTENTION_TILE * wide; i += TILE_WARPS * WARP) {
-        const int row = i / wide, column = i % wide * LENGTH;
-        piece some = {};
-        if (first + row < head.t && column < head.width)
-            some = *(const piece *)(from + (first + row) * row_stride + column);
-        *(piece *)(to + row * ROW_PITCH(STEPS) + column) = some;
+    const int wide = STEPS * 16 / PIECE, at_once = TILE_THREADS / wide;
+    if (rows.whole) {
+        const int row = tile_thread_number() / wide, column = tile_thread_number() % wide * PIECE;
+        const Stored *from = rows.start + (first + row) * rows.row + column;
+        to += row * ROW_PITCH(STEPS) + column;
+#pragma unroll
+        for (int i = 0; i < ROWS; i += at_once)
+            copy_ahead<16>(to + i * ROW_PITCH(STEPS), from + i * rows.row,
+                           first + row + i < rows.count && column < rows.width);
+        return;
+    }
+    for (int i = tile_thread_number(); i < ROWS * STEPS * 16; i += TILE_THREADS) {
+        const int row = i / (STEPS * 16), column = i % (STEPS * 16);
+        const bool there = first + row < rows.count && column < rows.width;
+        to[row * ROW_PITCH(STEPS) + column] = there ? rows.start[(first + row) * rows.row + column] : Stored{};
     }
 }
 
-/* 16 bytes at a time where `whole` says that heads are made of such. */
-template <int STEPS, typename Stored>
-static __device__ inline void load_rows(const struct attention_head &head, bool whole, const Stored *from,
-                                        int64_t row_stride, int64_t first, Stored *to)
+/* The warp's strips of a tile as left factors, for each 16 columns. */
+template <int STEPS, int STRIPS> struct strip_factors {
+    uint32_t at[STEPS][STRIPS][4];
+};
+
+template <int STEPS, int STRIPS, typename Stored>
+static __device__ inline void read_strips(const Stored *from, int step, uint32_t strips[STRIPS][4])
 {
-    if (whole)
-        load_pieces<STEPS, 8>(head, from, row_stride, first, to);
-    else
-        load_pieces<STEPS, 1>(head, from, row_stride, first, to);
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+        read_left(from + s * STRIP_ROWS * ROW_PITCH(STEPS) + step * 16, ROW_PITCH(STEPS), lane_number(), strips[s]);
 }
 
-/* The same, turned. */
-template <int STEPS, typename Stored>
-static __device__ inline void load_turned(const struct attention_head &head, const Stored *from,
-                                          int64_t row_stride, int64_t first, Stored *to)
+template <int STEPS, int STRIPS, typename Stored>
+static __device__ inline void keep_strips(const Stored *from, strip_factors<STEPS, STRIPS> *to)
 {
-    const int wide = STEPS * 16;
-    for (int i = tile_thread_number(); i < ATTENTION_TILE / 2 * wide; i += TILE_WARPS * WARP) {
-        const int row = i / wide * 2, column = i % wide;
-        const Stored *place = from + (first + row) * row_stride + column;
-        const bool inside = column < head.width;
-        const uint32_t low = inside && first + row < head.t ? place[0].bits : 0;
-        const uint32_t high = inside && first + row + 1 < head.t ? place[row_stride].bits : 0;
-        *(value_pair *)(to + column * TURNED_PITCH + row) = high << 16 | low;
+#pragma unroll
+    for (int step = 0; step < STEPS; step++)
+        read_strips<STEPS, STRIPS>(from, step, to->at[step]);
+}
+
+/* scores += what columns 16 step and on give to the inner products of the strips with the first 8 TILES rows of `right`. */
+template <int STEPS, int STRIPS, int TILES, typename Stored>
+static __device__ inline void multiply_step(const uint32_t strips[STRIPS][4], const Stored *right, int step,
+                                            float scores[STRIPS][TILES][4])
+{
+#pragma unroll
+    for (int j = 0; j < TILES; j += 2) {
+        uint32_t columns[4];
+        read_right(right + j * 8 * ROW_PITCH(STEPS) + step * 16, ROW_PITCH(STEPS), lane_number(), columns);
+#pragma unroll
+        for (int s = 0; s < STRIPS; s++) {
+            multiply_tile<Stored>(scores[s][j], strips[s], columns);
+            multiply_tile<Stored>(scores[s][j + 1], strips[s], columns + 2);
+        }
     }
 }
 
-/* scores += the inner products of the warp's rows of `left` with all rows of `right`. */
-template <int STEPS, typename Stored>
-static __device__ inline void multiply_tiles(const Stored *left, const Stored *right,
-                                             float scores[KEY_TILES][4])
+/* scores += the inner products of the strips with those rows; the strips are kept in registers, or read each time. */
+template <int STEPS, int STRIPS, int TILES, typename Stored>
+static __device__ inline void multiply_rows(const strip_factors<STEPS, STRIPS> &left, const Stored *right,
+                                            float scores[STRIPS][TILES][4])
 {
-    const int lane = (int)threadIdx.x;
-    left += threadIdx.y * WARP_ROWS * ROW_PITCH(STEPS);
+#pragma unroll
+    for (int step = 0; step < STEPS; step++)
+        multiply_step<STEPS, STRIPS, TILES>(left.at[step], right, step, scores);
+}
+
+template <int STEPS, int STRIPS, int TILES, typename Stored>
+static __device__ inline void multiply_rows(const Stored *left, const Stored *right, float scores[STRIPS][TILES][4])
+{
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        uint32_t rows[4];
-        read_left(left + step * 16, ROW_PITCH(STEPS), lane, rows);
+        uint32_t strips[STRIPS][4];
+        read_strips<STEPS, STRIPS>(left, step, strips);
+        multiply_step<STEPS, STRIPS, TILES>(strips, right, step, scores);
+    }
+}
+
+/* sums += the warp's scores, rounded, times the first 8 TILES rows of `right`. */
+template <int STEPS, int STRIPS, int TILES, typename Stored>
+static __device__ inline void multiply_scores_by(const float scores[STRIPS][TILES][4], const Stored *right,
+                                                 float sums[STRIPS][2 * STEPS][4])
+{
+    const int pitch = ROW_PITCH(STEPS), lane = lane_number();
 #pragma unroll
-        for (int j = 0; j < KEY_TILES; j++) {
-            uint32_t columns[2];
-            read_right(right + j * 8 * ROW_PITCH(STEPS) + step * 16, ROW_PITCH(STEPS), lane, columns);
-            multiply_tile<Stored>(scores[j], rows, columns);
+    for (int step = 0; step < TILES / 2; step++) {
+        uint32_t rows[STRIPS][4];
+#pragma unroll
+        for (int s = 0; s < STRIPS; s++)
+            sums_as_left<Stored>(scores[s][2 * step], scores[s][2 * step + 1], rows[s]);
+#pragma unroll
+        for (int j = 0; j < 2 * STEPS; j += 2) {
+            uint32_t columns[4];
+            read_right_turned(right + step * 16 * pitch + j * 8, pitch, lane, columns);
+#pragma unroll
+            for (int s = 0; s < STRIPS; s++) {
+                multiply_tile<Stored>(sums[s][j], rows[s], columns);
+                multiply_tile<Stored>(sums[s][j + 1], rows[s], columns + 2);
+            }
         }
     }
 }
 
-/* sums += the warp's scores, rounded, times the tile that lies turned. */
-template <int STEPS, typename Stored>
-static __device__ inline void multiply_turned(const float scores[KEY_TILES][4], const Stored *turned,
-                                              float sums[2 * STEPS][4])
+/* Scores of keys behind their query become minus infinity. `row` and `column` are the first that the scores of a strip are of;
+ * BY_KEY: rows are keys, columns queries. */
+template <bool BY_KEY, int TILES> static __device__ inline void hide_future(int row, int column, float scores[TILES][4])
 {
+    const int behind = row + lane_number() / 4 - column - lane_number() % 4 * 2;
 #pragma unroll
-    for (int step = 0; step < ATTENTION_TILE / 16; step++) {
-        uint32_t rows[4];
-        sums_as_left<Stored>(scores[2 * step], scores[2 * step + 1], rows);
-#pragma unroll
-        for (int j = 0; j < 2 * STEPS; j++) {
-            uint32_t columns[2];
-            read_right(turned + j * 8 * TURNED_PITCH + step * 16, TURNED_PITCH, (int)threadIdx.x, columns);
-            multiply_tile<Stored>(sums[j], rows, columns);
-        }
-    }
-}
-
-/* The row of a tile that element i of a lane's sums is of, and the column. */
-static __device__ inline int sum_row(int i)
-{
-    return (int)(threadIdx.y * WARP_ROWS + threadIdx.x / 4) + i / 2 * 8;
-}
-static __device__ inline int sum_column(int tile, int i)
-{
-    return tile * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
-}
-
-template <int STEPS, typename Stored>
-static __device__ inline void store_sums(const struct attention_head &head, Stored *to, int64_t row_stride,
-                                         int64_t first, const float sums[2 * STEPS][4])
-{
-#pragma unroll
-    for (int j = 0; j < 2 * STEPS; j++)
+    for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int64_t row = first + sum_row(i);
-            const int column = sum_column(j, i);
-            if (row < head.t && column < head.width)
-                narrow(sums[j][i], to + row * row_stride + column);
+            const int further = j * 8 + i % 2 - i / 2 * 8;
+            if (BY_KEY ? further < behind : further > behind)
+                scores[j][i] = -INFINITY;
         }
 }
 
-/* Whether rows of heads can be read 16 bytes at a time. */
-static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values, const void *others)
+static __device__ inline float power_of_two(float x)
 {
-    return c / heads % 8 == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
+#ifdef __CUDA_ARCH__
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+#else
+    return exp2f(x);
+#endif
 }
 
-/* What the way back, the hungrier, needs at least; `steps` as a kernel's. */
-size_t attention_bytes_tensor(int steps);
+static __device__ inline float power_factor(const struct attention_head &head)
+{
+    return head.scale * LOG2_E;
+}
+
+/* The warp's strips of sums, times `by`, to rows `first` and on. They go by way of `stage`, rows of a tile that nobody but this
+ * warp reads any more. */
+template <int STEPS, int STRIPS, typename Stored>
+static __device__ inline void store_strips(const head_rows<Stored> &to, int first, Stored *stage, float by,
+                                           const float sums[STRIPS][2 * STEPS][4])
+{
+    const int pitch = ROW_PITCH(STEPS), wide = STEPS * 16 / PIECE, lane = lane_number();
+    typedef element_pack<Stored> pack;
+    __syncwarp();
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+        for (int j = 0; j < 2 * STEPS; j++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const float *two = sums[s][j] + 2 * half;
+                Stored *place = stage + (s * STRIP_ROWS + half * 8 + lane / 4) * pitch + j * 8 + lane % 4 * 2;
+                *(value_pair *)place = pair_of<Stored>(two[0] * by, two[1] * by);
+            }
+    __syncwarp();
+    for (int i = lane; i < STRIPS * STRIP_ROWS * wide; i += WARP) {
+        const int row = i / wide, column = i % wide * PIECE;
+        const Stored *from = stage + row * pitch + column;
+        Stored *place = to.start + (first + row) * to.row + column;
+        if (first + row >= to.count || column >= to.width)
+            continue;
+        if (to.whole)
+            *(pack *)place = *(const pack *)from;
+        else
+            for (int k = 0; k < PIECE && column + k < to.width; k++)
+                place[k] = from[k];
+    }
+}
+
+/* Whether rows of heads can be read and written 16 bytes at a time. */
+static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values, const void *others)
+{
+    return c / heads % PIECE == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
+}
+
+/* Heads wider than 64: a warp has too few registers for two strips. */
+#define IS_WIDE(steps) ((steps) > 4)
+
+/* Whether warps have two strips, for which the other factor is read half as often: where enough blocks are left. */
+static inline bool two_strips(int64_t b, int64_t heads, int64_t t)
+{
+    return t > BLOCK_ROWS(1) && b * heads * attention_tile_count(t, BLOCK_ROWS(2)) >= 256;
+}
+
+/* What each needs at least; `steps` as a kernel's. */
+size_t attention_forward_tensor_bytes(int steps);
+size_t attention_backward_tensor_bytes(int steps);
 void attention_forward_tensor(const struct cuda_call *call, const struct attention_forward *op);
 void attention_backward_tensor(const struct cuda_call *call, const struct attention_backward *op);
 

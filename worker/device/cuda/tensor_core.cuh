@@ -9,6 +9,7 @@
 #ifndef COXSWAIN_DEVICE_CUDA_TENSOR_CORE_CUH
 #define COXSWAIN_DEVICE_CUDA_TENSOR_CORE_CUH
 
+#include "worker/device/cuda/async_copy.cuh"
 #include "worker/device/cuda/stored.cuh"
 
 /* Two values, the first in the lower half; read from and written to where single ones lie. */
@@ -18,11 +19,7 @@ typedef uint32_t value_pair;
 typedef uint32_t __attribute__((may_alias)) value_pair;
 #endif
 
-template <typename Stored> static __device__ inline uint32_t pair_at(const Stored *place)
-{
-    return *(const value_pair *)place;
-}
-
+/* Both rounded to the nearest. */
 template <typename Stored> static __device__ inline uint32_t pair_of(float first, float second)
 {
     Stored low, high;
@@ -30,23 +27,59 @@ template <typename Stored> static __device__ inline uint32_t pair_of(float first
     narrow(second, &high);
     return (uint32_t)high.bits << 16 | low.bits;
 }
-
-/* The left factor [16,16] from row-major memory. */
-template <typename Stored> static __device__ inline void read_left(const Stored *from, int pitch, int lane, uint32_t left[4])
+#ifdef __CUDACC__
+template <> __device__ inline uint32_t pair_of<struct bfloat16>(float first, float second)
 {
-    from += lane / 4 * pitch + lane % 4 * 2;
-    left[0] = pair_at(from);
-    left[1] = pair_at(from + 8 * pitch);
-    left[2] = pair_at(from + 8);
-    left[3] = pair_at(from + 8 * pitch + 8);
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+template <> __device__ inline uint32_t pair_of<struct float16>(float first, float second)
+{
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+#endif
+
+/* A lane's part of four matrices [8,8] in shared memory: lane 8 i + j gives the place of row j of matrix i, at a multiple of
+ * 16 bytes. Turned: the parts of the transposed matrices. */
+template <bool TURNED, typename Stored>
+static __device__ inline void read_matrices(const Stored *row, uint32_t parts[4])
+{
+#ifndef __CUDACC__
+    emulated_read_matrices(parts, row, TURNED);
+#else
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(parts[0]), "=r"(parts[1]), "=r"(parts[2]), "=r"(parts[3])
+                     : "r"(shared_address(row)));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(parts[0]), "=r"(parts[1]), "=r"(parts[2]), "=r"(parts[3])
+                     : "r"(shared_address(row)));
+#endif
 }
 
-/* The right factor [16,8] from memory where its columns are rows. */
-template <typename Stored> static __device__ inline void read_right(const Stored *from, int pitch, int lane, uint32_t right[2])
+/* A left factor [16,16] from where its rows lie. */
+template <typename Stored>
+static __device__ inline void read_left(const Stored *from, int pitch, int lane, uint32_t left[4])
 {
-    from += lane / 4 * pitch + lane % 4 * 2;
-    right[0] = pair_at(from);
-    right[1] = pair_at(from + 8);
+    read_matrices<false>(from + lane % 16 * pitch + lane / 16 * 8, left);
+}
+
+/* Two right factors [16,8] side by side, from where their columns are rows: [0], [1] are the first's. */
+template <typename Stored>
+static __device__ inline void read_right(const Stored *from, int pitch, int lane, uint32_t right[4])
+{
+    read_matrices<false>(from + (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8, right);
+}
+
+/* The same from where their rows are rows. */
+template <typename Stored>
+static __device__ inline void read_right_turned(const Stored *from, int pitch, int lane, uint32_t right[4])
+{
+    read_matrices<true>(from + lane % 16 * pitch + lane / 16 * 8, right);
 }
 
 /* Sums of two tiles side by side, [16,16], as a left factor. */
@@ -64,7 +97,7 @@ static __device__ inline void multiply_tile(float sums[4], const uint32_t left[4
 
 #ifdef __CUDACC__
 #define MULTIPLY_TILE(types)                                                                                           \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "             \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "             \
                  "{%8, %9}, {%0, %1, %2, %3};"                                                                          \
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                                           \
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]))

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies from the GPU's memory into a block's shared memory that go on beside the
+ * thread that asks for them (cp.async, compute capability 8.0). A thread's copies
+ * belong to the batch that it closes next; it sees them when it has awaited that
+ * batch, and the block's others behind a barrier after that.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_ASYNC_COPY_CUH
+#define COXSWAIN_DEVICE_CUDA_ASYNC_COPY_CUH
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+static __device__ inline uint32_t shared_address(const void *place)
+{
+    return (uint32_t)__cvta_generic_to_shared(place);
+}
+#endif
+
+/* 16 or 8 bytes, both places at a multiple of that; zeros where `there` is false, and nothing is read then. */
+template <int BYTES> static __device__ inline void copy_ahead(void *to, const void *from, bool there)
+{
+    static_assert(BYTES == 16 || BYTES == 8, "what cp.async takes");
+#ifdef __CUDACC__
+    const int bytes = there ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+                     : "memory");
+#else
+    emulated_copy_ahead(to, from, BYTES, there);
+#endif
+}
+
+static __device__ inline void close_copies(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#else
+    emulated_close_copies();
+#endif
+}
+
+/* Of all batches that the thread has closed. */
+static __device__ inline void await_copies(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+#else
+    emulated_await_copies(0);
+#endif
+}
+
+#endif
