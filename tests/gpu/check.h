@@ -82,8 +82,8 @@ void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);
 /* Which numbers their factors are, and who finishes them. */
 void check_products(struct side *plain, struct side *fused);
-/* Batches and their examples; both are GPUs. */
-void check_attention_parts(struct side *plain, struct side *fused);
+/* One launch and several; both are GPUs. */
+void check_launches(struct side *plain, struct side *fused);
 void check_streams(struct side *gpu);
 void check_recordings(struct side *gpu);
 void check_peer_replicas(struct side *cpu, struct side *gpu);

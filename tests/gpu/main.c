@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         check_not_a_number(&cpu, &gpu);
         check_steps(&cpu, &gpu);
         check_products(&gpu, &fused);
-        check_attention_parts(&gpu, &fused);
+        check_launches(&gpu, &fused);
     }
     if (!is_one && strcmp(what, "operations") != 0) {
         check_streams(&gpu);

@@ -61,6 +61,47 @@ static void max_pool(struct side *s)
         s->stream, &(struct max_pool_forward){shape, numbers_with_nan(s, 6 * 6 * 2, 29), side_output(s, 3 * 3 * 2)});
 }
 
+/* A row that a block has: in 16 bytes of it, and behind the last of those. */
+#define WIDE_ROW 2051
+static void softmax(struct side *s, int64_t at)
+{
+    float *logits = numbers_with_nan(s, 2 * WIDE_ROW, at), *dlogits = side_output(s, 2 * WIDE_ROW);
+    device_softmax_cross_entropy(
+        s->stream, &(struct softmax_cross_entropy){2, WIDE_ROW, logits, side_tokens(s, 2, WIDE_ROW, 2), 0.01f, dlogits,
+                                                   side_workspace(s, 4), side_output_loss(s), 0, NULL, 0});
+}
+
+static void softmax_within(struct side *s)
+{
+    softmax(s, 1001);
+}
+
+static void softmax_behind(struct side *s)
+{
+    softmax(s, WIDE_ROW - 1);
+}
+
+static void norm_of_sum(struct side *s)
+{
+    device_layer_norm_forward(s->stream, &(struct layer_norm_forward){.rows = 6,
+                                                                      .c = 17,
+                                                                      .x = side_numbers(s, 6 * 17, 2),
+                                                                      .past = numbers_with_nan(s, 6 * 17, 20),
+                                                                      .weight = side_numbers(s, 17, 3),
+                                                                      .bias = side_numbers(s, 17, 4),
+                                                                      .y = side_output(s, 6 * 17),
+                                                                      .mean = side_numbers(s, 6, 5),
+                                                                      .rstd = side_numbers(s, 6, 6),
+                                                                      .sum = side_numbers(s, 6 * 17, 7)});
+}
+
+/* In the key of position 2, which all that come later see. */
+static void attention(struct side *s)
+{
+    device_attention_forward(s->stream, &(struct attention_forward){1, 5, 4, 1, numbers_with_nan(s, 5 * 12, 2 * 12 + 5),
+                                                                    side_output(s, 5 * 4), side_numbers(s, 5, 2), 0});
+}
+
 static void run(struct side *side, void (*function)(struct side *), float *ret_values)
 {
     struct error error = ERROR_INIT;
@@ -71,7 +112,7 @@ static void run(struct side *side, void (*function)(struct side *), float *ret_v
 
 static void check(struct side *cpu, struct side *gpu, const char *name, void (*function)(struct side *))
 {
-    float expected[2048], found[2048];
+    static float expected[2 * WIDE_ROW], found[2 * WIDE_ROW];
     int64_t wrong = 0, nans = 0;
     run(cpu, function, expected);
     run(gpu, function, found);
@@ -93,4 +134,8 @@ void check_not_a_number(struct side *cpu, struct side *gpu)
     check(cpu, gpu, "a NaN passes conv2d with a rectifier", convolution);
     check(cpu, gpu, "a NaN passes batch_norm with a rectifier", batch_norm);
     check(cpu, gpu, "a NaN wins max_pool", max_pool);
+    check(cpu, gpu, "a NaN among logits is seen", softmax_within);
+    check(cpu, gpu, "a NaN in the last of them", softmax_behind);
+    check(cpu, gpu, "a NaN passes the layer norm of a sum", norm_of_sum);
+    check(cpu, gpu, "a NaN passes attention, to those who see it", attention);
 }

@@ -32,7 +32,7 @@ struct graph_node {
     bool gradient_in_place; /* likewise for its gradient */
     int gelu;               /* of a layer whose launch runs the GELU behind it: that; NO_LAYER */
     int norm;               /* likewise, of a sum: the layer norm behind it */
-    bool runs_before;       /* it is such a GELU */
+    bool runs_before;       /* it is such a GELU or layer norm */
     bool needs_gradient;    /* something at or before it has parameters */
     bool own;               /* run by this graph: all but other parts' layers */
     bool held;              /* its parameters are in the layout */
@@ -139,7 +139,7 @@ int64_t graph_loss_rows(const struct graph *graph);
 
 /* Marks the layers that run again on the way back. ERROR_INVALID where there is nothing to win. */
 int graph_plan_recompute(struct graph *graph, struct error *error);
-/* Marks GELUs that are part of the launches around them. */
+/* Mark GELUs that are part of the launches around them, and layer norms that are part of the sum before them. */
 void graph_fuse_gelus(struct graph *graph);
 void graph_fuse_norms(struct graph *graph);
 /* Those of the stretch that ends so. */

@@ -42,9 +42,9 @@ struct copies {
     struct copy {
         void *to;
         const void *from; /* NULL: zeros */
-        unsigned bytes, batch;
+        unsigned bytes;
     } list[COPIES_MAX];
-    unsigned count, batch; /* the one that is open */
+    unsigned count, closed;
 };
 
 struct fiber {
@@ -278,7 +278,7 @@ static void run_block(const struct emulated_grid *grid, struct emulated_place bl
         fiber->place = (struct emulated_place){i % size->x, i / size->x % size->y, i / size->x / size->y};
         fiber->state = FIBER_NEW;
         fiber->turn = 0;
-        player->copies[i].count = player->copies[i].batch = 0;
+        player->copies[i].count = player->copies[i].closed = 0;
     }
     const unsigned warps = (player->count + EMULATED_WARP - 1) / EMULATED_WARP;
     do {
@@ -412,6 +412,14 @@ void emulated_read_matrices(uint32_t parts[4], const void *row, bool turned)
     }
 }
 
+static void come(const struct copy *copy)
+{
+    if (copy->from)
+        memcpy(copy->to, copy->from, copy->bytes);
+    else
+        memset(copy->to, 0, copy->bytes);
+}
+
 void emulated_copy_ahead(void *to, const void *from, unsigned bytes, bool there)
 {
     struct copies *copies = copies_of(player->running);
@@ -419,25 +427,26 @@ void emulated_copy_ahead(void *to, const void *from, unsigned bytes, bool there)
         undefined("a copy ahead to or from a place that is no multiple of its length");
     if (copies->count == COPIES_MAX)
         undefined("more copies ahead than are played");
-    copies->list[copies->count++] = (struct copy){to, there ? from : NULL, bytes, copies->batch};
+    struct copy *copy = &copies->list[copies->count++];
+    *copy = (struct copy){to, there ? from : NULL, bytes};
+    if (!runs_backward())
+        return;
+    come(copy);
+    copy->bytes = 0;
 }
 
 void emulated_close_copies(void)
 {
-    copies_of(player->running)->batch++;
+    struct copies *copies = copies_of(player->running);
+    copies->closed = copies->count;
 }
 
-void emulated_await_copies(unsigned open)
+void emulated_await_copies(void)
 {
     struct copies *copies = copies_of(player->running);
-    unsigned done = 0;
-    for (; done < copies->count && copies->list[done].batch + open < copies->batch; done++) {
-        const struct copy *copy = &copies->list[done];
-        if (copy->from)
-            memcpy(copy->to, copy->from, copy->bytes);
-        else
-            memset(copy->to, 0, copy->bytes);
-    }
-    copies->count -= done;
-    memmove(copies->list, copies->list + done, copies->count * sizeof *copies->list);
+    for (unsigned i = 0; i < copies->closed; i++)
+        come(&copies->list[i]);
+    copies->count -= copies->closed;
+    memmove(copies->list, copies->list + copies->closed, copies->count * sizeof *copies->list);
+    copies->closed = 0;
 }

@@ -64,11 +64,11 @@ void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_
 /* A lane's part of four matrices [8,8] of two bytes a number in shared memory, as ldmatrix has it: lane 8 i + j names row j of
  * matrix i, and gets of each two neighbours of a row, or, `turned`, of a column. The whole warp must take part. */
 void emulated_read_matrices(uint32_t parts[4], const void *row, bool turned);
-/* Copies that go on beside the thread, as cp.async: nothing has come before it waits. `there` false: zeros come. */
+/* Copies that go on beside the thread, as cp.async: they come when it awaits those that it has closed, the latest that they may, or,
+ * where threads go backward, at once: who writes over what others still read is seen by one of the two. `there` false: zeros come. */
 void emulated_copy_ahead(void *to, const void *from, unsigned bytes, bool there);
 void emulated_close_copies(void);
-/* Until at most so many of the batches that the thread has closed are under way. */
-void emulated_await_copies(unsigned open);
+void emulated_await_copies(void);
 
 /* runtime.c: checks the grid's sizes and queues it, and a copy of its context, on the stream. */
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid);

@@ -43,13 +43,13 @@ static __device__ inline void close_copies(void)
 #endif
 }
 
-/* Of all batches that the thread has closed. */
+/* Of all copies that the thread has closed. */
 static __device__ inline void await_copies(void)
 {
 #ifdef __CUDACC__
     asm volatile("cp.async.wait_group 0;" ::: "memory");
 #else
-    emulated_await_copies(0);
+    emulated_await_copies();
 #endif
 }
 

@@ -15,7 +15,7 @@
 #define QUERY_SLICE 4
 #endif
 
-/* Of a row of queries: its softmax weights are 2^(score factor + shift); dot is the sum of dy y. */
+/* Of a row of queries: its softmax weights are 2^(score factor + shift); dot is the sum of dy y, divided by sqrt(width). */
 struct alignas(8) row_knowledge {
     float shift, dot;
 };
@@ -72,31 +72,32 @@ static __device__ inline void learn_rows(const struct attention_part &part, cons
         if (lane % lanes > 0)
             continue;
         const bool there = row < head.t;
-        own[i] = {there ? -part.op.logsumexp[head.statistics + row] * LOG2_E : 0, dot};
+        own[i] = {there ? -part.op.logsumexp[head.statistics + row] * LOG2_E : 0, dot * head.scale};
         if (there)
             knowledge_of(part, number)[row] = own[i];
     }
     __syncwarp();
 }
 
-/* Scores become softmax weights P, and dscores, which are dP, become dS = P (dP - dot); rows are queries. */
-static __device__ inline void weigh_rows(float factor, const struct row_knowledge rows[2], float scores[KEY_SLICE][4],
-                                         float dscores[KEY_SLICE][4])
+/* Scores become softmax weights P, and dscores, which are dP, become dS = P (dP scale - dot), scale = 1 / sqrt(width): it is rounded as
+ * a factor, and without the scale a float16 would overflow earlier. Rows are queries. */
+static __device__ inline void weigh_rows(float factor, float scale, const struct row_knowledge rows[2],
+                                         float scores[KEY_SLICE][4], float dscores[KEY_SLICE][4])
 {
 #pragma unroll
     for (int j = 0; j < KEY_SLICE; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const struct row_knowledge &query = rows[i / 2];
-            scores[j][i] = power_of_two(fmaf(scores[j][i], factor, query.shift));
-            dscores[j][i] = scores[j][i] * (dscores[j][i] - query.dot);
+            scores[j][i] = quick_power(fmaf(scores[j][i], factor, query.shift));
+            dscores[j][i] = scores[j][i] * fmaf(dscores[j][i], scale, -query.dot);
         }
 }
 
 /* What a warp has of its rows of queries while keys pass by; for dy as factors there are no registers left. */
 template <int STEPS, int STRIPS, typename Stored> struct query_strips {
     int first;
-    float factor;
+    float factor, scale;
     const Stored *dy;
     strip_factors<STEPS, STRIPS> queries;
     struct row_knowledge knowledge[STRIPS][2];
@@ -121,7 +122,7 @@ static __device__ inline void add_keys(int key, const Stored *keys, const Stored
             const int row = own->first + s * STRIP_ROWS;
             if (key + slice + KEY_SLICE * 8 > row)
                 hide_future<false, KEY_SLICE>(row, key + slice, scores[s]);
-            weigh_rows(own->factor, own->knowledge[s], scores[s], dscores[s]);
+            weigh_rows(own->factor, own->scale, own->knowledge[s], scores[s], dscores[s]);
         }
         multiply_scores_by<STEPS, STRIPS, KEY_SLICE>(dscores, keys + at, own->sums);
     }
@@ -148,6 +149,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_query_tile(struct at
     query_strips<STEPS, STRIPS, Stored> own = {};
     own.first = query + offset;
     own.factor = power_factor(head);
+    own.scale = head.scale;
     own.dy = dy + offset * ROW_PITCH(STEPS);
 
     const auto bring = [&](int first, int stage) {
@@ -180,13 +182,13 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_query_tile(struct at
         add_keys<STEPS, STRIPS>(key, here, here + tile, &own);
     }
     store_strips<STEPS, STRIPS>(rows_at(head, (Stored *)op.dqkv + head.query, head.qkv_row, part.whole), own.first,
-                                queries, head.scale, own.sums);
+                                queries, own.sums);
 }
 
 /* ---------------------------------------------------------------- keys and values */
 
 /* The same where columns are queries: the lane's two of each eight lie side by side. */
-static __device__ inline void weigh_columns(float factor, const struct row_knowledge *columns,
+static __device__ inline void weigh_columns(float factor, float scale, const struct row_knowledge *columns,
                                             float scores[QUERY_SLICE][4], float dscores[QUERY_SLICE][4])
 {
 #pragma unroll
@@ -194,15 +196,15 @@ static __device__ inline void weigh_columns(float factor, const struct row_knowl
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const struct row_knowledge &query = columns[j * 8 + lane_number() % 4 * 2 + i % 2];
-            scores[j][i] = power_of_two(fmaf(scores[j][i], factor, query.shift));
-            dscores[j][i] = scores[j][i] * (dscores[j][i] - query.dot);
+            scores[j][i] = quick_power(fmaf(scores[j][i], factor, query.shift));
+            dscores[j][i] = scores[j][i] * fmaf(dscores[j][i], scale, -query.dot);
         }
 }
 
 /* What a warp has of its rows of keys and values while queries pass by. */
 template <int STEPS, int STRIPS, typename Stored> struct key_strips {
     int first;
-    float factor;
+    float factor, scale;
     const Stored *keys, *value_rows;
     float dkeys[STRIPS][2 * STEPS][4], dvalues[STRIPS][2 * STEPS][4];
 };
@@ -225,7 +227,7 @@ static __device__ inline void add_queries(int query, const Stored *queries, cons
             const int row = own->first + s * STRIP_ROWS;
             if (query + slice < row + STRIP_ROWS)
                 hide_future<true, QUERY_SLICE>(row, query + slice, scores[s]);
-            weigh_columns(own->factor, knowledge + slice, scores[s], dscores[s]);
+            weigh_columns(own->factor, own->scale, knowledge + slice, scores[s], dscores[s]);
         }
         multiply_scores_by<STEPS, STRIPS, QUERY_SLICE>(scores, dy + at, own->dvalues);
         multiply_scores_by<STEPS, STRIPS, QUERY_SLICE>(dscores, queries + at, own->dkeys);
@@ -273,6 +275,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_key_tile(struct atte
     key_strips<STEPS, STRIPS, Stored> own = {};
     own.first = key + offset;
     own.factor = power_factor(head);
+    own.scale = head.scale;
     own.keys = keys;
     own.value_rows = value_rows;
     for (int query = key, stage = 0; query < queries.count; query += ATTENTION_TILE, stage = STAGES - 1 - stage) {
@@ -287,9 +290,8 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_key_tile(struct atte
         const Stored *here = tiles + stage * 2 * tile;
         add_queries<STEPS, STRIPS>(query, here, here + tile, knowledge + stage * ATTENTION_TILE, &own);
     }
-    store_strips<STEPS, STRIPS>(rows_at(head, to + head.key, head.qkv_row, part.whole), own.first, keys, head.scale,
-                                own.dkeys);
-    store_strips<STEPS, STRIPS>(rows_at(head, to + head.value, head.qkv_row, part.whole), own.first, value_rows, 1.0f,
+    store_strips<STEPS, STRIPS>(rows_at(head, to + head.key, head.qkv_row, part.whole), own.first, keys, own.dkeys);
+    store_strips<STEPS, STRIPS>(rows_at(head, to + head.value, head.qkv_row, part.whole), own.first, value_rows,
                                 own.dvalues);
 }
 
@@ -318,12 +320,12 @@ static void launch_heads(const struct cuda_call *call, const struct attention_pa
     launch_attention(call, blocks, threads, bytes, each_key_tile<STEPS, STRIPS, STAGES, Stored>, part);
 }
 
-/* Not every GPU has shared memory for two stages of wide heads. */
+/* Not every GPU has shared memory for two stages of wide heads, nor, if none of today, for two strips. */
 template <int STEPS, typename Stored>
 static void launch_some(const struct cuda_call *call, const struct attention_part &part, int64_t heads, bool two)
 {
     if constexpr (!IS_WIDE(STEPS)) {
-        if (two)
+        if (two && bytes_of(STEPS, 2, 2) <= call->shared_bytes)
             launch_heads<STEPS, 2, 2, Stored>(call, part, heads);
         else
             launch_heads<STEPS, 1, 2, Stored>(call, part, heads);

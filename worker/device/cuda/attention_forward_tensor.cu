@@ -21,12 +21,12 @@ static __device__ inline void absorb(float factor, float scores[KEY_TILES][4], s
             maximum = fmaxf(maximum, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
         maximum = row_maximum<ROW_LANES>(maximum);
         const float shift = -maximum * factor;
-        const float shrink = power_of_two(fmaf(state->maximum[half], factor, shift));
+        const float shrink = quick_power(fmaf(state->maximum[half], factor, shift));
 #pragma unroll
         for (int j = 0; j < KEY_TILES; j++)
 #pragma unroll
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                scores[j][i] = power_of_two(fmaf(scores[j][i], factor, shift));
+                scores[j][i] = quick_power(fmaf(scores[j][i], factor, shift));
                 sum += scores[j][i];
             }
         state->sum[half] = fmaf(state->sum[half], shrink, sum);
@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_query_tile(struct at
     }
     for (int s = 0; s < STRIPS; s++)
         finish<STEPS>(op, head, first + s * STRIP_ROWS, state[s], output[s]);
-    store_strips<STEPS, STRIPS>(rows_at(head, (Stored *)op.y + head.output, head.output_row, whole), first, own, 1.0f,
+    store_strips<STEPS, STRIPS>(rows_at(head, (Stored *)op.y + head.output, head.output_row, whole), first, own,
                                 output);
 }
 

@@ -19,6 +19,7 @@
 #define COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
 
 #include "worker/device/cuda/attention.cuh"
+#include "worker/device/cuda/quick_math.cuh"
 #include "worker/device/cuda/tensor_core.cuh"
 
 #define STRIP_ROWS 16
@@ -29,7 +30,6 @@
 #define ROW_TILE(steps, rows) ((rows)*ROW_PITCH(steps)) /* elements */
 #define ROW_LANES 4                                     /* that a row's sums are shared out to */
 #define PIECE 8                                         /* values in 16 bytes */
-#define LOG2_E 1.44269504f
 
 /* One head's rows of one factor in memory. */
 template <typename Stored> struct head_rows {
@@ -177,26 +177,15 @@ template <bool BY_KEY, int TILES> static __device__ inline void hide_future(int 
         }
 }
 
-static __device__ inline float power_of_two(float x)
-{
-#ifdef __CUDA_ARCH__
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
-#else
-    return exp2f(x);
-#endif
-}
-
 static __device__ inline float power_factor(const struct attention_head &head)
 {
     return head.scale * LOG2_E;
 }
 
-/* The warp's strips of sums, times `by`, to rows `first` and on. They go by way of `stage`, rows of a tile that nobody but this
+/* The warp's strips of sums to rows `first` and on. They go by way of `stage`, rows of a tile that nobody but this
  * warp reads any more. */
 template <int STEPS, int STRIPS, typename Stored>
-static __device__ inline void store_strips(const head_rows<Stored> &to, int first, Stored *stage, float by,
+static __device__ inline void store_strips(const head_rows<Stored> &to, int first, Stored *stage,
                                            const float sums[STRIPS][2 * STEPS][4])
 {
     const int pitch = ROW_PITCH(STEPS), wide = STEPS * 16 / PIECE, lane = lane_number();
@@ -210,7 +199,7 @@ static __device__ inline void store_strips(const head_rows<Stored> &to, int firs
             for (int half = 0; half < 2; half++) {
                 const float *two = sums[s][j] + 2 * half;
                 Stored *place = stage + (s * STRIP_ROWS + half * 8 + lane / 4) * pitch + j * 8 + lane % 4 * 2;
-                *(value_pair *)place = pair_of<Stored>(two[0] * by, two[1] * by);
+                *(value_pair *)place = pair_of<Stored>(two[0], two[1]);
             }
     __syncwarp();
     for (int i = lane; i < STRIPS * STRIP_ROWS * wide; i += WARP) {

@@ -95,9 +95,11 @@ template <typename Stored> static int64_t launch(const struct cuda_call *call, s
 void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, int64_t row,
                       float *sums, bool accumulate)
 {
-    const struct matrix job = {rows, columns, row, x, 0, 0, call->scratch};
-    if (columns == 0)
-        return;
-    const int64_t groups = BY_STORED(call, launch, call, job);
-    launch_column_finish(call, {columns, groups, job.partial, sums, NULL, accumulate});
+    for (int64_t at = 0; at < columns; at += CUDA_SCRATCH_FLOATS) { /* mostly once */
+        const int64_t some = columns - at < CUDA_SCRATCH_FLOATS ? columns - at : CUDA_SCRATCH_FLOATS;
+        const float *from = (const float *)((const char *)x + at * stored_bytes(call->stored));
+        const struct matrix job = {rows, some, row, from, 0, 0, call->scratch};
+        const int64_t groups = BY_STORED(call, launch, call, job);
+        launch_column_finish(call, {some, groups, job.partial, sums + at, NULL, accumulate});
+    }
 }

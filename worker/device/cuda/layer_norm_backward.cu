@@ -70,7 +70,9 @@ static __device__ inline void go_back(const struct layer_norm_backward &op, int6
         for (int i = 0; i < length; i++) {
             const float normal = (widen(x[r].at[i]) - mean[r]) * rstd[r];
             const float slid = fmaf(-normal, slope, widen(dy[r].at[i]) * own->weight[i] - average);
-            narrow(ADD ? fmaf(slid, rstd[r], widen(there[r].at[i])) : slid * rstd[r], &dx.at[i]);
+            narrow(slid * rstd[r], &dx.at[i]);
+            if (ADD) /* as it would have been stored: the bits of two launches, which stages of a Pipeline make of it */
+                narrow(widen(there[r].at[i]) + widen(dx.at[i]), &dx.at[i]);
         }
         write_pack<ALIGNED>(to + r * op.c, dx, own->left);
     }
@@ -124,8 +126,9 @@ template <typename Stored> static __global__ void each_wide_row(struct layer_nor
     }
     const float average = warp_sum(sum) / (float)c, slope = warp_sum(dot) / (float)c;
     for (int i = lane; i < c; i += WARP) {
-        const float x = (dy[i] * op.weight[i] - average - normal<Stored>(op, row, i) * slope) * op.rstd[row];
-        dx.put(i, op.add ? dx[i] + x : x);
+        Stored own;
+        narrow((dy[i] * op.weight[i] - average - normal<Stored>(op, row, i) * slope) * op.rstd[row], &own);
+        dx.put(i, op.add ? dx[i] + widen(own) : widen(own));
     }
 }
 
