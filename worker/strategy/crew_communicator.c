@@ -103,9 +103,11 @@ static void tell_stall(struct patience *patience, int64_t waited_ms)
     if (options->on_stall == NULL)
         return;
     int64_t step = options->state->progress.step;
-    snprintf(text, sizeof text, "rank %u has waited %lld s for %s in step %lld; last completed: step %lld",
-             patience->crew->world.rank, (long long)waited_ms / 1000, patience->what, (long long)step + 1,
-             (long long)step);
+    char who[32] = "this worker's GPUs have"; /* alone in their group */
+    if (patience->crew->group != NULL)
+        snprintf(who, sizeof who, "rank %u has", patience->crew->world.rank);
+    snprintf(text, sizeof text, "%s waited %lld s for %s in step %lld; last completed: step %lld", who,
+             (long long)waited_ms / 1000, patience->what, (long long)step + 1, (long long)step);
     options->on_stall(options->context, text);
 }
 

@@ -25,8 +25,9 @@ struct crew_communicator *crew_communicator_new(const struct strategy_options *o
  * nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
-/* "gradients go", of peers "what a worker's own GPUs tell each other goes", of a Pipeline "what crosses between stages goes", or "gradients of replicas go" where each worker has all stages on
- * its devices (`stages`, 0: as many as there are devices in all): for people. */
+/* "gradients go", of peers "what a worker's own GPUs tell each other goes", of a Pipeline "what crosses between stages goes", or
+ * "gradients of replicas go" where each worker has all stages on its devices (`stages`, 0: as many as there are devices in all): for
+ * people. */
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
 /* This process takes part in none from now on: what the library does between its devices would spoil what they copy to each other. */

@@ -35,6 +35,11 @@ int own_sums_open(struct own_sums *own, const struct strategy_options *options, 
     return options->gradients_stay ? device_sums_new(&sums, &own->sums, error) : 0;
 }
 
+bool own_sums_by_library(const struct own_sums *own)
+{
+    return own->sums != NULL;
+}
+
 void own_sums_close(struct own_sums *own)
 {
     (void)crew_communicator_end(own->devices, NULL);

@@ -30,6 +30,8 @@ int own_sums_connect(struct own_sums *own, struct strategy_options *options, str
 /* Of a set with so many shards. With a plan, which is borrowed, too, sums stay with the owners of shards (device_sums.h). */
 int own_sums_open(struct own_sums *own, const struct strategy_options *options, unsigned shards,
                   const struct shard_plan *plan, struct error *error);
+/* Whether they go from device to device, by NCCL; not through the host. */
+bool own_sums_by_library(const struct own_sums *own);
 /* However far it was opened, before the replicas go. */
 void own_sums_close(struct own_sums *own);
 

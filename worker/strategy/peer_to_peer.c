@@ -411,9 +411,12 @@ static void exchange(struct peer_to_peer *strategy)
 }
 
 /* The first device has the state, which updates, peers and means change. What it has come to, and our place among the examples, the
- * copies of the other devices learn here; on its way that may be in the host's copy of the state, which a save reads. */
+ * copies of the other devices learn here. On its way by the host that is in the host's copy of the state, which a save reads: the step
+ * cannot be given up meanwhile, as it can while NCCL is waited for, which may hang. */
 static int equip_devices(struct peer_to_peer *strategy, struct error *error)
 {
+    if (own_sums_by_library(&strategy->sums))
+        return own_sums_spread(&strategy->sums, strategy->replicas, error);
     strategy_hold_step(&strategy->base.options);
     int result = own_sums_spread(&strategy->sums, strategy->replicas, error);
     strategy_let_step_go(&strategy->base.options);

@@ -110,7 +110,7 @@ struct strategy_options {
     void (*on_notice)(void *context, const char *text);  /* what people may want to know, once; may be NULL */
     void (*on_warning)(void *context, const char *text); /* what they should know; may be NULL */
 
-    /* Mirrored, MultiWorkerMirrored and Pipeline: by the job, which is everybody's, gradients (what crosses between stages) may go
+    /* Mirrored, MultiWorkerMirrored, Pipeline, and PeerToPeer's own devices: by the job, which is everybody's, gradients (what crosses between stages) may go
      * from device to device; then ranks ask each other whether they can. What this one's devices can do, one after another
      * (device/communicator.h); NULL: they cannot. */
     bool may_sum_on_devices;

@@ -199,7 +199,8 @@ if can_have 2 "several GPUs in a peer"; then
             says "$name-one" "resumes from the checkpoint of step $saved"
         verdict $? "$exchange: their mean goes on on one GPU each" "$(tails "$name-one")"
     done
-    through_host gives_up stuck-pairs 2
+    gives_up stuck-pairs 2
+    through_host gives_up stuck-hosted 2
     shards=2 peering few 400 GPU SendToAll few 2
     start_crew few 2
     ended_with 64 "training.logicalShards: 2 shards are too few for 2 workers of 2 devices; give at least one a device" few 0

@@ -68,12 +68,12 @@ Test(first_job, whatever_alone_is_said)
               NULL);
     check(&(struct first_job){.name = "mine", .image = "registry.example/worker:1"}, NULL);
     check(&(struct first_job){.name = "mine", .strategy = "Pipeline", .gpus = 2}, NULL);
+    check(&(struct first_job){.name = "mine", .strategy = "PeerToPeer", .gpus = 2}, NULL);
 }
 
 Test(first_job, what_no_job_may_be_is_found)
 {
     check(&(struct first_job){.name = "mine", .strategy = "OneDevice", .workers = 2}, "spec.workers");
-    check(&(struct first_job){.name = "mine", .strategy = "PeerToPeer", .gpus = 2}, "spec.devices.count");
     check(&(struct first_job){.name = "mine", .strategy = "Fred"}, "spec.strategy.type");
     check(&(struct first_job){.name = "mine", .model = "Fred"}, "spec.model.preset");
     check(&(struct first_job){.name = "mine", .format = "Fred"}, "spec.data.format");
