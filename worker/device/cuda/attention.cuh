@@ -163,31 +163,6 @@ static __device__ inline void store_rows(const struct attention_head &head, floa
         }
 }
 
-/* Of 64 query rows: logsumexp, and dots, the sums of dy y. */
-struct row_statistics {
-    float *logsumexp, *dots;
-};
-
-/* Each of the block's WARPS warps takes every WARPS-th row. */
-template <typename Stored, int WARPS>
-static __device__ inline void load_statistics(const struct attention_backward &op, const struct attention_head &head,
-                                              int64_t query, int warp, int lane, const struct row_statistics &to)
-{
-    const values<Stored> y(op.y), dy(op.dy);
-    for (int row = warp; row < ATTENTION_TILE; row += WARPS) {
-        const int64_t at = head.output + (query + row) * head.output_row;
-        float dot = 0;
-        if (query + row < head.t)
-            for (int i = lane; i < head.width; i += WARP)
-                dot += dy[at + i] * y[at + i];
-        dot = warp_sum(dot);
-        if (lane > 0)
-            continue;
-        to.dots[row] = dot;
-        to.logsumexp[row] = query + row < head.t ? op.logsumexp[head.statistics + query + row] : 0;
-    }
-}
-
 /* The lanes of a row, which lie side by side. */
 template <int LANES> static __device__ inline float row_maximum(float x)
 {

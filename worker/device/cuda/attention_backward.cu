@@ -5,7 +5,7 @@
  * tiles by row. */
 struct attention_tiles {
     float *queries, *keys, *values, *dy, *scores, *by_row, *more_by_row;
-    struct row_statistics statistics;
+    float *logsumexp, *dots; /* of each query row of the tile; dots are the sums of dy y */
 };
 
 template <int COLUMNS, bool LEAN>
@@ -18,9 +18,9 @@ static __device__ struct attention_tiles attention_tiles(const struct attention_
     tiles.values = LEAN ? tiles.keys : tiles.keys + tile;
     tiles.dy = LEAN ? tiles.queries : tiles.values + tile;
     tiles.scores = (LEAN ? tiles.values : tiles.dy) + tile;
-    tiles.statistics.logsumexp = tiles.scores + ATTENTION_TILE * ATTENTION_PITCH;
-    tiles.statistics.dots = tiles.statistics.logsumexp + ATTENTION_TILE;
-    tiles.by_row = LEAN ? tiles.queries : tiles.statistics.dots + ATTENTION_TILE;
+    tiles.logsumexp = tiles.scores + ATTENTION_TILE * ATTENTION_PITCH;
+    tiles.dots = tiles.logsumexp + ATTENTION_TILE;
+    tiles.by_row = LEAN ? tiles.queries : tiles.dots + ATTENTION_TILE;
     tiles.more_by_row = LEAN ? tiles.keys : tiles.by_row + tile_by_row(COLUMNS);
     return tiles;
 }
@@ -42,11 +42,24 @@ static __device__ void load_queries(const struct attention_backward &op, const s
     load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, tiles.dy, dy_by_row);
 }
 
+/* A warp a row. */
 static __device__ void load_row_statistics(const struct attention_backward &op, const struct attention_head &head,
                                            int64_t query, const struct attention_tiles &tiles)
 {
-    load_statistics<float, ATTENTION_SIDE * ATTENTION_SIDE / WARP>(op, head, query, attention_thread() / WARP,
-                                                                   attention_thread() % WARP, tiles.statistics);
+    const values<float> y(op.y), dy(op.dy);
+    const int lane = attention_thread() % WARP;
+    for (int row = attention_thread() / WARP; row < ATTENTION_TILE; row += ATTENTION_SIDE * ATTENTION_SIDE / WARP) {
+        const int64_t at = head.output + (query + row) * head.output_row;
+        float dot = 0;
+        if (query + row < head.t)
+            for (int i = lane; i < head.width; i += WARP)
+                dot += dy[at + i] * y[at + i];
+        dot = warp_sum(dot);
+        if (lane > 0)
+            continue;
+        tiles.dots[row] = dot;
+        tiles.logsumexp[row] = query + row < head.t ? op.logsumexp[head.statistics + query + row] : 0;
+    }
 }
 
 /* Scores become softmax weights P of the tile, and dscores, which are dP, become dS = P (dP - dot) / sqrt(width). */
@@ -61,9 +74,9 @@ static __device__ void weigh(const struct attention_head &head, int64_t query, i
             const int row = (int)threadIdx.y * ATTENTION_SHARE + i;
             const int64_t column = key + threadIdx.x * ATTENTION_SHARE + j;
             const bool seen = column <= query + row && query + row < head.t;
-            const float weight = seen ? expf(weights[i][j] * head.scale - tiles.statistics.logsumexp[row]) : 0;
+            const float weight = seen ? expf(weights[i][j] * head.scale - tiles.logsumexp[row]) : 0;
             weights[i][j] = weight;
-            dscores[i][j] = weight * (dscores[i][j] - tiles.statistics.dots[row]) * head.scale;
+            dscores[i][j] = weight * (dscores[i][j] - tiles.dots[row]) * head.scale;
         }
 }
 
