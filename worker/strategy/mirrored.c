@@ -97,12 +97,14 @@ static int mirrored_reform(struct strategy *base, struct error *error)
     return replica_set_spread(((struct mirrored *)base)->replicas, error);
 }
 
-/* Where slots are shared out a device may be for other elements of the sum than it has added up. */
+/* Through the host the devices add up a slice each, and where slots are shared out a device may be for other elements than those. */
 static int reduce(struct mirrored *strategy, unsigned votes, struct error *error)
 {
     if (own_sums_reduce(&strategy->sums, strategy->replicas, votes, error) < 0)
         return -1;
-    return strategy->shards != NULL ? replica_set_synchronise(strategy->replicas, error) : 0;
+    if (strategy->shards == NULL || own_sums_by_library(&strategy->sums))
+        return 0;
+    return replica_set_synchronise(strategy->replicas, error);
 }
 
 static int mirrored_step(struct strategy *base, double learning_rate, unsigned votes,
