@@ -247,7 +247,7 @@ double relative_error(const float *found, const float *expected, int64_t count)
     return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
 }
 
-static float *get_floats(struct side *side, const struct output *output)
+float *side_read(struct side *side, const struct output *output)
 {
     float *host = memory_allocate((size_t)output->count + 1, sizeof *host);
     bool values = output->kind == OUTPUT_VALUES;
@@ -275,7 +275,7 @@ static double error_of_output(struct side *found_side, const struct output *foun
         }
         return worst;
     }
-    float *a = get_floats(found_side, found), *b = get_floats(expected_side, expected);
+    float *a = side_read(found_side, found), *b = side_read(expected_side, expected);
     bool same = memcmp(a, b, (size_t)found->count * sizeof *a) == 0;
     double result = same ? 0 : relative_error(a, b, found->count);
     if (found->kind == OUTPUT_VALUES && found_side->rounds && result <= forgiven)

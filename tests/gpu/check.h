@@ -63,6 +63,9 @@ float *side_output_values(struct side *side, int64_t count);
 double *side_output_doubles(struct side *side, int64_t count);
 struct loss_sums *side_output_loss(struct side *side);
 
+/* Floats or values of an output, rounded as the side rounds those, once all that was launched is done; free() them. */
+float *side_read(struct side *side, const struct output *output);
+
 /* Between host memory and a side's device, through its own copies. Waits. */
 void side_put(struct side *side, void *to, const void *from, int64_t bytes);
 void side_get(struct side *side, void *to, const void *from, int64_t bytes);

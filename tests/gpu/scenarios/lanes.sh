@@ -150,6 +150,20 @@ YAML
 vectors() {
     sed -n 's/^vectors by NCCL: //p' "$1.$2.log"
 }
+# leaves NAME STAGES: of two workers with two GPUs each the second leaves on request, and what its GPUs send comes a while after they
+# are done with it; no checkpoint is due
+leaves() {
+    stages "$1" "$2" 2 2 && sed -i 's/everySteps: 4/everySteps: 20/' "$1.yaml"
+    hold "$1" 1 12
+    EMULATED_NCCL_ABORT=meets start_pair "$1" EMULATED_NCCL_SLOW_MS=5 EMULATED_NCCL_TAIL_MS=100
+    until_true 60 at_step "$1" 2
+    kill -TERM "${pids[1]}"
+    delay "$1" 1 100 # as in leaving.sh
+    await "${pids[1]}"
+    undelay "$1"
+    start_member "$1" worker 1 1
+    await_crew && grep -q 'left on request after step' "$1.1.log" && kept "$1" && same_weights "$1" single
+}
 values='what crosses between stages goes from GPU to GPU by NCCL' sums='gradients of replicas go from GPU to GPU by NCCL'
 
 if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
@@ -208,6 +222,10 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     [[ $? == 163 ]] && start_member frozen worker 1 1 && await_crew && says frozen 'the crew is whole again' &&
         ! says frozen 'goes through the host' && same_weights frozen single
     verdict $? "and two frozen: their worker's successor takes its place" "$(tails frozen)"
+    leaves parted 2
+    verdict $? "a replica leaves on request: no step that all have done is taken again" "$(tails parted)"
+    leaves halved 4
+    verdict $? "and two stages of four: what they have saved is what all go on from" "$(tails halved)"
 fi
 if plays_gpus; then
     stages counted 4 2 2
@@ -223,6 +241,13 @@ if plays_gpus; then
     start_member cleft worker 1 1
     await_crew && says cleft "$values" && same_weights cleft single
     verdict $? "killed while a stage waits for it in NCCL, and the worker's other stage for that" "$(tails cleft)"
+    stages clung 4 2 2
+    EMULATED_NCCL_ABORT=hangs start_pair clung '' EMULATED_NCCL_SLOW_MS=86400000
+    until_true 60 grep -qs '^share ' clung.0.record
+    lose 1
+    wait "${pids[0]}"
+    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL has not let go'
+    verdict $? "exit 160: NCCL that comes back from an abort on neither of a worker's GPUs" "$(tail -n 2 clung.0.log)"
 fi
 if can_sum 4 2 "replicas of four stages on two GPUs of four workers each, by NCCL"; then
     stages both 4 2 4 && unsaved both
