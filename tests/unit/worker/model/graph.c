@@ -121,6 +121,38 @@ Test(graph, initial_values_follow_the_seed_and_the_rule)
     device_close(device);
 }
 
+/* So many that several threads draw them. */
+Test(graph, a_weight_at_the_start_depends_on_its_place_alone)
+{
+    enum { ROWS = 1500, COLUMNS = 1001, LATER = 1000 };
+    static float whole[ROWS * COLUMNS], part[(ROWS - LATER) * COLUMNS];
+    struct parameter_tensor tensor = {.number = 3,
+                                      .rank = 2,
+                                      .shape = {ROWS, COLUMNS},
+                                      .elements = ROWS * COLUMNS,
+                                      .start = START_NORMAL,
+                                      .deviation = 0.02f};
+    struct parameter_layout layout = {.tensors = &tensor, .tensor_count = 1};
+    graph_initialise(&layout, 7, whole);
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < tensor.elements; i++) {
+        sum += (double)whole[i];
+        squares += (double)whole[i] * (double)whole[i];
+    }
+    cr_expect_float_eq(sum / (double)tensor.elements, 0, 1e-4);
+    cr_expect_float_eq(sqrt(squares / (double)tensor.elements), 0.02, 1e-4);
+    tensor.first_row = LATER;
+    tensor.shape[0] = ROWS - LATER;
+    tensor.elements = (ROWS - LATER) * COLUMNS;
+    graph_initialise(&layout, 7, part);
+    cr_expect_arr_eq(part, whole + LATER * COLUMNS, sizeof part, "the later rows of a tensor that is cut");
+    tensor.first_row = 0;
+    tensor.shape[0] = 2;
+    tensor.elements = 2 * COLUMNS;
+    graph_initialise(&layout, 7, part);
+    cr_expect_arr_eq(part, whole, 2 * COLUMNS * sizeof *part, "as one thread draws them");
+}
+
 static void refused(const struct model_spec *model, const char *words)
 {
     struct device *device = open_device();
