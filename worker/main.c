@@ -112,7 +112,8 @@ int main(int argument_count, char **argument_values)
         tell_end(arguments_use_model(&arguments), code, &error);
     else
         code = EXIT_CODE_DONE;
-    if (code == EXIT_CODE_LOST_CREW) { /* a library of the GPU's may wait for a lost peer, and exit() for the library */
+    /* A library of the GPU's may wait for a lost peer, and exit() for the library. */
+    if (code == EXIT_CODE_LOST_CREW || communicator_is_stuck()) {
         (void)fflush(NULL);
         _exit((int)code);
     }

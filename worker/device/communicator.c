@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/communicator.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/environment.h"
 #include "worker/device/backend.h"
+
+static atomic_bool stuck;
 
 void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX])
 {
@@ -60,5 +63,15 @@ struct communicator *communicator_part(struct communicator *communicator, unsign
 
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error)
 {
-    return communicator == NULL ? 0 : communicator->backend->abort(communicator, deadline_ms, error);
+    if (communicator == NULL)
+        return 0;
+    if (communicator->backend->abort(communicator, deadline_ms, error) == 0)
+        return 0;
+    atomic_store(&stuck, true);
+    return -1;
+}
+
+bool communicator_is_stuck(void)
+{
+    return atomic_load(&stuck);
 }

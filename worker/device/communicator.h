@@ -87,5 +87,7 @@ struct communicator *communicator_part(struct communicator *communicator, unsign
  * library has not come back by then. The devices are then out of bounds: nothing of them is freed or waited for any more, and the
  * process can only end, by _exit. */
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error);
+/* Whether that has happened to any: a thread of ours is still in a call of the library's, for which exit() would take it down. */
+bool communicator_is_stuck(void);
 
 #endif

@@ -71,12 +71,21 @@ static int allocate(struct training_state *state, const struct optimizer_spec *o
     return 0;
 }
 
+static void copy_flat(struct training_state *state, size_t bytes, const float *from, float *to)
+{
+    device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
+}
+
 static int fill(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
 {
     if (allocate(state, optimizer, error) < 0)
         return -1;
     graph_initialise(&state->layout, (uint64_t)state->progress.seed, state->host.parameters);
-    return training_state_to_device(state, error);
+    if (state->parts != NULL || !state->host.stream)
+        return training_state_to_device(state, error);
+    state->writings++;
+    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters); /* slots are zeros, as memory is */
+    return device_stream_synchronise(state->host.stream, error);
 }
 
 static int start(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
@@ -148,11 +157,6 @@ void training_state_release(struct training_state *state)
     slot_pieces_free(state->pieces);
     state_parts_free(state->parts);
     *state = (struct training_state){0};
-}
-
-static void copy_flat(struct training_state *state, size_t bytes, const float *from, float *to)
-{
-    device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
 }
 
 int training_state_parameters_to_host(struct training_state *state, struct error *error)

@@ -205,6 +205,15 @@ static size_t foreign_bytes(const struct device_sums *sums, unsigned place)
     return (size_t)most * sizeof(float);
 }
 
+/* A kernel's first launch loads it, and may wait for all that the GPU has to do, NCCL's operations and so the peers included: it is
+ * made before there are any. */
+static int warm_up(const struct device_sums *sums, unsigned index, float *memory, struct error *error)
+{
+    const struct merge_vectors nothing = {.count = 1, .pair_count = 1, .pairs = {{memory, memory}}};
+    device_merge_vectors(sums->streams[index], &nothing);
+    return device_stream_synchronise(sums->streams[index], error);
+}
+
 static int open_lane(struct device_sums *sums, unsigned index, struct error *error)
 {
     struct lane *lane = &sums->lanes[index];
@@ -219,7 +228,9 @@ static int open_lane(struct device_sums *sums, unsigned index, struct error *err
             return -1;
     if (foreign == 0)
         return 0;
-    return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
+    return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error) < 0
+               ? -1
+               : warm_up(sums, index, lane->foreign, error);
 }
 
 static void plan_all(struct device_sums *sums)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/number.h"
 #include "tests/gpu/emulated/product.h"
 #include "tests/gpu/emulated/stream.h"
@@ -113,6 +114,8 @@ cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job)
     if (job->m < 0 || job->n < 0 || job->k < 0 || job->a_stride < a_rows || job->b_stride < b_rows ||
         job->c_stride < job->m || rows_are_odd(job))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (emulated_product_fails())
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     emulated_queue_job(stream, multiply, job, sizeof *job);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -193,8 +196,9 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, siz
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
-           : status == CUBLAS_STATUS_ALLOC_FAILED  ? "CUBLAS_STATUS_ALLOC_FAILED"
-           : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
-                                                   : "CUBLAS_STATUS_INVALID_VALUE";
+    return status == CUBLAS_STATUS_SUCCESS            ? "CUBLAS_STATUS_SUCCESS"
+           : status == CUBLAS_STATUS_ALLOC_FAILED     ? "CUBLAS_STATUS_ALLOC_FAILED"
+           : status == CUBLAS_STATUS_NOT_SUPPORTED    ? "CUBLAS_STATUS_NOT_SUPPORTED"
+           : status == CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
+                                                      : "CUBLAS_STATUS_INVALID_VALUE";
 }

@@ -12,6 +12,7 @@
  */
 #include "tests/gpu/emulated/graph.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,10 +34,16 @@ struct CUgraphExec_st {
 
 static __thread struct CUgraph_st *current; /* what this thread captures */
 static __thread cudaStream_t captured;
+static atomic_uint captures;
 
 bool emulated_captures(cudaStream_t stream)
 {
     return current && captured == stream;
+}
+
+bool emulated_someone_captures(void)
+{
+    return atomic_load(&captures) > 0;
 }
 
 void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes)
@@ -88,6 +95,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     current->end = &current->first;
     current->spoilt = getenv("EMULATED_CAPTURE") != NULL;
     captured = stream;
+    atomic_fetch_add(&captures, 1);
     return cudaSuccess;
 }
 
@@ -97,6 +105,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret_graph)
     if (!emulated_captures(stream))
         return emulated_fail(cudaErrorStreamCaptureUnmatched);
     current = NULL;
+    atomic_fetch_sub(&captures, 1);
     *ret_graph = NULL;
     if (graph->spoilt) {
         (void)cudaGraphDestroy(graph);

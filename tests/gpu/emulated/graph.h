@@ -9,6 +9,8 @@
 #include "tests/gpu/emulated/stream.h"
 
 bool emulated_captures(cudaStream_t stream);
+/* In whatever thread. */
+bool emulated_someone_captures(void);
 /* Only where it does. The job's bytes are copied. */
 void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes);
 void emulated_capture_event(cudaEvent_t event);

@@ -333,10 +333,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* What goes without a stream is done when the call returns. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (emulated_forbids())
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    if (!stream)
+        return emulated_fault();
     pthread_mutex_lock(&lock);
     want((struct place){stream->number, stream->appended});
     while (stream->first || stream->busy)
@@ -345,9 +348,20 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return emulated_fault();
 }
 
-cudaError_t cudaDeviceSynchronize(void)
+cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    pthread_mutex_lock(&lock);
+    const bool busy = stream->first || stream->busy;
+    pthread_mutex_unlock(&lock);
+    return busy ? emulated_fail(cudaErrorNotReady) : emulated_fault();
+}
+
+/* While any stream of the GPU captures, whoever asks for it. */
+cudaError_t cudaDeviceSynchronize(void)
+{
+    if (emulated_forbids() || emulated_someone_captures())
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     for (struct CUstream_st *stream = streams; stream; stream = stream->next)

@@ -57,7 +57,7 @@ static int cuda_allocate(struct device *base, enum device_memory kind, size_t by
     if (kind == MEMORY_SHARED) {
         memset(memory, 0, wanted);
     } else if (cuda_check(cudaMemset(memory, 0, wanted), "clearing memory", error) < 0 ||
-               cuda_check(cudaDeviceSynchronize(), "clearing memory", error) < 0) {
+               cuda_check(cudaStreamSynchronize(NULL), "clearing memory", error) < 0) {
         (void)cudaFree(memory);
         return -1;
     }

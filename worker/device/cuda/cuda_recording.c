@@ -13,7 +13,7 @@ struct cuda_recording {
     cudaGraphExec_t graph;
 };
 
-/* Other threads may do what they like in the meantime, such as allocate. */
+/* Other threads may do what they like in the meantime, such as allocate, but wait for the GPU as a whole. */
 int cuda_record_begin(struct device_stream *base, struct error *error)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;

@@ -101,12 +101,24 @@ void cuda_launch_stored(struct device_stream *stream, enum stored stored, enum d
 
 /* ---------------------------------------------------------------- products */
 
+/* What CUDA says of a failure of a library's. Such a library has a runtime of its own, whose last error is not ours: what the GPU
+ * has died of shows on the stream, but while that captures. */
+static cudaError_t reason_behind(const struct cuda_call *call)
+{
+    cudaError_t reason = cudaGetLastError();
+    if (reason != cudaSuccess || call->owner->records)
+        return reason;
+    reason = cudaStreamQuery(call->stream);
+    (void)cudaGetLastError();
+    return reason == cudaErrorNotReady ? cudaSuccess : reason;
+}
+
 bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place)
 {
     struct error cause = ERROR_INIT;
     if (status == CUBLAS_STATUS_SUCCESS)
         return true;
-    cublas_failure_set(status, cudaGetLastError(), call->owner->device->cublas.cublasGetStatusString(status), place,
+    cublas_failure_set(status, reason_behind(call), call->owner->device->cublas.cublasGetStatusString(status), place,
                        &cause);
     fail(call, &cause);
     return false;
@@ -116,7 +128,7 @@ void cuda_call_fail_dnn(const struct cuda_call *call, cudnnStatus_t status, cons
                         const struct cuda_place *place)
 {
     struct error cause = ERROR_INIT;
-    cudnn_failure_set(status, cudaGetLastError(), words, place, &cause);
+    cudnn_failure_set(status, reason_behind(call), words, place, &cause);
     fail(call, &cause);
 }
 
