@@ -132,7 +132,7 @@ enum preset { PRESETS(X) };
 #define INPUT_RANK_MAX 3 /* of an example: H W C */
 #define LAYER_INPUTS_MAX 8
 #define STAGES_MAX 64
-#define TRAINERS_MAX 64      /* members of a crew that train: chief and workers */
+#define TRAINERS_MAX 128     /* members of a crew that train: chief and workers */
 #define SHARDS_MAX 4096      /* logical shards of a batch */
 #define SERVED_SHARDS_MAX 64 /* likewise in mode Synchronous of ParameterServer */
 

@@ -28,7 +28,7 @@ static void hear(const struct coordination_message *message)
                                                                                     .send = drop});
     coordinator_receive(coordinator, 1, message, 1);
     coordinator_receive(coordinator, 2, message, 2);
-    coordinator_tick(coordinator, 20);
+    coordinator_tick(coordinator, 20, 20);
     coordinator_link_closed(coordinator, 1, "gone", 30);
     coordinator_free(coordinator);
 }

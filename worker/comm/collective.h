@@ -44,7 +44,7 @@
 #include "worker/comm/shards.h"
 
 /* Largest group. */
-#define CREW_SIZE_MAX 64
+#define CREW_SIZE_MAX 128
 
 enum collective_transport { COLLECTIVE_TRANSPORT_AUTO, COLLECTIVE_TRANSPORT_TCP, COLLECTIVE_TRANSPORT_SHARED_MEMORY };
 

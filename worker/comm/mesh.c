@@ -15,11 +15,12 @@
 #include "worker/comm/handshake.h"
 
 #define REDIAL_NS (10 * 1000000LL)
-#define GUESTS_MAX 64
-/* Two ranks that share memory have a processor each, if there are two, and move more before one waits for the other; many are as
- * good with what stays in a second-level cache, and have many rings. */
+#define GUESTS_MAX CREW_SIZE_MAX
+/* Two ranks that share memory have a processor each, if there are two, and move more before one waits for the other. Several are as
+ * good with what stays in a second-level cache; of many the rings of all to one rank have no more room than those of sixteen. */
 #define RING_BYTES_OF_TWO ((size_t)2 << 20)
 #define RING_BYTES ((size_t)512 << 10)
+#define RINGS_OF_FULL_LENGTH 16
 
 enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_SECURING, DIAL_GREETED, DIAL_DONE };
 
@@ -75,7 +76,10 @@ static void dial_start(struct dial *dial, const struct collective_peer *peer)
 
 static size_t ring_capacity(const struct collective_options *options)
 {
-    return options->size == 2 ? RING_BYTES_OF_TWO : RING_BYTES;
+    size_t bytes = options->size == 2 ? RING_BYTES_OF_TWO : RING_BYTES;
+    for (unsigned size = RINGS_OF_FULL_LENGTH; size < options->size; size *= 2)
+        bytes /= 2;
+    return bytes;
 }
 
 static void dial_greet(struct mesh *mesh, struct dial *dial)

@@ -39,6 +39,8 @@ static void *rpc_run(void *context)
             gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait > 0 ? wait : 0, GPR_TIMESPAN));
         grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
         bool woken = false;
+        if (event.type == GRPC_QUEUE_TIMEOUT)
+            rpc->told_all_ms = clock_monotonic_ms();
         pthread_mutex_lock(&rpc->lock); /* see what rpc_server_start wrote on another thread, whatever gRPC orders */
         pthread_mutex_unlock(&rpc->lock);
         if (event.type == GRPC_OP_COMPLETE) {
@@ -71,6 +73,11 @@ void rpc_wake(struct rpc *rpc)
 {
     if (!atomic_exchange(&rpc->wake_pending, true))
         grpc_call_start_batch(rpc->wake_call, NULL, 0, NULL, NULL);
+}
+
+int64_t rpc_told_all_ms(const struct rpc *rpc)
+{
+    return rpc->told_all_ms;
 }
 
 void rpc_start_ticks(struct rpc *rpc)

@@ -7,6 +7,9 @@
 #include "common/memory.h"
 
 #define WHY_MAX (ENDPOINT_ADDRESS_MAX + 64)
+/* A large crew's text changes with each of many who join or are silent, and goes to all. */
+#define WAITING_EVERY_MS 250
+#define NAMED_MAX 6
 
 /* A rank's place and who sits there. */
 struct seat {
@@ -18,6 +21,7 @@ struct seat {
     struct collective_peer peer;
     char arithmetic[ARITHMETIC_MAX]; /* its best; "": it need not compute as others do */
     int64_t heard_ms;
+    bool told;     /* what was last told to all */
     bool in_world; /* of the world in force, or of the last one */
     bool reported; /* its standing, since the last generation ended */
     bool holds_state;
@@ -38,7 +42,9 @@ struct coordinator {
     bool superseded;                 /* by a newer chief */
     char arithmetic[ARITHMETIC_MAX]; /* the crew's; "": not settled */
     int64_t last_tick_ms;
+    int64_t told_ms;                     /* coordinator_tick */
     char waiting[COORDINATION_TEXT_MAX]; /* last told to all */
+    int64_t waiting_ms;                  /* when */
 };
 
 static struct coordination_message message_of(const struct coordinator *coordinator,
@@ -104,10 +110,16 @@ static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
            (rank < options->least || coordinator->seats[rank].why_empty[0] != '\0');
 }
 
+/* What lies unread while this process has much to do is no silence. */
+static int64_t silence_of(const struct coordinator *coordinator, const struct seat *seat)
+{
+    return coordinator->told_ms - seat->heard_ms;
+}
+
 static void describe_seat(const struct coordinator *coordinator, const struct seat *seat, int64_t now_ms, char *text,
                           size_t size)
 {
-    int64_t silent = now_ms - seat->heard_ms;
+    int64_t silent = silence_of(coordinator, seat);
     if (seat->link == 0 && !is_wanted(coordinator, (unsigned)(seat - coordinator->seats)))
         text[0] = '\0';
     else if (seat->link == 0 && seat->why_empty[0] != '\0')
@@ -126,29 +138,42 @@ static void describe_seat(const struct coordinator *coordinator, const struct se
 
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX])
 {
-    size_t length = 0;
-    text[0] = '\0';
+    SCOPED_BUFFER words;
+    unsigned count = 0;
+    buffer_init(&words, 2048);
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         char one[192];
         describe_seat(coordinator, &coordinator->seats[rank], now_ms, one, sizeof(one));
-        if (one[0] == '\0' || length >= MEMBER_TEXT_MAX - 1)
-            continue;
-        int added = snprintf(text + length, MEMBER_TEXT_MAX - length, "%s%s", length ? ", " : "waiting for ", one);
-        length += added > 0 ? (size_t)added : 0;
+        if (one[0] != '\0' && count++ < NAMED_MAX)
+            buffer_format(&words, "%s%s", count > 1 ? ", " : "waiting for ", one);
     }
+    if (count > NAMED_MAX)
+        buffer_format(&words, " and %u more", count - NAMED_MAX);
+    snprintf(text, MEMBER_TEXT_MAX, "%s", count > 0 ? buffer_text(&words) : "");
 }
 
-/* Tells everyone whom the crew waits for, when that has changed. */
+/* Tells everyone whom the crew waits for when that has changed, now or a little later, and newcomers at once. */
 static void tell_waiting(struct coordinator *coordinator, int64_t now_ms)
 {
     char text[MEMBER_TEXT_MAX];
     coordinator_describe(coordinator, now_ms, text);
     struct coordination_message message = message_of(coordinator, COORDINATION_WAITING);
     snprintf(message.text, sizeof(message.text), "%.*s", COORDINATION_TEXT_MAX - 1, text);
-    if (strcmp(message.text, coordinator->waiting) == 0)
-        return;
-    memcpy(coordinator->waiting, message.text, sizeof(message.text));
-    send_to_all(coordinator, &message);
+    bool changed = strcmp(message.text, coordinator->waiting) != 0;
+    bool waited = coordinator->waiting[0] != '\0', waits = text[0] != '\0';
+    if (changed && (!waited || !waits || now_ms - coordinator->waiting_ms >= WAITING_EVERY_MS)) {
+        memcpy(coordinator->waiting, message.text, sizeof(message.text));
+        coordinator->waiting_ms = now_ms;
+        for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+            coordinator->seats[rank].told = false;
+    }
+    memcpy(message.text, coordinator->waiting, sizeof(message.text));
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        struct seat *seat = &coordinator->seats[rank];
+        if (seat->link != 0 && !seat->told)
+            send_to(coordinator, seat->link, &message, false);
+        seat->told = true;
+    }
 }
 
 /* ---------------------------------------------------------------- generations */
@@ -412,7 +437,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
     seat->heard_ms = now_ms;
     seat->reported = false;
     seat->in_world = false;
-    coordinator->waiting[0] = '\0';
+    seat->told = coordinator->waiting[0] == '\0';
 }
 
 static void be_superseded(struct coordinator *coordinator, const struct seat *witness, struct generation newer)
@@ -533,17 +558,18 @@ static void forgive_own_absence(struct coordinator *coordinator, int64_t now_ms)
     coordinator->last_tick_ms = now_ms;
 }
 
-void coordinator_tick(struct coordinator *coordinator, int64_t now_ms)
+void coordinator_tick(struct coordinator *coordinator, int64_t told_ms, int64_t now_ms)
 {
+    coordinator->told_ms = told_ms;
     forgive_own_absence(coordinator, now_ms);
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         struct seat *seat = &coordinator->seats[rank];
         coordinator_link link = seat->link;
-        if (link == 0 || now_ms - seat->heard_ms < coordinator->options.death_ms)
+        if (link == 0 || silence_of(coordinator, seat) < coordinator->options.death_ms)
             continue;
         char why[WHY_MAX];
         snprintf(why, sizeof(why), "declared dead after %.1f s of silence, at %s:%u",
-                 (double)(now_ms - seat->heard_ms) / 1000, seat->peer.address, seat->peer.port);
+                 (double)silence_of(coordinator, seat) / 1000, seat->peer.address, seat->peer.port);
         seat_empty(coordinator, rank, why, now_ms);
         seat->given_up = true;
         refuse(coordinator, link, REFUSE_STALE, why);

@@ -31,7 +31,8 @@ static int agree_locked(struct member *member, struct world *ret_world, struct e
             return -1;
         }
         if (member->cancelled)
-            return error_set(error, ERROR_CANCELLED, "asked to stop while %s", member->waiting);
+            return error_set(error, ERROR_CANCELLED, "asked to stop while %s",
+                             member->waiting[0] != '\0' ? member->waiting : "the crew forms");
         if (unled_ms >= member->options.lost_ms)
             return tell_lost(member, unled_ms, error);
         unled_ms = wait_until_told(member);

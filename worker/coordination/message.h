@@ -17,7 +17,7 @@
 #include "worker/comm/generation.h"
 #include "worker/coordination/arithmetic.h"
 
-#define COORDINATION_MESSAGE_MAX 8192
+#define COORDINATION_MESSAGE_MAX 16384
 #define COORDINATION_UID_MAX 128
 #define COORDINATION_TEXT_MAX 256
 

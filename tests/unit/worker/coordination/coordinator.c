@@ -197,7 +197,7 @@ Test(coordinator, silence_is_named_and_then_is_death)
     for (int64_t now = 0; now <= 5000; now += 500) {
         beat(c, 1, now);
         beat(c, 2, now);
-        coordinator_tick(c, now);
+        coordinator_tick(c, now, now);
         coordinator_describe(c, now, text);
         cr_assert_eq(strstr(text, "worker 2 (silent") != NULL, now >= 2000 && now < 5000, "%s", text);
         cr_assert_eq(strstr(text, ", at 10.0.0.2:") != NULL, now >= 2000, "%s", text);
@@ -221,12 +221,78 @@ Test(coordinator, silence_is_named_and_then_is_death)
     coordinator_free(c);
 }
 
+Test(coordinator, what_lies_unread_is_no_silence)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    coordinator_tick(c, 100, 100);
+    for (int64_t now = 600; now <= 30000; now += 500) /* it has much to do, and has come to nobody's beats */
+        coordinator_tick(c, 100, now);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 30000, text);
+    cr_assert_str_empty(text);
+    beat(c, 1, 30000);
+    beat(c, 2, 30000);
+    coordinator_tick(c, 30100, 30500);
+    cr_assert_not(coordinator_seat_empty(c, 1));
+    cr_assert(coordinator_seat_empty(c, 2), "whose beat was not among what has come");
+    coordinator_free(c);
+}
+
+/* Seats enough that not all can be named. */
+#define MANY 20
+static void join_many(struct coordinator *c, unsigned rank, int64_t now)
+{
+    struct coordination_message message = {.type = COORDINATION_JOIN,
+                                           .generation = {1, 1, 0},
+                                           .incarnation = rank + 1,
+                                           .rank = rank,
+                                           .size = MANY,
+                                           .job_uid = "job"};
+    coordinator_receive(c, rank + 1, &message, now);
+}
+
+Test(coordinator, many_who_join_are_not_each_told_of_to_all)
+{
+    struct crew_seat many[MANY];
+    for (unsigned rank = 0; rank < MANY; rank++)
+        many[rank] = (struct crew_seat){"worker", rank, "h", 1};
+    memset(inboxes, 0, sizeof(inboxes));
+    struct coordinator *c = coordinator_new(&(struct coordinator_options){.job_uid = "job",
+                                                                          .generation = {1, 1, 0},
+                                                                          .size = MANY,
+                                                                          .seats = many,
+                                                                          .suspicion_ms = 2000,
+                                                                          .death_ms = 5000,
+                                                                          .send = keep});
+    const unsigned *told = &inboxes[1].count[COORDINATION_WAITING];
+    join_many(c, 0, 0);
+    cr_assert_eq(*told, 1);
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_WAITING].text,
+                              "worker 4 (has not joined yet), worker 5 (has not joined yet) and 14 more"),
+                       "%s", inboxes[1].last[COORDINATION_WAITING].text);
+    for (unsigned rank = 1; rank < MANY - 1; rank++) {
+        join_many(c, rank, 10 * rank);
+        cr_assert_eq(inboxes[rank + 1].count[COORDINATION_WAITING], 1, "a newcomer is told at once");
+    }
+    cr_assert_eq(*told, 1);
+    coordinator_tick(c, 400, 400);
+    cr_assert_eq(*told, 2);
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 5 (finishing its step) and 14 more"));
+    join_many(c, MANY - 1, 410);
+    for (unsigned rank = 0; rank < MANY; rank++)
+        stand(c, rank + 1, false, 0, 0, 410);
+    cr_assert_str_empty(inboxes[1].last[COORDINATION_WAITING].text, "that it is whole all hear at once");
+    cr_assert_eq(world(MANY)->size, MANY);
+    coordinator_free(c);
+}
+
 Test(coordinator, its_own_freeze_kills_nobody)
 {
     struct coordinator *c = start(1);
     form(c);
-    coordinator_tick(c, 100);
-    coordinator_tick(c, 60000);
+    coordinator_tick(c, 100, 100);
+    coordinator_tick(c, 60000, 60000);
     for (unsigned rank = 0; rank < SIZE; rank++)
         cr_assert_not(coordinator_seat_empty(c, rank));
     coordinator_free(c);
@@ -560,12 +626,12 @@ Test(coordinator, a_first_world_waits_for_the_expected_but_not_for_ever)
     stand(c, 1, false, 0, 0, 0);
     for (int64_t now = 500; now < 10000; now += 500) {
         beat(c, 1, now);
-        coordinator_tick(c, now);
+        coordinator_tick(c, now, now);
     }
     cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
     cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 1 (has not joined yet)"));
     cr_assert_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 2"));
-    coordinator_tick(c, 10000);
+    coordinator_tick(c, 10000, 10000);
     cr_assert_eq(world(1)->size, 1);
     coordinator_free(c);
 }
