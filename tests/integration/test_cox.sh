@@ -119,6 +119,8 @@ cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad &&
 verdict $? "and how it failed, with 1" "$(said)"
 cox 1 restart bad && grep -q 'bad is over: there is nothing to restart' err && ! job_says bad "\"suspend\": *true"
 verdict $? "what is over is not suspended by a restart" "$(said)"
+cox 1 restart bad --index 0 && grep -q 'bad is over: there is nothing to restart' err && cox 0 logs bad && printed 'no such data'
+verdict $? "nor loses it the pod that is kept for its log" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"
