@@ -88,8 +88,8 @@ struct kube_call_options {
         timeout_ms; /* from when it first goes out, retries included: a long queue is no fault; 0: KUBE_TIMEOUT_MS */
     int tries_max;  /* 0: KUBE_TRIES_MAX; 1: no retry here */
     enum kube_priority priority;
-    bool dry_run;       /* of a create: nothing is made; the answer is as if it had been */
-    bool strict;        /* of a create: fields that the server does not know are refused, where it would drop them */
+    bool dry_run; /* of a create: nothing is made; the answer is as if it had been */
+    bool strict;  /* of a create or patch: fields that the server does not know are refused, where it would drop them */
     bool metadata_only; /* the answer's object need hold no more than its metadata, which costs the server less */
     kube_answered *answered;
     void *context;
