@@ -34,7 +34,7 @@ static enum await_end is_suspended(const struct json *job, const void *context)
     (void)context;
     if (job_is_over(job))
         return AWAIT_NEVER;
-    return job_condition_true(job, "Suspended") ? AWAIT_HOLDS : AWAIT_GOES_ON;
+    return job_condition_true(job, "Suspended") && !job_has_news(job) ? AWAIT_HOLDS : AWAIT_GOES_ON;
 }
 
 /* What is over stays so, with the pods that are kept for their logs, and whoever suspended a job has a reason that is not ours

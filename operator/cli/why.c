@@ -48,13 +48,7 @@ static void print_words(const char *words, struct buffer *out)
 
 /* Each of these says the sentence and returns true, or has nothing to say. */
 
-/* A change of its spec (suspend, workers) that its status knows nothing of: the operator says so at once, if it is there. */
-static bool has_news(const struct json *job)
-{
-    int64_t observed = json_integer_at(job, "status.observedGeneration", 0);
-    return observed > 0 && json_integer_at(job, "metadata.generation", 0) > observed;
-}
-
+/* At a change of its spec (suspend, workers) an operator that is there looks at once. */
 static bool nobody_looks(const struct why_input *input, struct buffer *out)
 {
     const char *manager = json_string_at(input->job, "spec.runPolicy.managedBy", "");
@@ -63,7 +57,7 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
         return true;
     }
     bool seen = *json_string_at(input->job, "status.state", "");
-    if (seen && !has_news(input->job))
+    if (seen && !job_has_news(input->job))
         return false;
     buffer_format(out, "waits for an operator: none has looked at %s yet", seen ? "its last change" : "it");
     if (seen || input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
