@@ -12,7 +12,7 @@
 #include "operator/kube/request_metrics.h"
 
 #define NS_PER_MS 1000000
-#define ANSWER_MAX (16 * 1024 * 1024)
+#define ANSWER_MAX (20 * 1024 * 1024)
 
 enum verb { VERB_GET, VERB_LIST, VERB_CREATE, VERB_REPLACE, VERB_PATCH, VERB_APPLY, VERB_DELETE, VERB_STREAM };
 
