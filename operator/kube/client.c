@@ -109,6 +109,11 @@ size_t kube_client_waiting(const struct kube_client *client)
     return count;
 }
 
+size_t kube_client_held_bytes(const struct kube_client *client)
+{
+    return client->held_bytes;
+}
+
 int kube_client_write_metrics(const struct kube_client *client, struct buffer *out, struct error *error)
 {
     return request_metrics_write(&client->metrics, client->pending, out, error);
@@ -153,6 +158,7 @@ static struct kube_call *call_path(struct kube_client *client, enum verb verb, c
     buffer_init(&text, ANSWER_MAX);
     if (body && result == 0 && json_print(body, &text, &failure) == 0) {
         call->body_length = text.length;
+        client->held_bytes += text.length;
         call->body = buffer_take(&text);
     }
     if (failure.kind != ERROR_NONE)

@@ -61,6 +61,8 @@ void kube_client_free(struct kube_client *client);
 struct event_loop *kube_client_loop(const struct kube_client *client);
 /* How many requests wait for their turn. */
 size_t kube_client_waiting(const struct kube_client *client);
+/* The bytes that the bodies of all requests hold, those on the wire too. */
+size_t kube_client_held_bytes(const struct kube_client *client);
 
 /* Valid during the callback only. */
 struct kube_answer {

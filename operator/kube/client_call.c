@@ -68,6 +68,7 @@ static void call_unlink(struct kube_call *call)
     event_timer_cancel(call->timer);
     event_timer_cancel(call->deadline);
     count_in_flight(call, false);
+    client->held_bytes -= call->body_length;
     if (call->verb != VERB_STREAM)
         client->pending--;
     if (call->previous)

@@ -438,15 +438,29 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         json_free(pod);
 }
 
+/* Other jobs are not to wait for long while the pods of a large crew are built, nor is memory to be full of them: the rest is
+ * planned again once these are answered. */
+#define BUILDING_NS 200000000
+#define HELD_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+static bool is_enough(const struct execution *execution, int64_t since_ns)
+{
+    return kube_client_held_bytes(execution->executor.client) >= HELD_BYTES_MAX ||
+           clock_monotonic_ns() - since_ns >= BUILDING_NS;
+}
+
 /* The builder is made when the first pod needs it. */
 static void create_pods(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    int64_t since_ns = clock_monotonic_ns();
     for (size_t i = 0; i < execution->plan.action_count && !execution->refused; i++) {
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
+        if (builder.job && is_enough(execution, since_ns))
+            break;
         if (!builder.job && !execution_accepts_fields(execution, job))
             break;
         if (!builder.job && execution_builder_init(execution, job, &builder, &error) < 0) {
