@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define ESCAPE "\\u0000"
-#define REPLACEMENT "\\ufffd"
+static const char replacement[] = {'\\', 'u', 'f', 'f', 'f', 'd'}; /* no text of C */
 
 /* The backslash is one itself where an odd number of them goes before it. */
 static bool is_escaped(const char *begin, const char *at)
@@ -20,7 +20,7 @@ void nul_characters_replace(struct buffer *text)
     char *at = text->data, *end = text->data + text->length;
     while (at < end && (at = memmem(at, (size_t)(end - at), ESCAPE, strlen(ESCAPE))) != NULL) {
         if (!is_escaped(text->data, at))
-            memcpy(at, REPLACEMENT, strlen(REPLACEMENT));
+            memcpy(at, replacement, sizeof replacement);
         at += strlen(ESCAPE);
     }
 }
