@@ -90,6 +90,7 @@ job='{"apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": 
 pod='{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "large", "labels": {"coxswain.dev/job-uid": "x", "coxswain.dev/job-name": "y"}},
     "spec": {"schedulerName": "none", "containers": [{"name": "a", "image": "b", "env": [{"name": "A", "value": "<" * 1200000}]}]}}'
 kubectl create namespace odd >/dev/null
+until_true 60 kubectl -n odd get serviceaccount default >/dev/null 2>&1 # no pod is taken before
 # shellcheck disable=SC2059 # they are formats
 raw /apis/coxswain.dev/v1alpha1/namespaces/odd/trainingjobs "$(printf "$job" deep 'json.loads("[" * 300 + "]" * 300)')" &&
     raw /apis/coxswain.dev/v1alpha1/namespaces/odd/trainingjobs "$(printf "$job" nul '"a\0b"')" && raw /api/v1/namespaces/odd/pods "$pod"
