@@ -148,6 +148,10 @@ static bool read_zone(const char **text, int *ret_offset_s)
     return hours < 24 && minutes < 60;
 }
 
+/* Years have four digits, in whatever zone: what is written again must be a time, too. */
+#define FIRST_S INT64_C(-62167219200)
+#define LAST_S INT64_C(253402300799)
+
 bool clock_parse(const char *text, int64_t *ret_ms)
 {
     struct tm parts = {0};
@@ -156,7 +160,10 @@ bool clock_parse(const char *text, int64_t *ret_ms)
         return false;
     if (!read_time_of_day(&text, &parts) || !read_fraction(&text, &fraction) || !read_zone(&text, &offset) || *text)
         return false;
-    *ret_ms = ((int64_t)timegm(&parts) - offset) * SECOND_MS + fraction;
+    int64_t seconds = (int64_t)timegm(&parts) - offset;
+    if (seconds < FIRST_S || seconds > LAST_S)
+        return false;
+    *ret_ms = seconds * SECOND_MS + fraction;
     return true;
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 static const char *const kind_names[] = {
 #define X(name, meaning) [ERROR_##name] = #name,
     ERROR_KINDS(X)
@@ -17,7 +19,7 @@ static const char *const kind_names[] = {
 /* A message that did not fit keeps its beginning and says that it was cut. */
 static void mark_cut(char *message)
 {
-    memcpy(message + ERROR_MESSAGE_MAX - sizeof CUT_MARK, CUT_MARK, sizeof CUT_MARK);
+    memcpy(message + utf8_fit(message, ERROR_MESSAGE_MAX - sizeof CUT_MARK), CUT_MARK, sizeof CUT_MARK);
 }
 
 static void format_message(struct error *error, const char *format, va_list arguments)

@@ -286,11 +286,13 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
     struct MHD_OptionItem items[OPTIONS_MAX];
     size_t count = tls_options(options, items);
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_SOCK_ADDR, 0, &address};
-    items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_SECONDS, NULL};
+    items[count++] = (struct MHD_OptionItem){
+        MHD_OPTION_CONNECTION_TIMEOUT, options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, NULL};
     items[count++] =
         (struct MHD_OptionItem){MHD_OPTION_CONNECTION_LIMIT,
                                 options->max_connections ? options->max_connections : DEFAULT_MAX_CONNECTIONS, NULL};
+    items[count++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT, options->max_per_address, NULL};
     items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     errno = 0;
     server->daemon =

@@ -30,6 +30,8 @@ struct http_server_options {
     const char *tls_key_pem;
     size_t max_body;          /* larger requests get 413; 0: 3 MiB */
     unsigned max_connections; /* 0: 1024 */
+    unsigned max_per_address; /* of those, from one address: who opens many keeps nobody else out; 0: all */
+    unsigned idle_seconds;    /* so long a connection on which nothing comes or goes is kept; 0: 120 */
     http_handler *handler;
     void *context;
 };

@@ -2,6 +2,7 @@
 #include "common/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* By the first byte; 0 for bytes that begin no character. */
 static size_t expected_length(unsigned char first)
@@ -46,4 +47,14 @@ size_t utf8_sequence(const char *bytes, size_t length)
     if (size > 1 && !is_second_byte_allowed((unsigned char)bytes[0], (unsigned char)bytes[1]))
         return 0;
     return size;
+}
+
+size_t utf8_fit(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most);
+    if (text[length] == '\0')
+        return length;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    return length;
 }

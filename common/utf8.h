@@ -10,4 +10,7 @@
 /* The length of the character at `bytes`, 0 when the next `length` bytes do not begin with a whole one. */
 size_t utf8_sequence(const char *bytes, size_t length);
 
+/* The length of the longest beginning of `text` that has at most `most` bytes and cuts no character. */
+size_t utf8_fit(const char *text, size_t most);
+
 #endif

@@ -186,7 +186,7 @@ static enum save_failure save_failure_parse(const struct json *value)
     return *given ? SAVE_FAILED : SAVE_FINE;
 }
 
-/* They become a list by name in the job's status, which an API server refuses when a name stands twice. */
+/* They become a list by name in the job's status, which an API server refuses when a name is empty or stands twice. */
 static bool is_repeated(const struct status_document *document)
 {
     const struct status_metric *newest = &document->metrics[document->metric_count - 1];
@@ -210,6 +210,8 @@ static int metrics_parse(const struct json *list, struct status_document *docume
         if (string_parse(json_member(item, "name"), "metrics.name", metric->name, sizeof metric->name, error) < 0 ||
             decimal_parse(value, "metrics.value", &metric->value, error) < 0)
             return -1;
+        if (*metric->name == '\0')
+            return error_set(error, ERROR_INVALID, "status document: a metric has an empty name");
         if (is_repeated(document))
             return error_set(error, ERROR_INVALID, "status document: the metric %s stands twice", metric->name);
     }

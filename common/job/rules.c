@@ -303,6 +303,12 @@ static bool gang_size(const struct json *self, const struct json *old)
     return json_integer_at(self, "runPolicy.gang.minAvailable", 1) <= pods_in_all(self);
 }
 
+static bool gang_scheduled(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "minAvailable") || !rule_is(self, "scheduler", "None");
+}
+
 static bool gang_queue(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -891,6 +897,12 @@ const struct rule rules[] = {
             "self.runPolicy.gang.minAvailable <= self.workers + (has(self.roles) ? self.roles.filter(r, r.name != "
             "'worker').map(r, has(r.count) ? r.count : 1).sum() : 0)",
      .message = "the job never has so many pods; take at most workers and the counts of the other roles together"},
+    {.name = "GangScheduled",
+     .about = &gang_type,
+     .field = "minAvailable",
+     .holds = gang_scheduled,
+     .cel = "!has(self.minAvailable) || self.scheduler != 'None'",
+     .message = "nobody places a gang without a scheduler that knows gangs: name it in scheduler, or leave this out"},
     {.name = "GangQueue",
      .about = &gang_type,
      .field = "queue",

@@ -34,11 +34,12 @@ static enum await_end is_suspended(const struct json *job, const void *context)
     (void)context;
     if (job_is_over(job))
         return AWAIT_NEVER;
-    return job_condition_true(job, "Suspended") ? AWAIT_HOLDS : AWAIT_GOES_ON;
+    return job_condition_true(job, "Suspended") && !job_has_news(job) ? AWAIT_HOLDS : AWAIT_GOES_ON;
 }
 
-/* What is over stays so, and whoever suspended a job has a reason that is not ours to overrule. */
-static int check_crew(struct cluster *cluster, const char *name, struct error *error)
+/* What is over stays so, with the pods that are kept for their logs, and whoever suspended a job has a reason that is not ours
+ * to overrule. */
+static int check_job(struct cluster *cluster, const char *name, struct error *error)
 {
     SCOPED_JSON *job = NULL;
     struct resource_path path = cluster_job_path(cluster, name);
@@ -57,7 +58,7 @@ static int restart_crew(struct cluster *cluster, const struct command_line *line
     const char *name = line->names[0];
     int64_t timeout_ms = line->timeout_ms < 0 ? DEFAULT_TIMEOUT_MS : line->timeout_ms;
     enum await_end end;
-    if (check_crew(cluster, name, error) < 0 || job_suspend(cluster, name, true, error) < 0)
+    if (job_suspend(cluster, name, true, error) < 0)
         return -1;
     printf("%s: waiting until all its pods are gone\n", name);
     fflush(stdout);
@@ -98,6 +99,8 @@ static int restart(struct cluster *cluster, const struct command_line *line, str
 {
     if (line->role && line->index < 0)
         return command_usage(false, usage.text);
+    if (check_job(cluster, line->names[0], error) < 0)
+        return -1;
     return line->index >= 0 ? restart_pod(cluster, line, error) : restart_crew(cluster, line, error);
 }
 

@@ -16,9 +16,10 @@
 static const char usage[] =
     "usage: cox run FILE [options]\n"
     "\n"
-    "Applies the TrainingJob in FILE (YAML or JSON) and shows how it goes until it ends. Without --kubeconfig and\n"
-    "--context it starts an embedded control plane and an operator on this machine, which run the pods as processes,\n"
-    "and ends both with all their pods. Run again after an interruption, it goes on where it was.\n"
+    "Applies the TrainingJob in FILE (YAML or JSON; - is the standard input) and shows how it goes until it ends.\n"
+    "Without --kubeconfig and --context it starts an embedded control plane and an operator on this machine, which\n"
+    "run the pods as processes, and ends both with all their pods. Run again after an interruption, it goes on where\n"
+    "it was.\n"
     "\n"
     "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
     "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"

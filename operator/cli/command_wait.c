@@ -39,7 +39,7 @@ static enum await_end has_come(const struct json *job, const void *context)
     bool over = job_is_over(job);
     if (over)
         tell(job, line->names[0]);
-    if (job_condition_true(job, wanted))
+    if (job_condition_true(job, wanted) && (over || !job_has_news(job)))
         return AWAIT_HOLDS;
     return over ? AWAIT_NEVER : AWAIT_GOES_ON;
 }

@@ -17,6 +17,12 @@ bool job_condition_true(const struct json *job, const char *type)
     return strcmp(json_string_at(job_condition(job, type), "status", ""), "True") == 0;
 }
 
+bool job_has_news(const struct json *job)
+{
+    int64_t observed = json_integer_at(job, "status.observedGeneration", 0);
+    return observed > 0 && json_integer_at(job, "metadata.generation", 0) > observed;
+}
+
 bool job_is_over(const struct json *job)
 {
     return !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded");

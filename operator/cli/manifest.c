@@ -5,6 +5,7 @@
 #include "common/job/immutability.h"
 #include "common/memory.h"
 #include "common/yaml.h"
+#include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
 
 static int document_check(const struct json *document, struct error *error)
@@ -48,7 +49,8 @@ int manifest_read(const struct manifest_request *request, struct manifest *ret_m
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_MAX);
     struct manifest manifest = {.documents = NULL};
-    if (buffer_read_file(&text, request->path, error) < 0)
+    bool is_input = strcmp(request->path, "-") == 0;
+    if (buffer_read_file(&text, is_input ? "/dev/stdin" : request->path, error) < 0)
         return -1; /* which names the file */
     if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, &manifest.documents, error) < 0 ||
         job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0) {
@@ -71,6 +73,7 @@ struct answer {
     bool came;
     bool failed;
     struct error error;
+    struct json *object;
 };
 
 static void answered(void *context, const struct kube_answer *answer)
@@ -80,6 +83,8 @@ static void answered(void *context, const struct kube_answer *answer)
     result->failed = answer->error != NULL;
     if (answer->error)
         result->error = *answer->error;
+    else if (answer->object)
+        result->object = json_copy(answer->object);
 }
 
 static int wait_for(struct kube_call *call, struct kube_client *client, const struct answer *answer,
@@ -113,24 +118,51 @@ static void path_of(const struct json *document, const char *name_space, char gr
                                    .name_space = json_string_at(document, "metadata.namespace", name_space)};
 }
 
-static int document_apply(const struct json *document, const char *name_space, struct kube_client *client,
-                          const bool *interrupted, bool *ret_created, struct error *error)
+/* How documents get into a cluster. */
+struct application {
+    struct kube_client *client;
+    const char *name_space;
+    const bool *interrupted;
+};
+
+/* What is there becomes what the document says. */
+static int document_patch(const struct application *to, const struct resource_path *path, const struct json *document,
+                          struct error *error)
+{
+    struct answer found = {.came = false}, patched = {.came = false};
+    SCOPED_JSON *patch = NULL;
+    struct kube_call_options options = {.strict = true, .answered = answered, .context = &found};
+    struct kube_call *call = kube_client_get(to->client, path, &options);
+    if (wait_for(call, to->client, &found, to->interrupted, error) < 0)
+        return -1;
+    bool is_job = strcmp(path->resource.plural, TRAINING_JOB_PLURAL) == 0;
+    patch = is_job ? job_patch(document, found.object) : json_copy(document);
+    json_free(found.object);
+    options.context = &patched;
+    call = kube_client_patch(to->client, path, patch, &options);
+    int result = wait_for(call, to->client, &patched, to->interrupted, error);
+    json_free(patched.object);
+    return result;
+}
+
+static int document_apply(const struct application *to, const struct json *document, bool *ret_created,
+                          struct error *error)
 {
     char group[128], plural[128];
     struct resource_path path;
     struct error cause = ERROR_INIT;
-    path_of(document, name_space, group, plural, &path);
-    struct answer created = {.came = false}, patched = {.came = false};
-    struct kube_call_options options = {.answered = answered, .context = &created};
-    struct kube_call *call = kube_client_create(client, &path, document, &options);
-    *ret_created = wait_for(call, client, &created, interrupted, &cause) == 0;
+    path_of(document, to->name_space, group, plural, &path);
+    struct answer created = {.came = false};
+    struct kube_call_options options = {.strict = true, .answered = answered, .context = &created};
+    struct kube_call *call = kube_client_create(to->client, &path, document, &options);
+    *ret_created = wait_for(call, to->client, &created, to->interrupted, &cause) == 0;
+    json_free(created.object);
     if (*ret_created)
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS) {
         path.name = json_string_at(document, "metadata.name", "");
-        options.context = &patched;
-        call = kube_client_patch(client, &path, document, &options);
-        if (wait_for(call, client, &patched, interrupted, &cause) == 0)
+        cause = (struct error)ERROR_INIT;
+        if (document_patch(to, &path, document, &cause) == 0)
             return 0;
         if (strstr(cause.message, IMMUTABLE_REMEDY))
             cause.kind = ERROR_ALREADY_EXISTS;
@@ -144,9 +176,10 @@ static int document_apply(const struct json *document, const char *name_space, s
 int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
                    bool *ret_created, struct error *error)
 {
+    const struct application to = {client, manifest->name_space, interrupted};
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
         bool created = false;
-        if (document_apply(item, manifest->name_space, client, interrupted, &created, error) < 0)
+        if (document_apply(&to, item, &created, error) < 0)
             return -1;
         if (item == manifest->job)
             *ret_created = created;

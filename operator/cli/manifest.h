@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A manifest file: YAML or JSON documents, one of them a TrainingJob, and how
- * they get into a cluster: created, or merged into what is there.
+ * they get into a cluster: created, or merged into what is there. Fields that the
+ * API server does not know are refused, as by kubectl.
  */
 #ifndef COXSWAIN_CLI_MANIFEST_H
 #define COXSWAIN_CLI_MANIFEST_H
@@ -19,7 +20,7 @@ struct manifest {
 
 /* What is wanted of a file. Strings are borrowed; `default_namespace` as long as the manifest. */
 struct manifest_request {
-    const char *path;
+    const char *path; /* "-": the standard input */
     const char *default_namespace;
     const char *const *settings; /* "spec.training.steps=100" (job_setting.h), applied in their order */
     unsigned setting_count;

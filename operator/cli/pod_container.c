@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/contract/main_container.h"
 
 static const struct json *named(const struct json *list, const char *name)
 {
@@ -15,9 +16,7 @@ static const struct json *named(const struct json *list, const char *name)
 
 const char *pod_trainer(const struct json *pod)
 {
-    const struct json *containers = json_at(pod, "spec.containers");
-    return named(containers, TRAINER_CONTAINER) ? TRAINER_CONTAINER
-                                                : json_string_at(json_first(containers), "name", TRAINER_CONTAINER);
+    return json_string_at(main_container(pod), "name", TRAINER_CONTAINER);
 }
 
 const struct json *pod_container_status(const struct json *pod, const char *container)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The container of a pod, as JSON, that trains: "trainer", which pods of ours have and those of most others; of a template that
- * names it otherwise the first.
+ * What a pod, as JSON, says of the container that trains (common/contract/main_container.h), and of others.
  */
 #ifndef COXSWAIN_CLI_POD_CONTAINER_H
 #define COXSWAIN_CLI_POD_CONTAINER_H

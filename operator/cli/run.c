@@ -182,7 +182,10 @@ static int run_follow(struct run *run, struct error *error)
 static void say_resume(const struct run *run)
 {
     SCOPED_FREE char *shown = run->state ? path_for_people(run->state) : NULL;
-    printf("\nInterrupted after step %lld. ", (long long)run->view.step);
+    if (run->view.step >= 0)
+        printf("\nInterrupted after step %lld. ", (long long)run->view.step);
+    else /* a foreign image that tells of none, too */
+        printf("\nInterrupted, after what step is not known. ");
     if (run->plane)
         printf("The state is kept in %s; to go on:\n  %s\n", shown, run->options->resume);
     else

@@ -48,6 +48,7 @@ static void print_words(const char *words, struct buffer *out)
 
 /* Each of these says the sentence and returns true, or has nothing to say. */
 
+/* At a change of its spec (suspend, workers) an operator that is there looks at once. */
 static bool nobody_looks(const struct why_input *input, struct buffer *out)
 {
     const char *manager = json_string_at(input->job, "spec.runPolicy.managedBy", "");
@@ -55,10 +56,11 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
         buffer_format(out, "waits for another controller, %s (spec.runPolicy.managedBy)", manager);
         return true;
     }
-    if (*json_string_at(input->job, "status.state", ""))
+    bool seen = *json_string_at(input->job, "status.state", "");
+    if (seen && !job_has_news(input->job))
         return false;
-    buffer_append_string(out, "waits for an operator: none has looked at it yet", NULL);
-    if (input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
+    buffer_format(out, "waits for an operator: none has looked at %s yet", seen ? "its last change" : "it");
+    if (seen || input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
         buffer_format(out, "; see whether coxswain-operator runs, leads, and watches namespace %s",
                       json_string_at(input->job, "metadata.namespace", ""));
     return true;

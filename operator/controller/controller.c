@@ -29,6 +29,7 @@
 /* Requests that wait hold memory: beyond so many no further job is looked at, unless few jobs have made them all. */
 #define WAITING_MAX 512
 #define EXECUTING_MIN 64
+#define HELD_BYTES_MAX ((size_t)32 * 1024 * 1024)
 
 /* While so many requests wait, a status that only tells people something waits for more to tell, but not for ever. */
 #define BUSY_WAITING 32
@@ -401,7 +402,8 @@ static void reconcile(void *context, struct job_entry *entry)
 static bool may_take(void *context)
 {
     const struct controller *controller = context;
-    return controller->executing < EXECUTING_MIN || kube_client_waiting(controller->client) < WAITING_MAX;
+    bool few = controller->executing < EXECUTING_MIN || kube_client_waiting(controller->client) < WAITING_MAX;
+    return few && kube_client_held_bytes(controller->client) < HELD_BYTES_MAX;
 }
 
 static void log_failure(const struct job_entry *entry, const struct error *failed)

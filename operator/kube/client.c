@@ -109,6 +109,11 @@ size_t kube_client_waiting(const struct kube_client *client)
     return count;
 }
 
+size_t kube_client_held_bytes(const struct kube_client *client)
+{
+    return client->held_bytes;
+}
+
 int kube_client_write_metrics(const struct kube_client *client, struct buffer *out, struct error *error)
 {
     return request_metrics_write(&client->metrics, client->pending, out, error);
@@ -153,6 +158,7 @@ static struct kube_call *call_path(struct kube_client *client, enum verb verb, c
     buffer_init(&text, ANSWER_MAX);
     if (body && result == 0 && json_print(body, &text, &failure) == 0) {
         call->body_length = text.length;
+        client->held_bytes += text.length;
         call->body = buffer_take(&text);
     }
     if (failure.kind != ERROR_NONE)
@@ -167,13 +173,15 @@ struct kube_call *kube_client_get(struct kube_client *client, const struct resou
     return call_path(client, VERB_GET, path, NULL, NULL, options);
 }
 
+static const char *const query_strict[2] = {"fieldValidation", "Strict"};
+
 struct kube_call *kube_client_create(struct kube_client *client, const struct resource_path *path,
                                      const struct json *object, const struct kube_call_options *options)
 {
     const char *queries[3][2] = {{NULL, NULL}};
     size_t count = 0;
     if (options->strict)
-        memcpy(queries[count++], (const char *[2]){"fieldValidation", "Strict"}, sizeof queries[0]);
+        memcpy(queries[count++], query_strict, sizeof queries[0]);
     if (options->dry_run)
         memcpy(queries[count++], (const char *[2]){"dryRun", "All"}, sizeof queries[0]);
     return call_path(client, VERB_CREATE, path, object, (const char *const(*)[2])queries, options);
@@ -188,7 +196,8 @@ struct kube_call *kube_client_replace(struct kube_client *client, const struct r
 struct kube_call *kube_client_patch(struct kube_client *client, const struct resource_path *path,
                                     const struct json *patch, const struct kube_call_options *options)
 {
-    return call_path(client, VERB_PATCH, path, patch, NULL, options);
+    const char *const queries[][2] = {{query_strict[0], query_strict[1]}, {NULL, NULL}};
+    return call_path(client, VERB_PATCH, path, patch, options->strict ? queries : NULL, options);
 }
 
 struct kube_call *kube_client_apply(struct kube_client *client, const struct resource_path *path,

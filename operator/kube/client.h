@@ -61,6 +61,8 @@ void kube_client_free(struct kube_client *client);
 struct event_loop *kube_client_loop(const struct kube_client *client);
 /* How many requests wait for their turn. */
 size_t kube_client_waiting(const struct kube_client *client);
+/* The bytes that the bodies of all requests hold, those on the wire too. */
+size_t kube_client_held_bytes(const struct kube_client *client);
 
 /* Valid during the callback only. */
 struct kube_answer {
@@ -88,8 +90,8 @@ struct kube_call_options {
         timeout_ms; /* from when it first goes out, retries included: a long queue is no fault; 0: KUBE_TIMEOUT_MS */
     int tries_max;  /* 0: KUBE_TRIES_MAX; 1: no retry here */
     enum kube_priority priority;
-    bool dry_run;       /* of a create: nothing is made; the answer is as if it had been */
-    bool strict;        /* of a create: fields that the server does not know are refused, where it would drop them */
+    bool dry_run; /* of a create: nothing is made; the answer is as if it had been */
+    bool strict;  /* of a create or patch: fields that the server does not know are refused, where it would drop them */
     bool metadata_only; /* the answer's object need hold no more than its metadata, which costs the server less */
     kube_answered *answered;
     void *context;

@@ -5,6 +5,8 @@
 #include "common/memory.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/client_parts.h"
+#include "operator/kube/managed_fields.h"
+#include "operator/kube/nul_characters.h"
 #include "operator/kube/status.h"
 
 /* The part of the wire that requests have although such wait as go before them. */
@@ -66,6 +68,7 @@ static void call_unlink(struct kube_call *call)
     event_timer_cancel(call->timer);
     event_timer_cancel(call->deadline);
     count_in_flight(call, false);
+    client->held_bytes -= call->body_length;
     if (call->verb != VERB_STREAM)
         client->pending--;
     if (call->previous)
@@ -152,11 +155,17 @@ static void on_deadline(void *context)
 
 /* ---------------------------------------------------------------- answers */
 
+/* What users store must be readable here as in a watch; who owns which field may nest deeper than the parser goes. */
 static struct json *body_parse(const struct http_response *response)
 {
     struct json *body = NULL;
-    if (response->body_length > 0)
-        json_parse(response->body, response->body_length, ANSWER_MAX, &body, NULL);
+    SCOPED_BUFFER text;
+    buffer_init(&text, ANSWER_MAX);
+    if (response->body_length == 0 || buffer_append(&text, response->body, response->body_length, NULL) < 0)
+        return NULL;
+    managed_fields_cut(&text);
+    nul_characters_replace(&text);
+    json_parse(text.data, text.length, ANSWER_MAX, &body, NULL);
     return body;
 }
 

@@ -12,7 +12,7 @@
 #include "operator/kube/request_metrics.h"
 
 #define NS_PER_MS 1000000
-#define ANSWER_MAX (16 * 1024 * 1024)
+#define ANSWER_MAX (20 * 1024 * 1024)
 
 enum verb { VERB_GET, VERB_LIST, VERB_CREATE, VERB_REPLACE, VERB_PATCH, VERB_APPLY, VERB_DELETE, VERB_STREAM };
 
@@ -37,6 +37,7 @@ struct kube_client {
     struct error plugin_failure; /* why it gave nothing then; ERROR_NONE: it did */
     struct kube_client_options options;
     struct kube_call *calls; /* all that have not ended */
+    size_t held_bytes;
     size_t pending;
     struct call_queue queues[KUBE_PRIORITY_COUNT]; /* by priority; urgent ones never wait */
     unsigned in_flight, in_flight_of[KUBE_PRIORITY_COUNT];

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/utf8.h"
 #include "operator/kube/hash_map.h"
 
 #define FLOW "events"
@@ -155,14 +156,9 @@ static void repeat(struct event_recorder *recorder, struct series *series)
     timer_arm(recorder);
 }
 
-/* The longest beginning that fits and ends between two UTF-8 characters. */
 static void set_note(struct json *event, const char *note)
 {
-    size_t length = strnlen(note, EVENT_NOTE_MAX + 1);
-    if (length > EVENT_NOTE_MAX)
-        for (length = EVENT_NOTE_MAX; length > 0 && ((unsigned char)note[length] & 0xc0) == 0x80; length--)
-            ;
-    SCOPED_FREE char *fitting = memory_copy_bytes(note, length);
+    SCOPED_FREE char *fitting = memory_copy_bytes(note, utf8_fit(note, EVENT_NOTE_MAX));
     json_set_string(event, "note", fitting);
 }
 

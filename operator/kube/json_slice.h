@@ -39,7 +39,7 @@ static inline void json_slice_step_in_string(struct json_slice *slice, char byte
         slice->in_string = false;
 }
 
-/* Takes one byte in; false when it closes what was never opened or nests deeper than JSON_DEPTH_MAX (common/json.h). */
+/* Takes one byte in; false when it closes what was never opened. */
 static inline bool json_slice_step(struct json_slice *slice, char byte)
 {
     if (slice->in_string) {
@@ -52,13 +52,21 @@ static inline bool json_slice_step(struct json_slice *slice, char byte)
         return true;
     case '{':
     case '[':
-        return ++slice->depth <= JSON_DEPTH_MAX;
+        slice->depth++;
+        return true;
     case '}':
     case ']':
         return slice->depth-- > 0;
     default:
         return true;
     }
+}
+
+/* Whether the byte that led from `depth_before` to here lies deeper than the parser goes (JSON_DEPTH_MAX of common/json.h). Without
+ * such bytes what nests so deep is empty, and the text is JSON as before. */
+static inline bool json_slice_is_too_deep(const struct json_slice *slice, unsigned depth_before)
+{
+    return depth_before >= JSON_DEPTH_MAX && slice->depth >= JSON_DEPTH_MAX;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/kube/managed_fields.h"
+#include "operator/kube/nul_characters.h"
 #include "operator/kube/watch_stream.h"
 
 #define ITEMS_KEY "\"items\""
@@ -28,6 +29,7 @@ static int item_take(struct list_stream *stream, struct error *error)
 {
     SCOPED_JSON *item = NULL;
     managed_fields_cut(&stream->item);
+    nul_characters_replace(&stream->item);
     if (json_parse(buffer_text(&stream->item), stream->item.length, stream->item.ceiling, &item, error) < 0)
         return error_wrap(error, "list item");
     if (stream->taken(stream->context, item, error) < 0)
@@ -50,9 +52,10 @@ static int step_in_items(struct list_stream *stream, char byte, struct error *er
     }
     if (between_items && byte != '{')
         return error_set(error, ERROR_INVALID, "a list holds an item that is no object");
+    unsigned before = stream->slice.depth;
     if (!json_slice_step(&stream->slice, byte))
-        return error_set(error, ERROR_INVALID, "a list item nests deeper than %d levels", JSON_DEPTH_MAX);
-    if (buffer_append_byte(&stream->item, byte, error) < 0)
+        return error_set(error, ERROR_INVALID, "a list item closes what it never opened");
+    if (!json_slice_is_too_deep(&stream->slice, before) && buffer_append_byte(&stream->item, byte, error) < 0)
         return error_wrap(error, "list item longer than %zu bytes", stream->item.ceiling);
     return stream->slice.depth == ITEMS_DEPTH ? item_take(stream, error) : 0;
 }
@@ -86,7 +89,7 @@ static int step_in_envelope(struct list_stream *stream, char byte, struct error 
     bool was_in_string = stream->slice.in_string;
     bool items_follow = stream->slice.depth == LIST_DEPTH && stream->key_is_items && byte == '[';
     if (!json_slice_step(&stream->slice, byte))
-        return error_set(error, ERROR_INVALID, "a list nests deeper than %d levels", JSON_DEPTH_MAX);
+        return error_set(error, ERROR_INVALID, "a list closes what it never opened");
     if (buffer_append_byte(&stream->envelope, byte, error) < 0)
         return error_wrap(error, "a list with more than %d bytes besides its items", LIST_ENVELOPE_MAX);
     if (stream->slice.depth == LIST_DEPTH)

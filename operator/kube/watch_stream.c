@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/kube/managed_fields.h"
+#include "operator/kube/nul_characters.h"
 
 static const char *const type_names[] = {
     [WATCH_ADDED] = "ADDED",       [WATCH_MODIFIED] = "MODIFIED", [WATCH_DELETED] = "DELETED",
@@ -26,6 +27,7 @@ static int event_take(struct watch_stream *stream, struct error *error)
 {
     SCOPED_JSON *document = NULL;
     managed_fields_cut(&stream->text);
+    nul_characters_replace(&stream->text);
     if (json_parse(buffer_text(&stream->text), stream->text.length, stream->text.ceiling, &document, error) < 0)
         return error_wrap(error, "watch event");
     const struct json *object = json_member(document, "object");
@@ -39,16 +41,32 @@ static int event_take(struct watch_stream *stream, struct error *error)
     return 0;
 }
 
-/* How many of the bytes, which begin inside an object, belong to it; 0 on an error. */
-static size_t object_length(struct json_slice *slice, const char *bytes, size_t length)
+static int append(struct watch_stream *stream, const char *bytes, size_t length, struct error *error)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (!json_slice_step(slice, bytes[i]))
-            return 0;
-        if (slice->depth == 0)
-            return i + 1;
-    }
-    return length;
+    if (buffer_append(&stream->text, bytes, length, error) < 0)
+        return error_wrap(error, "watch event longer than %zu bytes", stream->text.ceiling);
+    return 0;
+}
+
+/* Takes bytes that begin inside an object, up to its end. */
+static int object_take(struct watch_stream *stream, const char *bytes, size_t length, size_t *ret_taken,
+                       struct error *error)
+{
+    struct json_slice *slice = &stream->slice;
+    size_t kept = 0, taken = 0; /* the bytes between wait to be appended */
+    do {
+        unsigned before = slice->depth;
+        if (!json_slice_step(slice, bytes[taken]))
+            return error_set(error, ERROR_INVALID, "a watch event closes what it never opened");
+        taken++;
+        if (!json_slice_is_too_deep(slice, before))
+            continue;
+        if (append(stream, bytes + kept, taken - 1 - kept, error) < 0)
+            return -1;
+        kept = taken;
+    } while (slice->depth > 0 && taken < length);
+    *ret_taken = taken;
+    return append(stream, bytes + kept, taken - kept, error);
 }
 
 int watch_stream_feed(struct watch_stream *stream, const char *bytes, size_t length, struct error *error)
@@ -60,11 +78,9 @@ int watch_stream_feed(struct watch_stream *stream, const char *bytes, size_t len
         }
         if (stream->slice.depth == 0 && *bytes != '{')
             return error_set(error, ERROR_INVALID, "a watch holds what is no JSON object");
-        size_t taken = object_length(&stream->slice, bytes, length);
-        if (taken == 0)
-            return error_set(error, ERROR_INVALID, "a watch event nests deeper than %d levels", JSON_DEPTH_MAX);
-        if (buffer_append(&stream->text, bytes, taken, error) < 0)
-            return error_wrap(error, "watch event longer than %zu bytes", stream->text.ceiling);
+        size_t taken;
+        if (object_take(stream, bytes, length, &taken, error) < 0)
+            return -1;
         bytes += taken, length -= taken;
         if (stream->slice.depth > 0)
             continue;

@@ -3,7 +3,9 @@
  * Cuts the body of a watch into its events while it comes: a sequence of JSON
  * objects `{"type":…,"object":…}`, in practice one a line. Where the network cuts the
  * bytes makes no difference to what comes out. Each event is parsed alone, so
- * memory is bounded by the largest one.
+ * memory is bounded by the largest one. What users store must not end a watch: of what
+ * nests deeper than the parser goes the innermost is left out, and NUL characters are
+ * replaced.
  */
 #ifndef COXSWAIN_KUBE_WATCH_STREAM_H
 #define COXSWAIN_KUBE_WATCH_STREAM_H
@@ -15,8 +17,9 @@
 #include "common/json.h"
 #include "operator/kube/json_slice.h"
 
-/* Larger than what etcd stores (1.5 MiB) with room for JSON's overhead. */
-#define KUBE_OBJECT_MAX (3 * 1024 * 1024)
+/* An API server takes 3 MiB at a time and writes some characters in six bytes (< as \u003c): whatever anybody stores must be
+ * readable, or nothing would be watched any more. */
+#define KUBE_OBJECT_MAX (20 * 1024 * 1024)
 
 enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_BOOKMARK, WATCH_ERROR };
 

@@ -84,6 +84,12 @@ cox 1 restart steady && grep -q 'steady is suspended: .cox resume steady. starts
 verdict $? "who suspended it is not overruled by a restart" "$(said)"
 cox 0 resume steady && cox 0 wait steady --for Running --timeout 180s
 verdict $? "resume brings them back" "$(said)"
+stale() {
+    kill -STOP "$operator" && cox 0 suspend steady && cox 3 wait steady --for Running --timeout 1s &&
+        cox 0 resume steady && kill -CONT "$operator" && cox 0 wait steady --for Running --timeout 180s
+}
+stale
+verdict $? "what was true before a change is not waited for" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
 verdict $? "scale quotes the API server's refusal" "$(said)"
 cox 0 delete steady --timeout 180s && cox 1 get steady && cox 0 wait steady --for Deleted
@@ -119,6 +125,8 @@ cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad &&
 verdict $? "and how it failed, with 1" "$(said)"
 cox 1 restart bad && grep -q 'bad is over: there is nothing to restart' err && ! job_says bad "\"suspend\": *true"
 verdict $? "what is over is not suspended by a restart" "$(said)"
+cox 1 restart bad --index 0 && grep -q 'bad is over: there is nothing to restart' err && cox 0 logs bad && printed 'no such data'
+verdict $? "nor loses it the pod that is kept for its log" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"

@@ -62,6 +62,14 @@ run 1 --set spec.training.optimizer.learningRate=0.2 && grep -q 'spec.training.*
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
+run 1 --set spec.checkpoint.everySteps=null && grep -q 'spec.checkpoint.*is immutable' err
+verdict $? "so is one from which a field was taken away" "$(said)"
+sed 's/everySteps/everyStep/' job.yaml >mistyped.yaml
+mistyped() {
+    ! timeout 60 "$bin/cox" run mistyped.yaml "$@" >out 2>err </dev/null && grep -q 'unknown field "spec.checkpoint.everyStep"' err
+}
+mistyped --state state && mistyped --state fresh-state
+verdict $? "a field that no job has is refused, of a new one too" "$(said)"
 run 0 --set spec.training.optimizer.learningRate=0.2 --set metadata.name=other && ! grep -q 'earlier run' err
 verdict $? "it runs under another name" "$(said)"
 
@@ -91,6 +99,15 @@ echo mine >theirs/thesis.tex
 timeout 60 "$bin/cox" run job.yaml --state theirs --fresh --delete-volumes >out 2>err </dev/null
 [[ $? == 1 ]] && grep -q 'theirs is no state directory of Coxswain' err && ! grep -q deleting err && [[ -e theirs/thesis.tex && -d theirs/volumes/of/mine && -d theirs/pods && ! -e theirs/objects.db ]]
 verdict $? "a directory that is no state directory is refused and left alone" "$(said)"
+
+echo 'exit 0' >script.sh
+grep -v '^ *#' job.yaml | timeout 240 "$bin/cox" run - --state piped >out 2>err && grep -q 'again is done' out
+verdict $? "a manifest may come out of a pipe" "$(said)"
+
+echo 'sleep 300' >script.sh
+timeout -s INT 10 "$bin/cox" run job.yaml --state piped --fresh >out 2>err </dev/null
+grep -q 'Interrupted, after what step is not known' out
+verdict $? "who is interrupted before a step is told of none" "$(said)"
 
 # Until `end` is there.
 echo "touch $work/begun; until [ -e $work/end ]; do sleep 0.1; done" >script.sh

@@ -9,7 +9,10 @@
 #include "common/memory.h"
 
 #define ADDRESS_ANY "0.0.0.0"
-#define CONNECTIONS_MAX 32
+/* The port is open to whoever reaches it, and a worker whose probes find no place is not ready. */
+#define CONNECTIONS_MAX 128
+#define CONNECTIONS_PER_ADDRESS 16
+#define IDLE_SECONDS 10
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define TEXT_PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
 
@@ -100,6 +103,8 @@ int status_server_start(const char *address, uint16_t port, struct status_server
         .address = address ? address : ADDRESS_ANY,
         .port = port,
         .max_connections = CONNECTIONS_MAX,
+        .max_per_address = CONNECTIONS_PER_ADDRESS,
+        .idle_seconds = IDLE_SECONDS,
         .handler = handle,
         .context = server,
     };

@@ -189,10 +189,11 @@ static void refuse_creation(const struct creation *creation, enum obstacle_kind 
     obstruct(creation->execution, kind, creation->resource.plural, message);
 }
 
-/* NULL: it is no pod. */
-static const char *role_of(const struct creation *creation)
+/* Of a pod. */
+static struct pod_source source_of(const struct creation *creation)
 {
-    return creation->action ? role_name(creation->action->role) : NULL;
+    const struct execution *execution = creation->execution;
+    return (struct pod_source){role_name(creation->action->role), execution->storages, execution->storage_count};
 }
 
 void creation_end(struct creation *creation)
@@ -300,7 +301,9 @@ void creation_note_refusal(const struct creation *creation, const struct error *
     execution_note_failure(creation->execution, error, creation->name);
     if (error->kind == ERROR_CANCELLED)
         return;
-    enum obstacle_kind kind = refusal_of_create(error, role_of(creation), &message);
+    bool is_pod = creation->action != NULL;
+    struct pod_source source = is_pod ? source_of(creation) : (struct pod_source){.role = NULL};
+    enum obstacle_kind kind = refusal_of_create(error, is_pod ? &source : NULL, &message);
     refuse_creation(creation, kind, message);
 }
 
@@ -357,14 +360,14 @@ void execution_create(struct execution *execution, struct kube_resource resource
 /* ---------------------------------------------------------------- fields that pods do not have */
 
 /* The job has run with them: they go on having no effect, and are told of once. */
-static void ignore_fields(struct execution *execution, const char *role, const char *fields)
+static void ignore_fields(struct execution *execution, const char *place, const char *fields)
 {
     if (!job_entry_is_about(execution->entry, execution->uid) || execution->entry->fields_ignored)
         return;
     execution->entry->fields_ignored = true;
     struct event_subject subject = subject_of(execution);
-    SCOPED_FREE char *note = memory_format(
-        "spec.roles[%s].template: %s: it has no effect, as before; leave it out of the next job", role, fields);
+    SCOPED_FREE char *note =
+        memory_format("%s: %s: it has no effect, as before; leave it out of the next job", place, fields);
     event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "TemplateFieldIgnored", "CreatePod",
                           note);
 }
@@ -376,14 +379,14 @@ bool execution_accepts_fields(struct execution *execution, const struct training
         SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
         if (!field || crew_role_count(job, (enum role)role) == 0)
             continue;
+        SCOPED_FREE char *place = memory_format("spec.roles[%s].template", name);
         SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);
         if (execution->plan.first_pods) {
-            SCOPED_FREE char *message =
-                memory_format("spec.roles[%s].template: %s: correct it and create the job anew", name, words);
+            SCOPED_FREE char *message = memory_format("%s: %s: correct it and create the job anew", place, words);
             execution_refuse(execution, OBSTACLE_TEMPLATE, message);
             return false;
         }
-        ignore_fields(execution, name, words);
+        ignore_fields(execution, place, words);
     }
     return true;
 }
@@ -406,7 +409,9 @@ static void pod_created(void *context, const struct kube_answer *answer)
         created(context, answer);
         return;
     }
-    ignore_fields(execution, role_of(creation), fields);
+    struct pod_source source = source_of(creation);
+    SCOPED_FREE char *place = refusal_place(&source, fields);
+    ignore_fields(execution, place, fields);
     struct creation again = {.execution = execution,
                              .resource = creation->resource,
                              .priority = creation->priority,
@@ -433,15 +438,29 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         json_free(pod);
 }
 
+/* Other jobs are not to wait for long while the pods of a large crew are built, nor is memory to be full of them: the rest is
+ * planned again once these are answered. */
+#define BUILDING_NS 200000000
+#define HELD_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+static bool is_enough(const struct execution *execution, int64_t since_ns)
+{
+    return kube_client_held_bytes(execution->executor.client) >= HELD_BYTES_MAX ||
+           clock_monotonic_ns() - since_ns >= BUILDING_NS;
+}
+
 /* The builder is made when the first pod needs it. */
 static void create_pods(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    int64_t since_ns = clock_monotonic_ns();
     for (size_t i = 0; i < execution->plan.action_count && !execution->refused; i++) {
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
+        if (builder.job && is_enough(execution, since_ns))
+            break;
         if (!builder.job && !execution_accepts_fields(execution, job))
             break;
         if (!builder.job && execution_builder_init(execution, job, &builder, &error) < 0) {
@@ -793,6 +812,15 @@ static struct training_job job_of_pods(const struct training_job *job, const str
     return copy;
 }
 
+static void copy_storages(struct execution *execution, const struct training_job *job)
+{
+    struct arena *arena = &execution->plan.arena;
+    execution->storage_count = job->document.storage_count;
+    execution->storages = arena_allocate(arena, execution->storage_count, sizeof *execution->storages);
+    for (unsigned i = 0; i < execution->storage_count; i++)
+        execution->storages[i] = arena_copy_string(arena, job->document.storage[i].name);
+}
+
 void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
                   struct plan *plan)
 {
@@ -802,6 +830,7 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
     execution->name = arena_copy_string(&execution->plan.arena, job->name);
     execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
+    copy_storages(execution, job);
     execution->deleted = arena_allocate(&execution->plan.arena, execution->plan.action_count, sizeof(bool));
     execution->status_priority = status_priority(&execution->plan, &job->status);
     execution->pods_priority = pods_priority(&execution->plan);

@@ -18,6 +18,8 @@ struct execution {
     struct job_entry *entry;
     struct plan plan;
     const char *namespace, *name, *uid;
+    const char **storages; /* their names (refusal.h) */
+    unsigned storage_count;
     struct json *status_patch; /* NULL: no status write */
     bool status_sent;
     enum kube_priority status_priority, pods_priority;

@@ -101,3 +101,22 @@ void template_overlay(struct json *base, const struct json *overlay)
             json_set(base, name, json_copy(member));
     }
 }
+
+static bool is_merged(const struct json *value)
+{
+    const char *name = json_key(value);
+    return json_type(value) == JSON_OBJECT || (json_type(value) == JSON_ARRAY && name && merge_key_of(name));
+}
+
+int template_overlay_check(const struct json *overlay, struct error *error)
+{
+    size_t count = is_merged(overlay) ? json_count(overlay) : 0;
+    if (count > TEMPLATE_BREADTH_MAX)
+        return error_set(error, ERROR_INVALID, "%s has %zu %s, at most %d are allowed",
+                         json_key(overlay) ? json_key(overlay) : "an element", count,
+                         json_type(overlay) == JSON_OBJECT ? "fields" : "elements", TEMPLATE_BREADTH_MAX);
+    for (const struct json *item = json_first(overlay); item; item = json_next(item))
+        if (template_overlay_check(item, error) < 0)
+            return -1;
+    return 0;
+}

@@ -11,7 +11,12 @@
 
 #include "common/json.h"
 
-/* Changes `base` in place. */
+/* Changes `base` in place. Takes time with the square of how broad the overlay is: what users have written is to be checked. */
 void template_overlay(struct json *base, const struct json *overlay);
+
+/* ERROR_INVALID for an object, or a list that merges by element, of more than TEMPLATE_BREADTH_MAX: no pod needs as many, and one
+ * job must not keep all others waiting. */
+#define TEMPLATE_BREADTH_MAX 1000
+int template_overlay_check(const struct json *overlay, struct error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/utf8.h"
 #include "operator/controller/observed/owner.h"
 
 #define WORDS_MAX 1024
@@ -29,7 +30,7 @@ struct group_view *group_view_new(const struct json *group)
     };
     size_t lengths[5], total = 0;
     for (size_t i = 0; i < 5; i++)
-        total += (lengths[i] = strnlen(texts[i], WORDS_MAX)) + 1;
+        total += (lengths[i] = utf8_fit(texts[i], WORDS_MAX)) + 1;
     struct group_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
     const char **members[] = {&view->uid, &view->owner_uid, &view->job_uid, &view->phase, &view->words};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/utf8.h"
 
 static const size_t text_fields[] = {
 #define TEXT(field) offsetof(struct pod_view, field)
@@ -138,7 +139,7 @@ static struct pod_record *record_of(struct pod_view *view, uint16_t flags)
     end = uid_put(end, &view->uid, UID_IN_BYTES, &flags);
     end = uid_put(end, &view->job_uid, JOB_UID_IN_BYTES, &flags);
     for (unsigned i = 0; i < TEXT_FIELDS; i++) {
-        lengths[i] = strnlen(*text_field(view, i), POD_TEXT_MAX);
+        lengths[i] = utf8_fit(*text_field(view, i), POD_TEXT_MAX);
         text_bytes += lengths[i] > 0 ? lengths[i] + 1 : 0;
     }
     size_t head_bytes = (size_t)(end - head);

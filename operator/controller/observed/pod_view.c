@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/contract/main_container.h"
 #include "common/job/enum_words.h"
 #include "operator/controller/observed/owner.h"
 
@@ -54,13 +55,6 @@ static const struct json *find(const struct json *list, const char *key, const c
         if (strcmp(json_string(json_member(item, key), ""), value) == 0)
             return item;
     return NULL;
-}
-
-static const struct json *main_container(const struct json *pod)
-{
-    const struct json *containers = json_at(pod, "spec.containers");
-    const struct json *trainer = find(containers, "name", TRAINER_CONTAINER);
-    return trainer ? trainer : json_first(containers);
 }
 
 static const struct json *condition(const struct json *pod, const char *type)

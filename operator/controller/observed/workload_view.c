@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/utf8.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/observed/queue_part.h"
 
@@ -73,7 +74,7 @@ static struct workload_view *pack(const char *const texts[TEXTS])
 {
     size_t lengths[TEXTS], total = 0;
     for (size_t i = 0; i < TEXTS; i++)
-        total += (lengths[i] = strnlen(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
+        total += (lengths[i] = utf8_fit(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
     struct workload_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
     const char **members[TEXTS] = {&view->uid,     &view->owner_uid,      &view->job_uid,         &view->queue_name,

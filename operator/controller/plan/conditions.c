@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "common/utf8.h"
 
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
 {
@@ -25,9 +26,8 @@ void condition_set(struct planning *planning, enum condition_type type, enum con
         condition->last_transition_ms = planning->now_ms;
     condition->status = status;
     condition->reason = reason;
-    condition->message = strlen(message) <= CONDITION_MESSAGE_MAX
-                             ? message
-                             : planning_format(planning, "%.*s", CONDITION_MESSAGE_MAX, message);
+    size_t length = utf8_fit(message, CONDITION_MESSAGE_MAX);
+    condition->message = message[length] == '\0' ? message : planning_format(planning, "%.*s", (int)length, message);
     condition->observed_generation = planning->job->generation;
 }
 

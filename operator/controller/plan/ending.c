@@ -45,15 +45,27 @@ static enum ending_kind foreign_code_kind(int code)
     return code == EXIT_CODE_RESTART_ASKED || code == EXIT_CODE_LOST_CREW ? ENDING_COLLATERAL : ENDING_FAILURE;
 }
 
+bool ending_is_success(const struct pod_view *pod, enum framework framework)
+{
+    bool by_itself = *pod->reason == '\0' && pod_view_finished(pod);
+    return framework == FRAMEWORK_COXSWAIN ? pod_view_succeeded(pod) : by_itself;
+}
+
+/* It took more storage, or time (the template's activeDeadlineSeconds), than it was given. */
+static bool took_too_much(const struct pod_view *pod)
+{
+    return strcmp(pod->reason, "Evicted") == 0 || strcmp(pod->reason, "DeadlineExceeded") == 0;
+}
+
 static enum ending_kind ended_kind(const struct pod_view *pod, enum framework framework)
 {
-    if (pod_view_succeeded(pod))
+    if (ending_is_success(pod, framework))
         return ENDING_SUCCESS;
     if (strcmp(pod->end_reason, "OOMKilled") == 0)
         return ENDING_OUT_OF_MEMORY;
     if (pod->disruption_target || pod_view_was_asked_to_end(pod))
         return ENDING_DISRUPTION;
-    if (strcmp(pod->reason, "Evicted") == 0)
+    if (took_too_much(pod))
         return ENDING_FAILURE;
     if (never_ran(pod))
         return ENDING_PERMANENT;
@@ -121,6 +133,8 @@ void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum fra
         buffer_format(out, " ran out of memory (limit %s)", *pod->memory_limit ? pod->memory_limit : "of its node");
     else if (never_ran(pod))
         buffer_format(out, " could not start (%s)", pod->end_reason);
+    else if (pod->exit_code == 0)
+        buffer_append_string(out, " was asked to end, and exited with code 0", NULL);
     else if (pod->exit_code != EXIT_CODE_NONE)
         describe_exit(pod, framework, out);
     else if (kind == ENDING_PERMANENT)

@@ -36,6 +36,10 @@ struct ending {
     unsigned rule;    /* of failurePolicy, from 1; 0: none matched */
 };
 
+/* Of a pod that has ended. Of our own worker exit code 0 says so; many others exit with 0 when they are asked to end, too, or when
+ * their node evicts them. */
+bool ending_is_success(const struct pod_view *pod, enum framework framework);
+
 /* `start_failure_ms`: how long its container may wait in vain to be started before that is permanent. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
                               int64_t now_ms);

@@ -2,6 +2,7 @@
 #include "operator/controller/plan/finishing.h"
 
 #include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/ending.h"
 
 /* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
  * that, unless it had before; where that is not sure, to go on from the last checkpoint loses nothing. */
@@ -10,10 +11,17 @@ static bool was_sent_away(const struct planning *planning, const struct pod_view
     return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);
 }
 
-bool finishing_slot_done(const struct planning *planning, const struct slot *slot)
+static bool ended_with_0(const struct planning *planning, const struct slot *slot)
 {
     const struct pod_view *pod = slot->occupant;
     return slot->done || (pod && pod_view_succeeded(pod) && !was_sent_away(planning, pod));
+}
+
+/* Once training is over it does not matter why who is left ends. */
+bool finishing_slot_done(const struct planning *planning, const struct slot *slot)
+{
+    bool any = slot->done || planning->finishing != FINISHING_NOT;
+    return ended_with_0(planning, slot) && (any || ending_is_success(slot->occupant, planning->job->framework));
 }
 
 bool finishing_needs_workers(const struct training_job *job)
@@ -64,7 +72,7 @@ static struct workers count_workers(struct planning *planning, const struct slot
     struct workers workers = {0};
     for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++) {
         workers.finished += crew->slots[i].done;
-        workers.done += finishing_slot_done(planning, &crew->slots[i]);
+        workers.done += ended_with_0(planning, &crew->slots[i]);
         workers.at_work += is_at_work(planning, &crew->slots[i], chief);
     }
     return workers;
@@ -85,7 +93,7 @@ enum finishing finishing_of(struct planning *planning)
         return FINISHING_NOT;
     struct workers workers = count_workers(planning, chief);
     int64_t needed = crew_role_minimum(job, ROLE_WORKER);
-    bool chief_done = finishing_slot_done(planning, chief), chief_works = is_at_work(planning, chief, chief);
+    bool chief_done = ended_with_0(planning, chief), chief_works = is_at_work(planning, chief, chief);
     if (workers.finished == 0)
         return FINISHING_NOT;
     if ((!chief_done && !chief_works) || workers.done + workers.at_work < needed)

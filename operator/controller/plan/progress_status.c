@@ -40,10 +40,12 @@ static void copy_metrics(struct progress *progress, const struct status_document
     }
 }
 
+/* A chief may say anything: of more steps than there are all are done. */
 static void set_percent(struct progress *progress)
 {
     bool both = progress->step != FIELD_UNSET && progress->total_steps > 0;
-    progress->percent = both ? (int64_t)(100.0 * (double)progress->step / (double)progress->total_steps) : FIELD_UNSET;
+    int64_t step = progress->step < progress->total_steps ? progress->step : progress->total_steps;
+    progress->percent = both ? (int64_t)(100.0 * (double)step / (double)progress->total_steps) : FIELD_UNSET;
 }
 
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/refusal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
@@ -68,21 +69,33 @@ const char *refusal_unknown_fields(const struct error *error)
     return strict ? strict + strlen(STRICT) : NULL;
 }
 
-enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message)
+#define VOLUMES "spec.volumes["
+
+char *refusal_place(const struct pod_source *source, const char *words)
+{
+    const char *first = strstr(words, "spec.");
+    bool is_volume = first && strncmp(first, VOLUMES, strlen(VOLUMES)) == 0;
+    unsigned long number = is_volume ? strtoul(first + strlen(VOLUMES), NULL, 10) : source->storage_count;
+    return number < source->storage_count ? memory_format("spec.storage[%s]", source->storages[number])
+                                          : memory_format("spec.roles[%s].template", source->role);
+}
+
+enum obstacle_kind refusal_of_create(const struct error *error, const struct pod_source *source, char **ret_message)
 {
     const char *words = error->message, *fields = refusal_unknown_fields(error);
     enum obstacle_kind kind = kind_of(error);
     size_t voice = kind != OBSTACLE_OUTAGE ? voice_of(error) : VOICES;
-    if (role && fields) {
-        *ret_message = memory_format("spec.roles[%s].template: %s: correct it and create the job anew", role, fields);
+    SCOPED_FREE char *place = source ? refusal_place(source, fields ? fields : words) : NULL;
+    if (place && fields) {
+        *ret_message = memory_format("%s: %s: correct it and create the job anew", place, fields);
         return OBSTACLE_TEMPLATE;
     }
     if (voice < VOICES) {
         *ret_message = memory_format("%s; %s; it is tried again", words, voices[voice].remedy);
         return voices[voice].kind;
     }
-    if (role && kind == OBSTACLE_REJECTED)
-        *ret_message = memory_format("%s; correct spec.roles[%s].template and create the job anew", words, role);
+    if (place && kind == OBSTACLE_REJECTED)
+        *ret_message = memory_format("%s; correct %s and create the job anew", words, place);
     else
         *ret_message = memory_copy_string(words);
     return kind;

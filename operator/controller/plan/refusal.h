@@ -11,8 +11,19 @@
 #include "common/error.h"
 #include "operator/controller/plan/plan.h"
 
-/* `role` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
-enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message);
+/* Where what a pod is made of was written. */
+struct pod_source {
+    const char *role;
+    const char *const *storages; /* the names of spec.storage: the pod's first volumes, in their order */
+    unsigned storage_count;
+};
+
+/* The part of the spec that the server's words about a pod are about: "spec.roles[ps].template", "spec.storage[runs]". Free with
+ * free(). */
+char *refusal_place(const struct pod_source *source, const char *words);
+
+/* `source` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
+enum obstacle_kind refusal_of_create(const struct error *error, const struct pod_source *source, char **ret_message);
 
 /* Why nobody can tell whether pod `name` was made. Never final: nothing is said of the pod. */
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 Test(error, says_what_was_set)
 {
     struct error error = ERROR_INIT;
@@ -71,6 +73,23 @@ Test(error, long_messages_are_cut_visibly)
     errno = EIO;
     error_set_errno(&error, "%.*s", ERROR_MESSAGE_MAX - 4, text);
     cr_expect_str_eq(error.message + ERROR_MESSAGE_MAX - sizeof "…", "…");
+}
+
+Test(error, long_messages_are_cut_between_characters)
+{
+    for (size_t before = 0; before < 3; before++) {
+        char text[2 * ERROR_MESSAGE_MAX] = {0};
+        memset(text, 'x', before);
+        for (size_t at = before; at < ERROR_MESSAGE_MAX; at += 3)
+            memcpy(text + at, "\xe5\xad\x97", 3);
+        struct error error = ERROR_INIT;
+        error_set(&error, ERROR_INVALID, "%s", text);
+        for (size_t at = 0, size; at < strlen(error.message); at += size) {
+            size = utf8_sequence(error.message + at, strlen(error.message + at));
+            cr_assert_gt(size, 0, "%zu before: at %zu of %zu", before, at, strlen(error.message));
+        }
+        cr_expect_str_eq(error.message + strlen(error.message) - strlen("…"), "…");
+    }
 }
 
 Test(error, nobody_has_to_listen)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/http_server.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/event_loop.h"
 #include "common/http_client.h"
@@ -75,8 +79,13 @@ static int data(void *context, const char *bytes, size_t length, struct error *e
 static void open_scene(struct scene *scene, bool on_loop)
 {
     struct error error = ERROR_INIT;
-    struct http_server_options options = {
-        .address = "127.0.0.1", .max_body = 1000, .handler = handle, .context = scene};
+    struct http_server_options options = {.address = "127.0.0.1",
+                                          .max_body = 1000,
+                                          .max_connections = 4,
+                                          .max_per_address = 3,
+                                          .idle_seconds = on_loop ? 60 : 1,
+                                          .handler = handle,
+                                          .context = scene};
     *scene = (struct scene){0};
     cr_assert_eq(event_loop_new(&scene->loop, &error), 0, "%s", error.message);
     cr_assert_eq(http_client_new(scene->loop, &(struct http_client_options){0}, &scene->client, &error), 0);
@@ -141,6 +150,53 @@ Test(http_server, serves_whole_requests_in_its_own_thread)
 Test(http_server, serves_whole_requests_on_a_loop)
 {
     expect_whole_requests(true);
+}
+
+static int connect_from(const struct scene *scene, const char *address)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET};
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    inet_pton(AF_INET, address, &from.sin_addr);
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    to.sin_port = htons(http_server_port(scene->server));
+    cr_assert_eq(bind(descriptor, (const struct sockaddr *)&from, sizeof from), 0);
+    cr_assert_eq(connect(descriptor, (const struct sockaddr *)&to, sizeof to), 0);
+    return descriptor;
+}
+
+/* Begins a request that never ends. */
+static int connect_idly(const struct scene *scene, const char *address)
+{
+    int descriptor = connect_from(scene, address);
+    cr_assert_eq(write(descriptor, "GET /", 5), 5);
+    return descriptor;
+}
+
+Test(http_server, who_opens_many_connections_keeps_nobody_else_out)
+{
+    struct scene scene;
+    int idle[8];
+    open_scene(&scene, true);
+    for (size_t i = 0; i < 8; i++) {
+        idle[i] = connect_idly(&scene, "127.0.0.2");
+        cr_assert_eq(event_loop_turn(scene.loop, 10, NULL), 0);
+    }
+    ask(&scene, "GET", "/a", NULL, 0);
+    cr_expect_eq(scene.status, 200);
+    for (size_t i = 0; i < 8; i++)
+        close(idle[i]);
+    close_scene(&scene);
+}
+
+Test(http_server, nobody_is_waited_for_without_end)
+{
+    struct scene scene;
+    char byte;
+    open_scene(&scene, false);
+    int idle = connect_idly(&scene, "127.0.0.2");
+    cr_expect_eq(read(idle, &byte, 1), 0);
+    close(idle);
+    close_scene(&scene);
 }
 
 Test(http_server, refuses_bodies_beyond_the_ceiling)

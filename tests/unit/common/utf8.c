@@ -36,3 +36,23 @@ Test(utf8, tells_whole_characters)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect(utf8_sequence(cases[i].bytes, strlen(cases[i].bytes)) == cases[i].size, "case %zu", i);
 }
+
+Test(utf8, cuts_between_characters)
+{
+    static const struct {
+        const char *text;
+        size_t most, length;
+    } cases[] = {
+        {"", 0, 0},
+        {"", 4, 0},
+        {"abc", 3, 3},
+        {"abc", 2, 2},
+        {"a\xe2\x80\xa6", 4, 4},
+        {"a\xe2\x80\xa6", 3, 1},
+        {"a\xe2\x80\xa6", 2, 1},
+        {"\xe2\x80\xa6\xe2\x80\xa6", 5, 3},
+        {"\xf0\x9f\x98\x80", 3, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(utf8_fit(cases[i].text, cases[i].most), cases[i].length, "case %zu", i);
+}

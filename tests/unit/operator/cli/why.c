@@ -36,6 +36,15 @@ Test(why, a_person_or_a_controller)
            "[]", "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }
 
+Test(why, a_change_that_no_operator_has_looked_at)
+{
+    expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'runPolicy':{'suspend':true}},"
+           "'status':{'state':'Running','observedGeneration':2}}",
+           "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+           "digits waits for an operator: none has looked at its last change yet; see whether coxswain-operator runs, "
+           "leads, and watches namespace ml");
+}
+
 Test(why, quota_and_other_refusals)
 {
     expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'QuotaExceeded',"

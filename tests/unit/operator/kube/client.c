@@ -55,6 +55,30 @@ Test(client, an_object_is_read)
     fixture_stop();
 }
 
+static void give_odd_pod(struct scripted_request *request)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    buffer_append_string(&text, "{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"\\u0000\"},\"managedFields\":[",
+                         NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, "{\"f:a\":", NULL);
+    buffer_append_string(&text, "{}", NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, "}", NULL);
+    buffer_append_string(&text, "]}}", NULL);
+    scripted_reply(request, 200, buffer_text(&text));
+}
+
+Test(client, an_object_is_read_whatever_users_have_stored_in_it)
+{
+    fixture_start(give_odd_pod, NULL, NULL);
+    get_once();
+    cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
+    cr_assert_str_eq(answer.name, "p");
+    fixture_stop();
+}
+
 static void give_nothing(struct scripted_request *request)
 {
     scripted_reply(request, 200, "");

@@ -83,3 +83,25 @@ Test(list_stream, an_item_has_a_ceiling)
     cr_assert_str_eq(read_in_pieces(3, list, &error), "");
     cr_assert_eq(error.kind, ERROR_TOO_LARGE);
 }
+
+Test(list_stream, an_item_that_nests_deep_or_holds_nul_ends_nothing)
+{
+    SCOPED_BUFFER text;
+    SCOPED_JSON *envelope = NULL;
+    struct error error = ERROR_INIT;
+    struct list_stream stream;
+    buffer_init(&text, 65536);
+    buffer_append_string(&text, "{\"items\":[{\"n\":\"a\\u0000\",\"x\":", NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, "{\"y\":", NULL);
+    buffer_append_string(&text, "1", NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, "}", NULL);
+    buffer_append_string(&text, "},{\"n\":\"b\"}],\"metadata\":{}}", NULL);
+    seen[0] = '\0';
+    list_stream_init(&stream, 0, note, NULL);
+    cr_assert_eq(list_stream_feed(&stream, buffer_text(&text), text.length, &error), 0, "%s", error.message);
+    cr_assert_eq(list_stream_finish(&stream, &envelope, &error), 0, "%s", error.message);
+    list_stream_release(&stream);
+    cr_assert_str_eq(seen, "a\xef\xbf\xbd b ");
+}

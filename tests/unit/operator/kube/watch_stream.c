@@ -78,12 +78,45 @@ Test(watch_stream, an_event_has_a_ceiling_but_the_stream_has_none)
     cr_assert_eq(error.kind, ERROR_TOO_LARGE);
 }
 
-Test(watch_stream, deep_nesting_is_refused)
+/* Whoever may store an object decides how deep it nests. */
+Test(watch_stream, of_an_object_that_nests_deep_the_innermost_is_left_out)
 {
     struct error error = ERROR_INIT;
-    char deep[300];
-    memset(deep, '{', sizeof deep - 1);
-    deep[sizeof deep - 1] = '\0';
-    cr_assert_eq(feed_in_pieces(1, 0, deep, NULL, &error), -1);
-    cr_assert_eq(error.kind, ERROR_INVALID);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    buffer_append_string(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"},\"x\":", NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, i % 2 ? "[1,\"}\"," : "{\"]\":", NULL);
+    buffer_append_string(&text, "1", NULL);
+    for (int i = 1000; i-- > 0;)
+        buffer_append_string(&text, i % 2 ? "]" : "}", NULL);
+    buffer_append_string(&text, ",\"last\":2}}", NULL);
+    buffer_append_string(&text, body, NULL);
+    for (size_t piece = 1; piece < 300; piece += 13) {
+        cr_assert_eq(feed_in_pieces(piece, 0, buffer_text(&text), NULL, &error), 0, "%s", error.message);
+        cr_assert_str_eq(seen, "0a 0a\"}{ 1b 2c 3- 4- ");
+    }
+}
+
+/* As a pod is stored that has 1.2 MB of < in its environment: no more than etcd takes. */
+Test(watch_stream, what_an_api_server_stores_is_no_more_than_can_be_read)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER text;
+    buffer_init(&text, KUBE_OBJECT_MAX);
+    buffer_append_string(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"},\"x\":\"", NULL);
+    for (int i = 0; i < 1200000; i++)
+        buffer_append_string(&text, "\\u003c", NULL);
+    buffer_append_string(&text, "\"}}", NULL);
+    cr_assert_eq(feed_in_pieces(16384, 0, buffer_text(&text), NULL, &error), 0, "%s", error.message);
+    cr_assert_str_eq(seen, "0a ");
+}
+
+Test(watch_stream, a_nul_character_ends_nothing)
+{
+    struct error error = ERROR_INIT;
+    static const char text[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\\u0000b\"}}}";
+    cr_assert_eq(feed_in_pieces(7, 0, text, NULL, &error), 0, "%s", error.message);
+    cr_assert_str_eq(seen, "0a\xef\xbf\xbd"
+                           "b ");
 }

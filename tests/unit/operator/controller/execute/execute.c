@@ -731,6 +731,29 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     stop();
 }
 
+/* Of a large crew with a large template: memory is not to be full of them. */
+Test(execute, pods_are_built_a_few_at_a_time)
+{
+    enum { WORKERS = 40, BYTES = 1 << 20 };
+    start(make_anything);
+    scene_release(&scene);
+    scene_init(&scene, WORKERS);
+    scene.input.born_ms = SCENE_NOW;
+    SCOPED_FREE char *large = memory_allocate(BYTES + 1, 1);
+    memset(large, 'x', BYTES);
+    SCOPED_JSON *template = json_new_object();
+    struct json *container =
+        json_append(json_set_array(json_set_object(template, "spec"), "containers"), json_new_object());
+    json_set_string(container, "name", "trainer");
+    json_append_string(json_set_array(container, "args"), large);
+    scene.job.roles[ROLE_WORKER].template = template;
+    execute();
+    int made = scripted_count(&server, "POST /api/v1/namespaces/default/pods");
+    cr_assert(made >= 1 && made <= 20, "%d of %d", made, WORKERS);
+    scene.job.roles[ROLE_WORKER].template = NULL;
+    stop();
+}
+
 #define SETS_JOB                                                                                                       \
     "{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB\",\"value\":\"ddp\"}]}]}}"
 

@@ -2,6 +2,7 @@
 #include "operator/controller/objects/template_overlay.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct json *parse(const char *text)
@@ -51,4 +52,36 @@ Test(template_overlay, table)
         template_overlay(base, overlay);
         cr_expect(json_equal(base, expected), "row %zu", i);
     }
+}
+
+static struct json *broad(const char *list, size_t count, bool objects)
+{
+    struct json *overlay = json_new_object(), *elements = json_set(overlay, list, json_new_array());
+    for (size_t i = 0; i < count; i++)
+        json_append(elements, objects ? json_new_object() : json_new_number(1));
+    return overlay;
+}
+
+static bool is_taken(const char *list, size_t count, bool objects)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *overlay = broad(list, count, objects);
+    bool taken = template_overlay_check(overlay, &error) == 0;
+    cr_expect(taken || (error.kind == ERROR_INVALID && strstr(error.message, list)), "%s", error.message);
+    return taken;
+}
+
+Test(template_overlay, what_is_too_broad_is_not_laid_over)
+{
+    cr_expect(is_taken("env", TEMPLATE_BREADTH_MAX, true));
+    cr_expect_not(is_taken("env", TEMPLATE_BREADTH_MAX + 1, true));
+    cr_expect(is_taken("args", 100 * TEMPLATE_BREADTH_MAX, false), "it replaces another");
+    SCOPED_JSON *overlay = json_new_object(), *fields = json_new_object();
+    for (int i = 0; i <= TEMPLATE_BREADTH_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        json_set_integer(fields, name, i);
+    }
+    json_set(overlay, "deeper", json_copy(fields));
+    cr_expect_lt(template_overlay_check(overlay, NULL), 0);
 }

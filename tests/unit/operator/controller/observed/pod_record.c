@@ -111,3 +111,15 @@ Test(pod_record, what_follows_from_its_place_takes_no_room)
     SCOPED_FREE struct pod_record *record = pod_record_new(&plain);
     cr_expect_leq(malloc_usable_size(record), 88);
 }
+
+Test(pod_record, long_words_are_cut_between_characters)
+{
+    static char words[POD_TEXT_MAX + 3];
+    for (size_t i = 0; i + 3 < sizeof words; i += 3)
+        memcpy(words + i, "\xe5\xad\x97", 3);
+    struct pod_view view = member("digits-worker-3-7", POD_UID, "digits", JOB_UID);
+    view.unschedulable = words;
+    SCOPED_FREE struct pod_record *record = pod_record_new(&view);
+    struct pod_room room;
+    cr_assert_eq(strlen(pod_record_view(record, &room).unschedulable), POD_TEXT_MAX - POD_TEXT_MAX % 3);
+}

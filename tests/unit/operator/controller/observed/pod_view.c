@@ -300,3 +300,17 @@ Test(pod_view, numbers_of_any_size_come_back)
         cr_assert_eq(again.created_ms, FIELD_UNSET);
     }
 }
+
+/* A proxy that goes on keeps no job from its end. */
+Test(pod_view, what_a_webhook_has_put_before_the_main_container_tells_nothing)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of("{\"metadata\":{\"name\":\"digits-worker-3-7\"},"
+                  "\"spec\":{\"containers\":[{\"name\":\"linkerd-proxy\"},{\"name\":\"pytorch\",\"env\":[{\"name\":"
+                  "\"COXSWAIN_JOB_UID\",\"value\":\"j\"}]}]},"
+                  "\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"linkerd-proxy\",\"state\":{"
+                  "\"running\":{}}},"
+                  "{\"name\":\"pytorch\",\"state\":{\"terminated\":{\"exitCode\":0}}}]}}");
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
+    cr_assert(pod_view_ended(&pod) && pod_view_succeeded(&pod) && pod_view_alive(&pod));
+}

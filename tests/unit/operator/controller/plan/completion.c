@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -109,5 +110,38 @@ Test(completion, who_is_done_counts_when_its_pod_is_removed)
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
+    scene_release(&scene);
+}
+
+static void send_away_chief(struct scene *scene, enum framework framework)
+{
+    scene_init_running(scene, 1);
+    scene->job.framework = framework;
+    scene_end_pod(scene, &scene->pods[0], 0);
+    scene->pods[0].deletion_ms = scene->pods[0].finished_ms - 3000;
+    scene->pods[0].grace_ms = 30000;
+    scene->input.now_ms += 5000;
+    scene_plan(scene);
+}
+
+/* A script that saves and exits with 0 on SIGTERM is not done because its node is drained. */
+Test(completion, who_of_a_foreign_image_is_told_to_go_and_exits_0_is_not_done)
+{
+    for (int framework = FRAMEWORK_TENSORFLOW; framework <= FRAMEWORK_JAX; framework++) {
+        struct scene scene;
+        send_away_chief(&scene, (enum framework)framework);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "", "%d", framework);
+        cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+        cr_assert(strstr(scene.plan.status.conditions[CONDITION_RESTARTING].message,
+                         "was asked to end, and exited with code 0"));
+        scene_release(&scene);
+    }
+}
+
+Test(completion, our_own_worker_exits_0_only_when_it_is_done)
+{
+    struct scene scene;
+    send_away_chief(&scene, FRAMEWORK_COXSWAIN);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
     scene_release(&scene);
 }

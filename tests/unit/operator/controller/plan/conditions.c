@@ -3,6 +3,9 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "common/utf8.h"
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -178,4 +181,19 @@ Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are
     scene.job.run_policy.suspend = true;
     scene_plan(&scene);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");
+}
+
+/* It would come back from the API server with another character in its place, and seem not to have been written. */
+Test(conditions, a_message_is_cut_between_characters)
+{
+    char words[CONDITION_MESSAGE_MAX + 4] = {0};
+    for (size_t at = 0; at < CONDITION_MESSAGE_MAX; at += 3)
+        memcpy(words + at, "\xe5\xad\x97", 3);
+    scene.pods[1].ready = false;
+    scene.input.crew_message = words;
+    scene_plan(&scene);
+    const char *message = scene.plan.status.conditions[CONDITION_RUNNING].message;
+    cr_assert(strlen(message) <= CONDITION_MESSAGE_MAX && strlen(message) > CONDITION_MESSAGE_MAX - 4);
+    for (const char *at = message; *at; at += utf8_sequence(at, strlen(at)))
+        cr_assert(utf8_sequence(at, strlen(at)) > 0, "at %zu", (size_t)(at - message));
 }

@@ -23,7 +23,9 @@ struct end {
 
 static const struct end ends[] = {
     {"done", 0, "", "", false, NEVER, T, ENDING_SUCCESS, ENDING_SUCCESS},
-    {"done although told to go", 0, "", "", true, T - 5000, T, ENDING_SUCCESS, ENDING_SUCCESS},
+    {"done although told to go", 0, "", "", true, T - 5000, T, ENDING_SUCCESS, ENDING_DISRUPTION},
+    {"done although preempted", 0, "", "", true, NEVER, T, ENDING_SUCCESS, ENDING_DISRUPTION},
+    {"done before it was told to go", 0, "", "", false, T + 31000, T, ENDING_SUCCESS, ENDING_SUCCESS},
     {"out of memory", 137, "OOMKilled", "", false, NEVER, T, ENDING_OUT_OF_MEMORY, ENDING_OUT_OF_MEMORY},
     {"out of memory while draining", 137, "OOMKilled", "", true, NEVER, T, ENDING_OUT_OF_MEMORY, ENDING_OUT_OF_MEMORY},
     {"preempted", 137, "Error", "", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
@@ -34,6 +36,8 @@ static const struct end ends[] = {
     {"deleted after it finished", 65, "Error", "", false, T + 31000, T, ENDING_PERMANENT, ENDING_FAILURE},
     {"node refused it", EXIT_CODE_NONE, "", "OutOfcpu", false, NEVER, NEVER, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"evicted for its disk", 137, "Error", "Evicted", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
+    {"evicted for its disk, and ended well", 0, "", "Evicted", false, NEVER, T, ENDING_SUCCESS, ENDING_FAILURE},
+    {"its template's time is over", 143, "Error", "DeadlineExceeded", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
     {"evicted by pressure", 137, "Error", "Evicted", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"command not found", 128, "StartError", "", false, NEVER, T, ENDING_PERMANENT, ENDING_PERMANENT},
     {"asked to restart", 138, "Error", "", false, NEVER, T, ENDING_COLLATERAL, ENDING_COLLATERAL},

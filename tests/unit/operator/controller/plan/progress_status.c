@@ -32,6 +32,18 @@ Test(progress_status, unknown_keeps_what_was_known)
     arena_release(&arena);
 }
 
+Test(progress_status, nobody_has_done_more_than_everything)
+{
+    struct arena arena = {0};
+    struct status_document document;
+    status_document_init(&document);
+    document.step = INT64_C(9007199254740992); /* a hundred times that is no integer for an API server */
+    document.total_steps = 1;
+    struct progress before = progress_none();
+    cr_assert_eq(progress_from_document(&document, &before, &arena).percent, 100);
+    arena_release(&arena);
+}
+
 static struct scene scene;
 
 static void init(void)

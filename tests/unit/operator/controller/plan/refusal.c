@@ -7,6 +7,9 @@
 
 #include "common/memory.h"
 
+static const char *const storages[] = {"data", "runs"};
+static const struct pod_source server = {"ps", storages, 2};
+
 /* As API servers say it. */
 static const struct {
     enum error_kind error;
@@ -21,6 +24,17 @@ static const struct {
      "spec.roles[ps].template: unknown field \"spec.containers[0].imagePullPolcy\": correct it and create the job "
      "anew"},
     {ERROR_INVALID, "Pod \"a-ps-0-1\" is invalid: spec.containers[0].image: Required value", OBSTACLE_REJECTED,
+     "correct spec.roles[ps].template"},
+    {ERROR_INVALID,
+     "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field "
+     "\"spec.volumes[1].persistentVolumeClaim.claimNam\"",
+     OBSTACLE_TEMPLATE,
+     "spec.storage[runs]: unknown field \"spec.volumes[1].persistentVolumeClaim.claimNam\": correct it and create the "
+     "job "
+     "anew"},
+    {ERROR_INVALID, "Pod \"a-ps-0-1\" is invalid: spec.volumes[0].nfs.path: Required value", OBSTACLE_REJECTED,
+     "correct spec.storage[data]"},
+    {ERROR_INVALID, "Pod \"a-ps-0-1\" is invalid: spec.volumes[2].nfs.path: Required value", OBSTACLE_REJECTED,
      "correct spec.roles[ps].template"},
     {ERROR_INVALID, "admission webhook \"policy.example.com\" denied the request: no latest tags", OBSTACLE_FORBIDDEN,
      "a webhook of the cluster forbids it"},
@@ -61,7 +75,7 @@ Test(refusal, each_says_what_to_change_and_whether_it_is_tried_again)
         SCOPED_FREE char *message = NULL;
         error_set(&error, rows[i].error, "%s", rows[i].words);
         error.http_status = http_status_of(rows[i].error);
-        cr_expect_eq(refusal_of_create(&error, "ps", &message), rows[i].kind, "%s", rows[i].words);
+        cr_expect_eq(refusal_of_create(&error, &server, &message), rows[i].kind, "%s", rows[i].words);
         cr_expect(strstr(message, rows[i].remedy), "%s", message);
         bool says_so = strstr(message, "it is tried again");
         cr_expect_eq(says_so, *rows[i].remedy && !obstacle_is_final(rows[i].kind), "%s", message);
@@ -86,7 +100,7 @@ Test(refusal, a_request_that_nobody_answered_was_not_refused)
         struct error error = ERROR_INIT;
         SCOPED_FREE char *message = NULL;
         error_set(&error, kinds[i], "https://api: could not load the client certificate");
-        cr_expect_eq(refusal_of_create(&error, "worker", &message), OBSTACLE_OUTAGE);
+        cr_expect_eq(refusal_of_create(&error, &server, &message), OBSTACLE_OUTAGE);
         cr_expect_str_eq(message, error.message);
     }
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_patch.h"
+
+#include "common/job/fields.h"
+
+static bool are_objects(const struct json *a, const struct json *b)
+{
+    return json_type(a) == JSON_OBJECT && json_type(b) == JSON_OBJECT;
+}
+
+static void ask_for_defaults(const struct json *present, struct json *patch)
+{
+    for (const struct json *item = json_first(present); item; item = json_next(item)) {
+        struct json *wanted = json_member(patch, json_key(item));
+        if (!wanted)
+            json_set(patch, json_key(item), json_new_null());
+        else if (are_objects(item, wanted))
+            ask_for_defaults(item, wanted);
+    }
+}
+
+static void complete(const struct object_type *type, const struct json *present, struct json *patch)
+{
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        const struct field *field = at.field;
+        const struct json *value = json_member(present, field->name), *wanted = json_member(patch, field->name);
+        if (!value || field->flags & FIELD_MUTABLE)
+            continue;
+        if (field->flags & FIELD_MUTABLE_INSIDE && (!wanted || are_objects(value, wanted)))
+            complete(field->type, value, json_set_object(patch, field->name));
+        else if (!wanted)
+            json_set(patch, field->name, json_new_null());
+        else if (are_objects(value, wanted))
+            ask_for_defaults(value, json_member(patch, field->name));
+    }
+}
+
+struct json *job_patch(const struct json *wanted, const struct json *present)
+{
+    struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
+    if (are_objects(spec, json_member(present, "spec")))
+        complete(&training_job_spec_type, json_member(present, "spec"), spec);
+    return patch;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_patch.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/cli/job_json.h"
+
+static void expect(const char *wanted_text, const char *present_text, const char *patch_text)
+{
+    SCOPED_JSON *wanted = json_of(wanted_text), *present = json_of(present_text), *expected = json_of(patch_text);
+    SCOPED_JSON *patch = job_patch(wanted, present);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    json_print(patch, &text, NULL);
+    cr_expect(json_equal(patch, expected), "%s", buffer_text(&text));
+}
+
+Test(job_patch, what_was_left_out_is_asked_to_have_its_default)
+{
+    expect("{'spec':{'training':{'steps':5,'optimizer':{'type':'sgd'}},'roles':[{'name':'ps'}]}}",
+           "{'spec':{'image':'a','training':{'steps':5,'seed':'1','optimizer':{'type':'sgd','momentum':'0.9'}},"
+           "'roles':[{'name':'ps','count':2}]}}",
+           "{'spec':{'image':null,'training':{'steps':5,'seed':null,'optimizer':{'type':'sgd','momentum':null}},"
+           "'roles':[{'name':'ps'}]}}");
+}
+
+Test(job_patch, but_not_what_others_may_have_changed)
+{
+    expect("{'spec':{}}", "{'spec':{'workers':3,'runPolicy':{'suspend':true,'backoffLimit':6}}}",
+           "{'spec':{'runPolicy':{'backoffLimit':null}}}");
+    expect("{'spec':{'runPolicy':{'backoffLimit':2}}}",
+           "{'spec':{'runPolicy':{'activeDeadlineSeconds':60,'cleanPodPolicy':'None'}}}",
+           "{'spec':{'runPolicy':{'backoffLimit':2,'cleanPodPolicy':null}}}");
+}
+
+Test(job_patch, all_else_is_as_it_is_written)
+{
+    expect("{'metadata':{'name':'a'},'spec':{'image':'b'}}",
+           "{'metadata':{'name':'a','uid':'u'},'spec':{'image':'c'},'status':{'state':'Failed'}}",
+           "{'metadata':{'name':'a'},'spec':{'image':'b'}}");
+}
