@@ -113,10 +113,18 @@ static struct batch_norm_backward batch_norm_back(struct side *s, const struct b
                                         .workspace = norm->workspace};
 }
 
-/* Sizes: rows, C. Its rectifier, on the way back. */
+/* Half of the smallest number: what is no more is zero once it is stored, and nothing passes there on the way back. */
+static const float halves[] = {
+    [STORED_FLOAT32] = 0x1p-149f, [STORED_BFLOAT16] = 0x1p-134f, [STORED_FLOAT16] = 0x1p-25f};
+
+/* Sizes: rows, C, whether what is normalised lies about such a half. Its rectifier, on the way back. */
 static void rectified_norm(struct side *s, const int64_t *n)
 {
     struct batch_norm_forward norm = batch_norm(s, n, false);
+    if (n[2]) {
+        device_fill(s->stream, &(struct fill){n[1], halves[s->stored], (float *)norm.weight});
+        device_fill(s->stream, &(struct fill){n[1], 0, (float *)norm.bias});
+    }
     struct batch_norm_backward back = batch_norm_back(s, &norm);
     float *dy = side_values(s, n[0] * n[1], 8);
     device_batch_norm_forward_stored(s->stream, s->stored, &norm);
