@@ -7,6 +7,7 @@
 
 #include "tests/gpu/learner.h"
 #include "worker/device/backend.h"
+#include "worker/model/graph_internal.h"
 
 static const struct device_backend *own;
 static int launches[OPERATION_COUNT];
@@ -57,6 +58,28 @@ static void check_pass(struct side *gpu, const struct work *work, bool evaluates
     verdict(launches[OPERATION_copy] <= 2, "nothing is copied but the batch", "%d copies", launches[OPERATION_copy]);
 }
 
+/* What batch norms mask by stays in its place until they have: layer i goes back at step 2 N - i. */
+static void check_stays(struct side *gpu, const struct work *work)
+{
+    struct error error = ERROR_INIT;
+    struct graph *graph = NULL;
+    const struct graph_options options = {.device = gpu->device,
+                                          .model = &work->model,
+                                          .max_examples = work->batch,
+                                          .precision = work->precision,
+                                          .plan_only = true};
+    int masks = 0, gone = 0;
+    must(graph_new(&options, &graph, &error), &error);
+    for (unsigned i = 0; i + 1 < graph->node_count; i++) {
+        masks += graph->nodes[i].masks_sum;
+        gone += graph->nodes[i].masks_sum &&
+                graph->blocks[graph->nodes[i + 1].output].last < 2 * (int)graph->node_count - (int)i;
+    }
+    graph_free(graph);
+    verdict(masks == 16 && gone == 0, "what rectifies a block is there when its batch norm goes back",
+            "of %d blocks %d are not", masks, gone);
+}
+
 void check_moves(struct side *gpu)
 {
     static const struct work resnet = {
@@ -67,4 +90,5 @@ void check_moves(struct side *gpu)
         .precision = PRECISION_BFLOAT16};
     check_pass(gpu, &resnet, false, 1);
     check_pass(gpu, &resnet, true, 0);
+    check_stays(gpu, &resnet);
 }
