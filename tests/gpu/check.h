@@ -97,6 +97,8 @@ int tell_machine(void);
 struct learner;
 /* A model in two parts against the whole, on one GPU: not a bit differs. */
 void check_stages(struct learner *whole);
+/* What a pass launches that only moves values. */
+void check_moves(struct side *gpu);
 /* Those of cuDNN against ours, and that they are cuDNN's. */
 void check_convolutions(struct side *plain, struct side *dnn);
 /* `fused`: the GPU where cuBLASLt finishes products. `small`: only models that are small enough for finite differences. */

@@ -73,6 +73,108 @@ static void residual_norm(struct side *s, const int64_t *n)
         device_axpy_stored(s->stream, s->stored, &(struct axpy){count, 1.0f, own, dx});
 }
 
+/* A batch's normalisation, rectified: with what goes past it, or alone. */
+static struct batch_norm_forward batch_norm(struct side *s, const int64_t *n, bool adds)
+{
+    const int64_t count = n[0] * n[1];
+    return (struct batch_norm_forward){.rows = n[0],
+                                       .c = n[1],
+                                       .x = side_values(s, count, 1),
+                                       .weight = side_numbers(s, n[1], 2),
+                                       .bias = side_numbers(s, n[1], 3),
+                                       .y = side_output_values(s, count),
+                                       .mean = side_output(s, n[1]),
+                                       .rstd = side_output(s, n[1]),
+                                       .variance = side_output(s, n[1]),
+                                       .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
+                                       .activation = ACTIVATION_RELU,
+                                       .past = adds ? side_values(s, count, 5) : NULL};
+}
+
+static struct batch_norm_backward batch_norm_back(struct side *s, const struct batch_norm_forward *norm)
+{
+    const int64_t count = norm->rows * norm->c;
+    return (struct batch_norm_backward){.rows = norm->rows,
+                                        .c = norm->c,
+                                        .x = norm->x,
+                                        .weight = norm->weight,
+                                        .mean = norm->mean,
+                                        .rstd = norm->rstd,
+                                        .variance = norm->variance,
+                                        .dx = side_output_values(s, count),
+                                        .dweight = side_output(s, norm->c),
+                                        .dbias = side_output(s, norm->c),
+                                        .running_mean = side_numbers(s, norm->c, 6),
+                                        .running_variance = side_numbers(s, norm->c, 7),
+                                        .mean_step = side_output(s, norm->c),
+                                        .variance_step = side_output(s, norm->c),
+                                        .momentum = 0.1f,
+                                        .share = 0.5f,
+                                        .workspace = norm->workspace};
+}
+
+/* Half of the smallest number: what is no more is zero once it is stored, and nothing passes there on the way back. */
+static const float halves[] = {
+    [STORED_FLOAT32] = 0x1p-149f, [STORED_BFLOAT16] = 0x1p-134f, [STORED_FLOAT16] = 0x1p-25f};
+
+/* Sizes: rows, C, whether what is normalised lies about such a half. Its rectifier, on the way back. */
+static void rectified_norm(struct side *s, const int64_t *n)
+{
+    struct batch_norm_forward norm = batch_norm(s, n, false);
+    if (n[2]) {
+        device_fill(s->stream, &(struct fill){n[1], halves[s->stored], (float *)norm.weight});
+        device_fill(s->stream, &(struct fill){n[1], 0, (float *)norm.bias});
+    }
+    struct batch_norm_backward back = batch_norm_back(s, &norm);
+    float *dy = side_values(s, n[0] * n[1], 8);
+    device_batch_norm_forward_stored(s->stream, s->stored, &norm);
+    if (s->device == by_several) {
+        device_relu_backward_stored(s->stream, s->stored, &(struct relu_backward){n[0] * n[1], norm.y, dy, dy});
+    } else {
+        back.bias = norm.bias;
+        back.activation = ACTIVATION_RELU;
+    }
+    back.dy = dy;
+    device_batch_norm_backward_stored(s->stream, s->stored, &back);
+}
+
+/* Sizes: rows, C, whether two have read it. A rectified sum, and its way back. */
+static void rectified_sum(struct side *s, const int64_t *n)
+{
+    const int64_t count = n[0] * n[1];
+    struct batch_norm_forward norm = batch_norm(s, n, true);
+    struct batch_norm_backward back = batch_norm_back(s, &norm);
+    float *dy = side_output_values(s, count), *others = n[2] ? side_values(s, count, 8) : NULL;
+    const struct add_forward add = {count, norm.y, norm.past, norm.y, ACTIVATION_RELU};
+    back.dy = dy;
+    if (s->device == by_several) {
+        norm.past = NULL;
+        norm.activation = ACTIVATION_NONE;
+        device_batch_norm_forward_stored(s->stream, s->stored, &norm);
+        device_add_forward_stored(s->stream, s->stored, &add);
+        if (others)
+            device_axpy_stored(s->stream, s->stored, &(struct axpy){count, 1.0f, others, dy});
+        device_relu_backward_stored(s->stream, s->stored, &(struct relu_backward){count, norm.y, dy, dy});
+    } else {
+        device_batch_norm_forward_stored(s->stream, s->stored, &norm);
+        back.relu_output = norm.y;
+        back.others = others;
+        back.masked = dy;
+    }
+    device_batch_norm_backward_stored(s->stream, s->stored, &back);
+}
+
+static void check_batch_norms(struct side *plain, struct side *fused)
+{
+    static const int64_t sizes[][4] = {{5, 33, 0, 0}, {1301, 64, 1, 0}, {3000, 20, 1, 0}, {200, 1032, 0, 0}};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        compare_sides(plain, fused, "a batch norm goes back through its rectifier as two launches do", rectified_norm,
+                      sizes[i], 0);
+        compare_sides(plain, fused, "a rectified sum within a batch norm has the bits of launches apart", rectified_sum,
+                      sizes[i], 0);
+    }
+}
+
 static void check_stored(struct side *plain, struct side *fused, enum stored stored)
 {
     static const int64_t batches[][4] = {{32, 65, 24, 8}, {16, 130, 320, 8}};
@@ -86,6 +188,7 @@ static void check_stored(struct side *plain, struct side *fused, enum stored sto
                                         [STORED_FLOAT16] = "and in float16"};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
         compare_sides(plain, fused, names[stored], residual_norm, rows[i], 0);
+    check_batch_norms(plain, fused);
     plain->stored = fused->stored = STORED_FLOAT32;
 }
 

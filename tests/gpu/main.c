@@ -98,6 +98,7 @@ int main(int argc, char **argv)
     }
     if (!is_one && !streams && strcmp(what, "operations") != 0) {
         check_work(&gpu);
+        check_moves(&gpu);
         check_models(&cpu, &gpu, &fused, strcmp(what, "small") == 0);
     }
     side_close(&gpu);

@@ -46,14 +46,76 @@ static void convolution(struct side *s)
                                                    side_output(s, 36 * 20), workspace, ACTIVATION_RELU, .tf32 = false});
 }
 
-static void batch_norm(struct side *s)
+static void infer_batch_norm(struct side *s, const float *x, const float *past)
 {
     float *variance = side_numbers(s, 17, 6);
     device_relu_forward(s->stream, &(struct relu_forward){17, variance, variance}); /* it is not negative */
-    device_batch_norm_inference(
-        s->stream, &(struct batch_norm_inference){6, 17, numbers_with_nan(s, 6 * 17, 20), side_numbers(s, 17, 2),
-                                                  side_numbers(s, 17, 3), side_numbers(s, 17, 4), variance,
-                                                  side_output(s, 6 * 17), ACTIVATION_RELU});
+    device_batch_norm_inference(s->stream, &(struct batch_norm_inference){.rows = 6,
+                                                                          .c = 17,
+                                                                          .x = x,
+                                                                          .weight = side_numbers(s, 17, 2),
+                                                                          .bias = side_numbers(s, 17, 3),
+                                                                          .running_mean = side_numbers(s, 17, 4),
+                                                                          .running_variance = variance,
+                                                                          .y = side_output(s, 6 * 17),
+                                                                          .activation = ACTIVATION_RELU,
+                                                                          .past = past});
+}
+
+static void batch_norm(struct side *s)
+{
+    infer_batch_norm(s, numbers_with_nan(s, 6 * 17, 20), NULL);
+}
+
+static void batch_norm_and_past(struct side *s)
+{
+    infer_batch_norm(s, side_numbers(s, 6 * 17, 5), numbers_with_nan(s, 6 * 17, 20));
+}
+
+/* Its column becomes one in all rows, and no other. */
+static void batch_norm_of_batch(struct side *s)
+{
+    device_batch_norm_forward(
+        s->stream, &(struct batch_norm_forward){.rows = 600,
+                                                .c = 6,
+                                                .x = numbers_with_nan(s, 600 * 6, 2000),
+                                                .weight = side_numbers(s, 6, 2),
+                                                .bias = side_numbers(s, 6, 3),
+                                                .y = side_output(s, 600 * 6),
+                                                .mean = side_numbers(s, 6, 4),
+                                                .rstd = side_numbers(s, 6, 5),
+                                                .variance = side_numbers(s, 6, 6),
+                                                .workspace = side_numbers(s, batch_norm_workspace(600, 6), 7),
+                                                .activation = ACTIVATION_RELU,
+                                                .past = side_numbers(s, 600 * 6, 8)});
+}
+
+/* One that comes from behind: a mask stops it where the rectifier was closed, else its column has it. */
+static void batch_norm_backward(struct side *s)
+{
+    float *places[14];
+    for (uint32_t i = 0; i < sizeof places / sizeof *places; i++)
+        places[i] = side_numbers(s, 6, i + 20);
+    device_batch_norm_backward(
+        s->stream, &(struct batch_norm_backward){.rows = 600,
+                                                 .c = 6,
+                                                 .x = side_numbers(s, 600 * 6, 2),
+                                                 .weight = places[0],
+                                                 .mean = places[1],
+                                                 .rstd = places[2],
+                                                 .variance = places[3],
+                                                 .dy = side_numbers(s, 600 * 6, 3),
+                                                 .dx = side_output(s, 600 * 6),
+                                                 .dweight = places[4],
+                                                 .dbias = places[5],
+                                                 .running_mean = places[6],
+                                                 .running_variance = places[7],
+                                                 .mean_step = places[8],
+                                                 .variance_step = places[9],
+                                                 .workspace = side_numbers(s, batch_norm_workspace(600, 6), 4),
+                                                 .relu_output = side_numbers(s, 600 * 6, 5),
+                                                 .others = numbers_with_nan(s, 600 * 6, 2003),
+                                                 .masked = side_numbers(s, 600 * 6, 6)});
 }
 
 static void max_pool(struct side *s)
@@ -180,6 +242,9 @@ void check_not_a_number(struct side *cpu, struct side *gpu)
     check(cpu, gpu, "a NaN passes dense with a rectifier", dense);
     check(cpu, gpu, "a NaN passes conv2d with a rectifier", convolution);
     check(cpu, gpu, "a NaN passes batch_norm with a rectifier", batch_norm);
+    check(cpu, gpu, "a NaN in what goes past it", batch_norm_and_past);
+    check(cpu, gpu, "a NaN spoils the column of a batch norm that adds", batch_norm_of_batch);
+    check(cpu, gpu, "a NaN in the gradient of a rectified sum", batch_norm_backward);
     check(cpu, gpu, "a NaN wins max_pool", max_pool);
     check(cpu, gpu, "a NaN among logits is seen", softmax_within);
     check(cpu, gpu, "a NaN in the last of them", softmax_behind);

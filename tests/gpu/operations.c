@@ -330,6 +330,20 @@ static void copy_columns_within(struct side *s, const int64_t *n)
                                                       side_from(s, side_output_values(s, n[0] * n[3]), n[3] - n[1])});
 }
 
+/* Whether the CPU rounds what a GPU has rounded between two operations that are one launch: then it does them apart. */
+static bool is_apart(const struct side *s)
+{
+    return s->type == DEVICE_TYPE_CPU && s->rounds != STORED_FLOAT32;
+}
+
+static void round_between(struct side *s, float *values, int64_t count)
+{
+    if (s->rounds == STORED_BFLOAT16)
+        device_round_bfloat16(s->stream, &(struct round_bfloat16){count, values, values});
+    else
+        device_round_float16(s->stream, &(struct round_float16){count, values, values});
+}
+
 /* From the values on, which packs of 16 bytes then do not begin at. */
 static void normalise_from(struct side *s, const int64_t *n, int64_t from)
 {
@@ -366,12 +380,9 @@ static void layer_norm_forward_of_sum(struct side *s, const int64_t *n)
                                       .rstd = side_output(s, n[0]),
                                       .past = side_values(s, count, 4),
                                       .sum = side_output_values(s, count)};
-    if (s->type == DEVICE_TYPE_CPU && s->rounds != STORED_FLOAT32) {
+    if (is_apart(s)) {
         device_add_forward(s->stream, &(struct add_forward){count, norm.x, norm.past, norm.sum, ACTIVATION_NONE});
-        if (s->rounds == STORED_BFLOAT16)
-            device_round_bfloat16(s->stream, &(struct round_bfloat16){count, norm.sum, norm.sum});
-        else
-            device_round_float16(s->stream, &(struct round_float16){count, norm.sum, norm.sum});
+        round_between(s, norm.sum, count);
         norm.x = norm.sum;
         norm.past = NULL;
     }
@@ -482,35 +493,81 @@ static float *variances(struct side *s, int64_t count, uint32_t seed)
     return positive;
 }
 
-/* Sizes: rows, C, rectified or added. */
-static void batch_norm_forward(struct side *s, const int64_t *n)
+/* Sizes: rows, C, rectified or accumulated, and of how many values the first is left out: packs of 16 bytes do not begin there. */
+static void normalise_batch(struct side *s, const int64_t *n, bool adds)
 {
-    device_batch_norm_forward_stored(
-        s->stream, s->stored,
-        &(struct batch_norm_forward){.rows = n[0],
-                                     .c = n[1],
-                                     .x = side_values(s, n[0] * n[1], 1),
-                                     .weight = side_numbers(s, n[1], 2),
-                                     .bias = side_numbers(s, n[1], 3),
-                                     .y = side_output_values(s, n[0] * n[1]),
-                                     .mean = side_output(s, n[1]),
-                                     .rstd = side_output(s, n[1]),
-                                     .variance = side_output(s, n[1]),
-                                     .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
-                                     .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+    const int64_t count = n[0] * n[1], from = n[3];
+    struct batch_norm_forward norm = {.rows = n[0],
+                                      .c = n[1],
+                                      .x = side_from(s, side_values(s, count + from, 1), from),
+                                      .weight = side_numbers(s, n[1], 2),
+                                      .bias = side_numbers(s, n[1], 3),
+                                      .y = side_output_values(s, count),
+                                      .mean = side_output(s, n[1]),
+                                      .rstd = side_output(s, n[1]),
+                                      .variance = side_output(s, n[1]),
+                                      .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
+                                      .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                      .past = adds ? side_values(s, count, 5) : NULL};
+    const struct add_forward add = {count, norm.y, norm.past, norm.y, norm.activation};
+    const bool apart = adds && is_apart(s);
+    if (apart) {
+        norm.past = NULL;
+        norm.activation = ACTIVATION_NONE;
+    }
+    device_batch_norm_forward_stored(s->stream, s->stored, &norm);
+    if (apart) {
+        round_between(s, norm.y, count);
+        device_add_forward(s->stream, &add);
+    }
 }
 
-static void batch_norm_backward(struct side *s, const int64_t *n)
+static void batch_norm_forward(struct side *s, const int64_t *n)
 {
+    normalise_batch(s, n, false);
+}
+
+static void batch_norm_forward_of_sum(struct side *s, const int64_t *n)
+{
+    normalise_batch(s, n, true);
+}
+
+/* Far from zero, and the first row farther: what is summed about it, or about nothing, loses all. */
+static void batch_norm_forward_far(struct side *s, const int64_t *n)
+{
+    const int64_t count = n[0] * n[1];
+    float *x = side_numbers(s, count, 1);
+    device_fill(s->stream, &(struct fill){count, 300, side_output(s, count)});
+    device_axpy(s->stream, &(struct axpy){count, 1, s->outputs[0].memory, x});
+    device_fill(s->stream, &(struct fill){n[1], 20000, x});
+    device_batch_norm_forward(
+        s->stream, &(struct batch_norm_forward){.rows = n[0],
+                                                .c = n[1],
+                                                .x = x,
+                                                .weight = side_numbers(s, n[1], 2),
+                                                .bias = side_numbers(s, n[1], 3),
+                                                .y = side_output(s, count),
+                                                .mean = side_output(s, n[1]),
+                                                .rstd = side_output(s, n[1]),
+                                                .variance = side_output(s, n[1]),
+                                                .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4)});
+}
+
+enum rectifier { RECTIFIER_NONE, RECTIFIER_OWN, RECTIFIER_OF_SUM, RECTIFIER_OF_SUM_OF_TWO };
+
+static void backward_batch_norm(struct side *s, const int64_t *n, enum rectifier rectifier)
+{
+    const int64_t count = n[0] * n[1], from = n[3];
+    const bool sum = rectifier >= RECTIFIER_OF_SUM;
     struct batch_norm_backward batch = {.rows = n[0],
                                         .c = n[1],
-                                        .x = side_values(s, n[0] * n[1], 1),
+                                        .x = side_from(s, side_values(s, count + from, 1), from),
                                         .weight = side_numbers(s, n[1], 2),
                                         .mean = side_numbers(s, n[1], 3),
                                         .rstd = variances(s, n[1], 4),
                                         .variance = variances(s, n[1], 5),
-                                        .dy = side_values(s, n[0] * n[1], 6),
-                                        .dx = side_output_values(s, n[0] * n[1]),
+                                        .dy = side_values(s, count, 6),
+                                        .dx = side_output_values(s, count),
                                         .dweight = side_output(s, n[1]),
                                         .dbias = side_output(s, n[1]),
                                         .running_mean = side_numbers(s, n[1], 7),
@@ -520,17 +577,67 @@ static void batch_norm_backward(struct side *s, const int64_t *n)
                                         .momentum = 0.1f,
                                         .share = 0.5f,
                                         .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 9),
-                                        .accumulate = n[2]};
+                                        .accumulate = n[2],
+                                        .bias = rectifier == RECTIFIER_OWN ? side_numbers(s, n[1], 10) : NULL,
+                                        .activation = rectifier == RECTIFIER_OWN ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                        .relu_output = sum ? side_values(s, count, 11) : NULL,
+                                        .masked = sum ? side_output_values(s, count) : NULL};
+    if (sum) /* in place */
+        batch.dy = batch.masked;
+    if (rectifier == RECTIFIER_OF_SUM_OF_TWO)
+        batch.others = side_values(s, count, 12);
+    if (batch.others && is_apart(s)) {
+        device_axpy(s->stream, &(struct axpy){count, 1, batch.others, batch.masked});
+        round_between(s, batch.masked, count);
+        batch.others = NULL;
+    }
     device_batch_norm_backward_stored(s->stream, s->stored, &batch);
+}
+
+#define BATCH_NORM_BACKWARD(name, rectifier)                                                                           \
+    static void batch_norm_backward##name(struct side *s, const int64_t *n)                                            \
+    {                                                                                                                  \
+        backward_batch_norm(s, n, rectifier);                                                                          \
+    }
+BATCH_NORM_BACKWARD(, RECTIFIER_NONE)
+BATCH_NORM_BACKWARD(_rectified, RECTIFIER_OWN)
+BATCH_NORM_BACKWARD(_of_sum, RECTIFIER_OF_SUM)
+BATCH_NORM_BACKWARD(_of_sum_of_two, RECTIFIER_OF_SUM_OF_TWO)
+
+static void infer_batch(struct side *s, const int64_t *n, bool adds)
+{
+    const int64_t count = n[0] * n[1];
+    struct batch_norm_inference norm = {.rows = n[0],
+                                        .c = n[1],
+                                        .x = side_values(s, count, 1),
+                                        .weight = side_numbers(s, n[1], 2),
+                                        .bias = side_numbers(s, n[1], 3),
+                                        .running_mean = side_numbers(s, n[1], 4),
+                                        .running_variance = variances(s, n[1], 5),
+                                        .y = side_output_values(s, count),
+                                        .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                        .past = adds ? side_values(s, count, 6) : NULL};
+    const struct add_forward add = {count, norm.y, norm.past, norm.y, norm.activation};
+    const bool apart = adds && is_apart(s);
+    if (apart) {
+        norm.past = NULL;
+        norm.activation = ACTIVATION_NONE;
+    }
+    device_batch_norm_inference_stored(s->stream, s->stored, &norm);
+    if (apart) {
+        round_between(s, norm.y, count);
+        device_add_forward(s->stream, &add);
+    }
 }
 
 static void batch_norm_inference(struct side *s, const int64_t *n)
 {
-    device_batch_norm_inference_stored(
-        s->stream, s->stored,
-        &(struct batch_norm_inference){n[0], n[1], side_values(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
-                                       side_numbers(s, n[1], 3), side_numbers(s, n[1], 4), variances(s, n[1], 5),
-                                       side_output_values(s, n[0] * n[1]), n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+    infer_batch(s, n, false);
+}
+
+static void batch_norm_inference_of_sum(struct side *s, const int64_t *n)
+{
+    infer_batch(s, n, true);
 }
 
 /* Sizes: B, H, W, C, O, stride. */
@@ -726,7 +833,7 @@ static const struct {
     {"conv2d_backward_weight tf32", conv2d_backward_weight_tf32, CUT, CONV},
 #define POOL                                                                                                           \
     {                                                                                                                  \
-        {1, 4, 1, 2, 2, 0}, {3, 9, 5, 3, 2, 1}, {2, 11, 70, 2, 3, 0}, {4, 13, 32, 5, 1, 2},                            \
+        {1, 4, 1, 2, 2, 0}, {3, 9, 5, 3, 2, 1}, {2, 11, 70, 2, 3, 0}, {4, 13, 32, 5, 1, 2}, {3, 10, 24, 3, 2, 1},      \
         {                                                                                                              \
             -1                                                                                                         \
         }                                                                                                              \
@@ -815,9 +922,23 @@ static const struct {
       {5, 997, 130, 77},
       {9, 1024, 5, 11},
       {13, 1021, 2, 600}}},
-    {"batch_norm_forward", batch_norm_forward, 5e-6, {{1, 1}, {7, 33}, {70001, 3, 1}, {4096, 64, 1}, {-1}}},
-    {"batch_norm_backward", batch_norm_backward, 1e-5, {{1, 1}, {7, 33, 1}, {70001, 3}, {4096, 64, 1}, {-1}}},
+/* Columns that are packs of 16 bytes and that are not, in one stripe and in several, of one group of rows and of many. */
+#define BATCH_NORM                                                                                                     \
+    {                                                                                                                  \
+        {1, 1}, {7, 33, 1}, {70001, 3}, {4096, 64, 1}, {333, 520, 0}, {3001, 24, 1, 1},                                \
+        {                                                                                                              \
+            2500, 272, 1                                                                                               \
+        }                                                                                                              \
+    }
+    {"batch_norm_forward", batch_norm_forward, 5e-6, BATCH_NORM},
+    {"batch_norm_forward of a sum", batch_norm_forward_of_sum, 5e-6, BATCH_NORM},
+    {"batch_norm_forward far from zero", batch_norm_forward_far, 1e-4, {{4001, 20}, {701, 33}, {-1}}},
+    {"batch_norm_backward", batch_norm_backward, 1e-5, BATCH_NORM},
+    {"batch_norm_backward of a rectifier", batch_norm_backward_rectified, 1e-5, BATCH_NORM},
+    {"batch_norm_backward of a sum", batch_norm_backward_of_sum, 1e-5, BATCH_NORM},
+    {"batch_norm_backward of a sum of two gradients", batch_norm_backward_of_sum_of_two, 1e-5, BATCH_NORM},
     {"batch_norm_inference", batch_norm_inference, 2e-6, {{1, 1}, {7, 33, 1}, {4096, 64}, {-1}}},
+    {"batch_norm_inference of a sum", batch_norm_inference_of_sum, 2e-6, {{1, 1}, {7, 33, 1}, {4096, 64, 1}, {-1}}},
     {"shortcut_forward", shortcut_forward, 0, {{1, 1, 1, 1, 1, 1}, {3, 9, 7, 5, 12, 2}, {16, 32, 32, 16, 32, 2}, {-1}}},
     {"shortcut_backward",
      shortcut_backward,

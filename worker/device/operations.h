@@ -228,7 +228,8 @@ struct layer_norm_backward {
 };
 
 /* Ioffe and Szegedy 2015, epsilon 1e-5: every column of x[rows,C] over all rows, with the variance of the rows themselves.
- * mean, rstd and variance (here of rows - 1, PyTorch's rule for the running one) have C elements. */
+ * mean, rstd and variance (here of rows - 1, PyTorch's rule for the running one) have C elements. With `past`, values [rows,C], y is
+ * activation(normalised x + past), to the bits of two launches: what is normalised is added as it would have been stored. */
 /* With peers the statistics are those of the rows of all shards, and so are the sums of the way back (CPUs). */
 struct shard_exchange;
 struct batch_norm_peers {
@@ -242,9 +243,15 @@ struct batch_norm_forward {
     float *workspace; /* batch_norm_workspace() floats */
     enum activation activation;
     struct batch_norm_peers peers;
+    const float *past;
 };
 /* Besides, `mean_step` and `variance_step` get what this batch subtracts from the running values:
- * share * momentum * (running - batch's), 0 without rows. */
+ * share * momentum * (running - batch's), 0 without rows.
+ *
+ * A rectifier behind it can be gone back through as well, to the bits of relu_backward before it. One that was its own activation: with
+ * `activation`, what is rectified is worked out again from x, `weight` and `bias`. One of a sum that what it normalises went into: with
+ * `relu_output`, values [rows,C], dy passes where that is positive, `others` (values [rows,C], or NULL) is added to dy before, and
+ * what comes of it goes into `masked`, which may be dy: the gradient of all that was added up. Never both. */
 struct batch_norm_backward {
     int64_t rows, c;
     const float *x, *weight, *mean, *rstd, *variance, *dy;
@@ -256,6 +263,10 @@ struct batch_norm_backward {
     float *workspace;
     bool accumulate;
     struct batch_norm_peers peers;
+    const float *bias; /* with `activation` */
+    enum activation activation;
+    const float *relu_output, *others;
+    float *masked;
 };
 /* With the running values instead of the batch's. */
 struct batch_norm_inference {
@@ -263,6 +274,7 @@ struct batch_norm_inference {
     const float *x, *weight, *bias, *running_mean, *running_variance;
     float *y;
     enum activation activation;
+    const float *past; /* as for batch_norm_forward */
 };
 
 /* y[B,T,C] = token[V,C][tokens[B,T]] + position[T,C]. Tokens outside 0..V-1 fail the stream. */

@@ -32,7 +32,10 @@ struct graph_node {
     bool gradient_in_place; /* likewise for its gradient */
     int gelu;               /* of a layer whose launch runs the GELU behind it: that; NO_LAYER */
     int norm;               /* likewise, of a sum: the layer norm behind it */
-    bool runs_before;       /* it is such a GELU or layer norm */
+    int sum;                /* likewise, of a batch norm: the sum right behind it, which alone is stored */
+    int run_by;             /* of such a GELU, layer norm or sum: the layer whose launch it is part of; NO_LAYER */
+    bool masks_sum;         /* a batch norm that goes back through the rectifier of the sum right behind it */
+    bool waits;             /* of that rectifier: what its first reader makes of its gradient waits in the spare */
     bool needs_gradient;    /* something at or before it has parameters */
     bool own;               /* run by this graph: all but other parts' layers */
     bool held;              /* its parameters are in the layout */
@@ -139,9 +142,13 @@ int64_t graph_loss_rows(const struct graph *graph);
 
 /* Marks the layers that run again on the way back. ERROR_INVALID where there is nothing to win. */
 int graph_plan_recompute(struct graph *graph, struct error *error);
-/* Mark GELUs that are part of the launches around them, and layer norms that are part of the sum before them. */
+/* Mark GELUs that are part of the launches around them, layer norms that are part of the sum before them, and sums that are part
+ * of the batch norm before them. */
 void graph_fuse_gelus(struct graph *graph);
 void graph_fuse_norms(struct graph *graph);
+void graph_fuse_sums(struct graph *graph);
+/* Whether layer `number` is a sum of two, one of which is the batch norm right before it, which nobody else reads. */
+bool graph_is_sum_of_norm(const struct graph *graph, unsigned number);
 /* Those of the stretch that ends so. */
 void graph_run_again(const struct graph_run *run, unsigned end);
 /* A layer's way there. */

@@ -101,6 +101,8 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .lender = NO_LAYER,
                                 .gelu = NO_LAYER,
                                 .norm = NO_LAYER,
+                                .sum = NO_LAYER,
+                                .run_by = NO_LAYER,
                                 .slice = {.place = number}};
     if (slice)
         node->slice = *slice;
@@ -118,8 +120,9 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
     return 0;
 }
 
-/* A rectifier right behind a layer that can apply it itself, and that nobody else reads, costs no launch. Where one
- * layer reads a rectifier, and can, it hands back the gradient of the rectifier's input. */
+/* A rectifier right behind a layer that can apply it itself, and that nobody else reads, costs no launch, nor, on a GPU, on the way
+ * back, where that layer can go back through it. Else, where one layer reads a rectifier, and can, it hands back the gradient of the
+ * rectifier's input. */
 static void fuse_rectifiers(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -131,9 +134,13 @@ static void fuse_rectifiers(struct graph *graph)
         struct graph_node *before = &graph->nodes[node->inputs[0]];
         if (node->layer.kind->type == LAYER_RELU && before->layer.kind->can_apply_relu && before->consumers == 1) {
             before->layer.applies_relu = true;
+            before->layer.masks_gradient =
+                before->layer.kind->can_mask_gradient && device_finishes_products(graph->device);
             node->in_place = true;
+            node->gradient_in_place = before->layer.masks_gradient;
         }
-        if (before->layer.kind->type == LAYER_RELU && before->consumers == 1 && node->layer.kind->can_mask_input) {
+        if (before->layer.kind->type == LAYER_RELU && before->consumers == 1 && node->layer.kind->can_mask_input &&
+            !before->gradient_in_place) {
             node->layer.input_is_relu = true;
             before->gradient_in_place = true;
         }
@@ -153,7 +160,7 @@ void graph_fuse_gelus(struct graph *graph)
         if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu && before->gelu == NO_LAYER &&
             node->again == before->again) {
             before->gelu = (int)i;
-            node->runs_before = true;
+            node->run_by = node->inputs[0];
         }
         if (before->layer.kind->type == LAYER_GELU && before->consumers == 1 && before->inputs[0] != MODEL_INPUT &&
             graph->nodes[before->inputs[0]].own && node->layer.kind->can_fuse_gelu)
@@ -171,8 +178,28 @@ void graph_fuse_norms(struct graph *graph)
             before->layer.input_count == 2 && !before->layer.applies_relu && before->norm == NO_LAYER && node->own &&
             before->own && node->again == before->again) {
             before->norm = (int)i;
-            node->runs_before = true;
+            node->run_by = node->inputs[0];
         }
+    }
+}
+
+bool graph_is_sum_of_norm(const struct graph *graph, unsigned number)
+{
+    const struct graph_node *sum = &graph->nodes[number], *norm = &graph->nodes[number > 0 ? number - 1 : 0];
+    return sum->layer.kind->type == LAYER_ADD && sum->layer.input_count == 2 && sum->norm == NO_LAYER && sum->own &&
+           norm->layer.kind->type == LAYER_BATCH_NORM && !norm->layer.applies_relu && norm->consumers == 1 &&
+           (sum->inputs[0] == (int)number - 1 || sum->inputs[1] == (int)number - 1);
+}
+
+/* The other way round a sum of two is part of the launch of the batch norm right before it, with what goes past that, to the same bits.
+ * Both run again on the way back, or neither does. */
+void graph_fuse_sums(struct graph *graph)
+{
+    for (unsigned i = 1; i < graph->node_count && device_finishes_products(graph->device) && !graph->is_stage; i++) {
+        if (!graph_is_sum_of_norm(graph, i) || graph->nodes[i].again != graph->nodes[i - 1].again)
+            continue;
+        graph->nodes[i - 1].sum = (int)i;
+        graph->nodes[i].run_by = (int)i - 1;
     }
 }
 

@@ -171,6 +171,11 @@ void graph_run_layer(const struct graph_run *run, unsigned number)
         layer_norm_run(&norm, &call);
         return;
     }
+    if (node->sum != NO_LAYER) {
+        const struct layer_call sum = graph_run_prepare(run, (unsigned)node->sum);
+        batch_norm_run(&call, &sum);
+        return;
+    }
     layer->kind->forward(&call);
     graph_run_round(run, call.y, call.n * layer_shape_elements(&layer->output));
 }
@@ -179,7 +184,7 @@ void graph_run_forward(const struct graph_run *run)
 {
     for (unsigned i = 0; i < run->graph->node_count; i++) {
         const struct graph_node *node = &run->graph->nodes[i];
-        if (node->in_place || node->runs_before || !node->own || graph_is_head(run->graph, i))
+        if (node->in_place || node->run_by != NO_LAYER || !node->own || graph_is_head(run->graph, i))
             continue;
         graph_run_layer(run, i);
     }
@@ -230,6 +235,8 @@ static void hand_to_input(const struct graph_run *run, const struct layer_call *
     float *target = block_memory(run, graph->nodes[before].gradient);
     int64_t count = call->n * layer_shape_elements(&node->layer.inputs[input]);
     bool passes = node->layer.kind->gradient_passes || node->gradient_in_place;
+    if (graph->nodes[before].waits && (int)number == before + 1)
+        return;
     if (passes && written[before])
         device_axpy_stored(run->stream, graph->stored, &(struct axpy){count, 1.0f, call->dy, target});
     else if (passes && target != call->dy)
@@ -310,6 +317,15 @@ static void repeat_inputs(const struct graph_run *run, unsigned number)
     }
 }
 
+/* Of a batch norm, which the sum and its rectifier follow. */
+static void mask_sum(const struct graph_run *run, unsigned number, struct layer_call *call)
+{
+    const struct graph *graph = run->graph;
+    call->relu_output = output_of(run, (int)number + 1);
+    call->others = graph->nodes[number + 2].waits ? block_memory(run, graph->spare) : NULL;
+    call->masked = block_memory(run, graph->nodes[number].gradient);
+}
+
 static void backward_layer(const struct graph_run *run, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
@@ -324,6 +340,8 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
         announce_buckets(run, number);
         return;
     }
+    if (node->masks_sum)
+        mask_sum(run, number, &call);
     lend_gradient(run, number, &call);
     call.add_dx = wanted && written[before] && kind->adds_gradient;
     if (wanted)

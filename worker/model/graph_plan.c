@@ -82,7 +82,9 @@ static int last_use(const struct graph *graph, unsigned number)
     bool trains = !graph->evaluation_only;
     if (graph->nodes[number].again)
         return (int)graph_last_reader(graph, number);
-    if (trains && (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu))
+    if (trains && number > 0 && graph->nodes[number - 1].masks_sum)
+        return backward_step(graph, number - 1);
+    if (trains && (graph->is_stage || !layer->kind->forgets_output || (layer->applies_relu && !layer->masks_gradient)))
         return backward_step(graph, number);
     if (repeats(graph, number))
         return (int)graph_last_reader(graph, number);
@@ -121,10 +123,12 @@ static void plan_again(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
     const struct layer *layer = &node->layer;
-    int first = backward_step(graph, node->stretch_end), last = backward_step(graph, number);
+    const bool masks = number > 0 && graph->nodes[number - 1].masks_sum;
+    int first = backward_step(graph, node->stretch_end), last = backward_step(graph, masks ? number - 1 : number);
     if (!node->again)
         return;
-    node->repeated = add_values(graph, layer_shape_elements(&layer->output), first, last);
+    if (node->sum == NO_LAYER)
+        node->repeated = add_values(graph, layer_shape_elements(&layer->output), first, last);
     if (layer->kind->kept)
         node->kept_again = add_block(graph, layer->kind->kept(layer, graph->max_examples), sizeof(float), first, last);
 }
@@ -140,8 +144,8 @@ static void plan_activations(struct graph *graph, unsigned number)
         plan_logits(graph, number);
         return;
     }
-    const int first = node->runs_before ? node->inputs[0] : (int)number;
-    if (!node->in_place)
+    const int first = node->run_by != NO_LAYER ? node->run_by : (int)number;
+    if (!node->in_place && node->sum == NO_LAYER)
         node->output = add_values(graph, layer_shape_elements(&layer->output), first, last_use(graph, number));
     if (repeats(graph, number))
         node->repeated =
@@ -207,8 +211,14 @@ static bool is_read_before(const struct graph *graph, int input, const struct gr
     return true;
 }
 
-/* Past a residual branch: of a sum of two the other input takes the gradient over, too, once the branch's last layer, which only
- * reads it, is done with it, and before anything is added to it. MODEL_INPUT: it gets a copy. */
+/* Whether its way back leaves its gradient as it is, for others. */
+static bool only_reads_gradient(const struct graph_node *node)
+{
+    return !node->gradient_in_place && !node->layer.kind->gradient_passes;
+}
+
+/* Past a residual branch: of a sum of two the other input has the gradient, too. Whichever goes back first only reads it, and where
+ * others read the other input, the branch's last layer is done with it before anything is added to it. MODEL_INPUT: it gets a copy. */
 static int second_heir(const struct graph *graph, int number)
 {
     const struct graph_node *sum = &graph->nodes[number];
@@ -217,10 +227,48 @@ static int second_heir(const struct graph *graph, int number)
         return MODEL_INPUT;
     const struct graph_node *branch = &graph->nodes[heir];
     const int other = sum->inputs[sum->inputs[0] == heir ? 1 : 0];
-    if (other == MODEL_INPUT || !graph->nodes[other].needs_gradient || graph->nodes[other].consumers < 2 ||
-        branch->gradient_in_place || branch->layer.kind->gradient_passes)
+    if (other == MODEL_INPUT || !graph->nodes[other].needs_gradient)
+        return MODEL_INPUT;
+    if (graph->nodes[other].consumers == 1 && other > heir)
+        return only_reads_gradient(&graph->nodes[other]) ? other : MODEL_INPUT;
+    if (!only_reads_gradient(branch))
         return MODEL_INPUT;
     return is_read_before(graph, other, sum, heir) ? other : MODEL_INPUT;
+}
+
+/* Whether all that a sum adds up have its gradient in one place, or want none. */
+static bool shares_out(const struct graph *graph, unsigned sum)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        const int input = graph->nodes[sum].inputs[k];
+        if (input != MODEL_INPUT && graph->nodes[input].needs_gradient &&
+            sum_heir(graph, &graph->nodes[sum]) != input && second_heir(graph, (int)sum) != input)
+            return false;
+    }
+    return true;
+}
+
+/* Whether layer `number` is the last that hands a gradient to the rectifier right before it, and makes it apart. */
+static bool hands_last(const struct graph *graph, unsigned number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    return graph->nodes[number - 1].consumers > 1 && node->inputs[0] == (int)number - 1 &&
+           node->layer.input_count == 1 && !node->layer.kind->gradient_passes && !node->gradient_in_place &&
+           !node->layer.kind->adds_gradient && !graph_is_head(graph, number);
+}
+
+/* A rectified sum that a batch norm is part of leaves it to that norm's way back, which comes first of those of what was added up,
+ * to go back through the rectifier, and to add before that what the rectifier's first reader makes of its gradient. */
+static void mask_sums(struct graph *graph)
+{
+    for (unsigned i = 1; i + 1 < graph->node_count && device_finishes_products(graph->device); i++) {
+        struct graph_node *norm = &graph->nodes[i - 1], *relu = &graph->nodes[i + 1];
+        if (!graph_is_sum_of_norm(graph, i) || !graph->nodes[i].layer.applies_relu || relu->inputs[0] != (int)i ||
+            relu->gradient_in_place || !shares_out(graph, i))
+            continue;
+        norm->masks_sum = relu->gradient_in_place = true;
+        relu->waits = i + 2 < graph->node_count && hands_last(graph, i + 2);
+    }
 }
 
 /* The first layer of all that have a layer's gradient one after the other. */
@@ -255,7 +303,7 @@ static void plan_gradient(struct graph *graph, unsigned number)
 /* Whether a consumer of a layer, mostly the only one, hands its own gradient on as the layer's. */
 static bool shares_gradient(const struct graph *graph, unsigned number)
 {
-    for (unsigned i = number + 1; i < graph->node_count && graph->nodes[number].consumers > 1; i++)
+    for (unsigned i = number + 1; i < graph->node_count; i++)
         if (reads(&graph->nodes[i], number) && second_heir(graph, (int)i) == (int)number)
             return true;
     if (graph->nodes[number].consumers != 1)
@@ -460,6 +508,9 @@ int graph_plan_memory(struct graph *graph, struct error *error)
         return -1;
     graph_fuse_gelus(graph);
     graph_fuse_norms(graph);
+    graph_fuse_sums(graph);
+    if (!graph->evaluation_only && !graph->is_stage)
+        mask_sums(graph);
     plan_rounded(graph);
     plan_batch(graph);
     for (unsigned i = 0; i < graph->node_count; i++)

@@ -83,6 +83,7 @@ int graph_plan_recompute(struct graph *graph, struct error *error)
 void graph_run_again(const struct graph_run *run, unsigned end)
 {
     for (unsigned i = 0; i < end; i++)
-        if (run->graph->nodes[i].again && !run->graph->nodes[i].runs_before && run->graph->nodes[i].stretch_end == end)
+        if (run->graph->nodes[i].again && run->graph->nodes[i].run_by == NO_LAYER &&
+            run->graph->nodes[i].stretch_end == end)
             graph_run_layer(run, i);
 }

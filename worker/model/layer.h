@@ -45,9 +45,10 @@ struct layer {
     unsigned input_count;
     struct layer_parameter parameters[LAYER_PARAMETERS_MAX];
     unsigned parameter_count;
-    bool applies_relu;  /* the rectifier behind it happens in its own launch */
-    bool reads_batch;   /* its input is the model's, whose gradient nobody wants */
-    bool input_is_relu; /* dx is to be the gradient of the rectifier's input */
+    bool applies_relu;   /* the rectifier behind it happens in its own launch, */
+    bool masks_gradient; /* and on the way back as well: dy is the gradient of what is rectified */
+    bool reads_batch;    /* its input is the model's, whose gradient nobody wants */
+    bool input_is_relu;  /* dx is to be the gradient of the rectifier's input */
 };
 
 struct graph_pass;
@@ -81,6 +82,10 @@ struct layer_call {
     int64_t y_row;   /* of a dense layer's y and dy: how far apart their rows lie; 0: packed */
     bool add_dx;     /* to what dx has */
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
+    const float
+        *relu_output; /* of a batch norm that goes back through the rectifier of the sum behind it: what that gives, */
+    const float *others; /* what is to be added to dy before, or NULL, */
+    float *masked;       /* and where what comes of dy goes */
 };
 
 /* From the element on; `values` are a call's x, y, dy or dx. */
@@ -94,12 +99,13 @@ struct layer_kind {
     enum layer_type type;
     unsigned input_count; /* LAYER_INPUTS_ANY: two or more */
     bool can_apply_relu, can_mask_input;
-    bool can_fuse_gelu;    /* with one behind it, and with one before it on the way back */
-    bool gradient_passes;  /* the gradient of every input is that of the output (flatten, add) */
-    bool gradients_differ; /* backward_input is called for each input (concat) */
-    bool adds_gradient;    /* can add its input's to what others have made of it (add_dx) */
-    bool forgets_output;   /* the way back does not read the output (unless a rectifier was applied to it) */
-    bool forgets_input;    /* nor the inputs */
+    bool can_mask_gradient; /* goes back through the rectifier that it applies */
+    bool can_fuse_gelu;     /* with one behind it, and with one before it on the way back */
+    bool gradient_passes;   /* the gradient of every input is that of the output (flatten, add) */
+    bool gradients_differ;  /* backward_input is called for each input (concat) */
+    bool adds_gradient;     /* can add its input's to what others have made of it (add_dx) */
+    bool forgets_output;    /* the way back does not read the output (unless a rectifier was applied to it) */
+    bool forgets_input;     /* nor the inputs */
     bool repeats; /* forward is so cheap that it may run again for the way back, in place of keeping the output */
     /* Fills output and parameters; errors say what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
@@ -118,6 +124,10 @@ const struct layer_kind *layer_kind_of(enum layer_type type);
 
 /* A layer norm; with `sum`, the sum of two that it is of, which is made by the same launch. */
 void layer_norm_run(const struct layer_call *call, const struct layer_call *sum);
+
+/* A batch norm; with `sum`, the sum of two that it goes into, which is made by the same launch: what is normalised is stored
+ * nowhere, and NULL among the inputs of the sum. */
+void batch_norm_run(const struct layer_call *call, const struct layer_call *sum);
 
 extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,
     layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add, layer_batch_norm,

@@ -17,27 +17,6 @@ static int resolve(struct layer *layer, struct error *error)
     return 0;
 }
 
-static enum activation activation_of(const struct layer *layer)
-{
-    return layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE;
-}
-
-static void infer(const struct layer_call *call)
-{
-    device_batch_norm_inference_stored(call->stream, call->stored,
-                                       &(struct batch_norm_inference){
-                                           .rows = normalisation_rows(call->layer, call->n),
-                                           .c = normalisation_width(call->layer),
-                                           .x = call->x[0],
-                                           .weight = call->parameters[WEIGHT],
-                                           .bias = call->parameters[BIAS],
-                                           .running_mean = call->parameters[RUNNING_MEAN],
-                                           .running_variance = call->parameters[RUNNING_VARIANCE],
-                                           .y = call->y,
-                                           .activation = activation_of(call->layer),
-                                       });
-}
-
 static struct batch_norm_peers peers_of(const struct layer_call *call)
 {
     bool global = call->layer->spec.statistics == STATISTICS_GLOBAL;
@@ -45,33 +24,63 @@ static struct batch_norm_peers peers_of(const struct layer_call *call)
         .exchange = global ? call->pass->exchange : NULL, .shard = call->pass->shard, .layer = call->number};
 }
 
-static void forward(const struct layer_call *call)
+/* What goes past it into a sum. */
+static const float *past_of(const struct layer_call *sum)
 {
+    return sum->x[0] ? sum->x[0] : sum->x[1];
+}
+
+static void infer(const struct layer_call *call, const struct layer_call *sum)
+{
+    const struct layer_call *last = sum ? sum : call;
+    device_batch_norm_inference_stored(
+        call->stream, call->stored,
+        &(struct batch_norm_inference){.rows = normalisation_rows(call->layer, call->n),
+                                       .c = normalisation_width(call->layer),
+                                       .x = call->x[0],
+                                       .weight = call->parameters[WEIGHT],
+                                       .bias = call->parameters[BIAS],
+                                       .running_mean = call->parameters[RUNNING_MEAN],
+                                       .running_variance = call->parameters[RUNNING_VARIANCE],
+                                       .y = last->y,
+                                       .activation = last->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                       .past = sum ? past_of(sum) : NULL});
+}
+
+void batch_norm_run(const struct layer_call *call, const struct layer_call *sum)
+{
+    const struct layer_call *last = sum ? sum : call;
     int64_t c = normalisation_width(call->layer);
     if (call->evaluation) {
-        infer(call);
+        infer(call, sum);
         return;
     }
-    device_batch_norm_forward_stored(call->stream, call->stored,
-                                     &(struct batch_norm_forward){
-                                         .rows = normalisation_rows(call->layer, call->n),
-                                         .c = c,
-                                         .x = call->x[0],
-                                         .weight = call->parameters[WEIGHT],
-                                         .bias = call->parameters[BIAS],
-                                         .y = call->y,
-                                         .mean = call->kept,
-                                         .rstd = call->kept + c,
-                                         .variance = call->kept + 2 * c,
-                                         .workspace = call->workspace,
-                                         .activation = activation_of(call->layer),
-                                         .peers = peers_of(call),
-                                     });
+    device_batch_norm_forward_stored(
+        call->stream, call->stored,
+        &(struct batch_norm_forward){.rows = normalisation_rows(call->layer, call->n),
+                                     .c = c,
+                                     .x = call->x[0],
+                                     .weight = call->parameters[WEIGHT],
+                                     .bias = call->parameters[BIAS],
+                                     .y = last->y,
+                                     .mean = call->kept,
+                                     .rstd = call->kept + c,
+                                     .variance = call->kept + 2 * c,
+                                     .workspace = call->workspace,
+                                     .activation = last->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                     .peers = peers_of(call),
+                                     .past = sum ? past_of(sum) : NULL});
+}
+
+static void forward(const struct layer_call *call)
+{
+    batch_norm_run(call, NULL);
 }
 
 static void backward(const struct layer_call *call)
 {
     double momentum = call->layer->spec.momentum;
+    const bool masks = call->layer->masks_gradient;
     int64_t c = normalisation_width(call->layer);
     device_batch_norm_backward_stored(call->stream, call->stored,
                                       &(struct batch_norm_backward){
@@ -95,6 +104,11 @@ static void backward(const struct layer_call *call)
                                           .workspace = call->workspace,
                                           .accumulate = call->accumulate,
                                           .peers = peers_of(call),
+                                          .bias = call->parameters[BIAS],
+                                          .activation = masks ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                          .relu_output = call->relu_output,
+                                          .others = call->others,
+                                          .masked = call->masked,
                                       });
 }
 
@@ -113,6 +127,7 @@ const struct layer_kind layer_batch_norm = {
     .type = LAYER_BATCH_NORM,
     .input_count = 1,
     .can_apply_relu = true,
+    .can_mask_gradient = true,
     .forgets_output = true,
     .resolve = resolve,
     .forward = forward,

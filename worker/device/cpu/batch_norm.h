@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the batch normalisations share: x[rows,C] cut into blocks of rows that
- * stay in the nearest cache, and y = x * slope + start for every column.
+ * stay in the nearest cache, and y = x * slope + start for every column, to which
+ * what goes past is added.
  */
 #ifndef COXSWAIN_DEVICE_CPU_BATCH_NORM_H
 #define COXSWAIN_DEVICE_CPU_BATCH_NORM_H
@@ -32,6 +33,7 @@ struct batch_norm_line {
     const float *x, *slope, *start; /* [C] */
     float *y;
     bool relu;
+    const float *past; /* or NULL */
 };
 void batch_norm_line(const struct cpu_call *call, const struct batch_norm_line *line);
 

@@ -4,51 +4,108 @@
 #include "worker/device/cpu/lanes.h"
 #include "worker/device/shard_exchange.h"
 
-/* Sixteen columns' sums of dy and of dy (x - mean). */
-static inline __attribute__((always_inline)) void sum_lanes(const float *x, const float *dy, const float *mean,
-                                                            int64_t rows, int64_t c, float *sums, float *dots)
+/* What stands between dy and the gradient of what is normalised: nothing, or the rectifier that the way there applied. One of a sum is
+ * gone back through first, row by row as the sums are made. */
+struct mask {
+    bool own;
+    const float *slope, *start; /* [C], of x: as batch_norm_forward has them */
+};
+
+/* dy as it goes on, where it is not rectified any more. As loops: comparisons of whole vectors are taken apart. */
+static inline __attribute__((always_inline)) void masked_lanes(const struct mask *mask, const float *x, const float *dy,
+                                                               int64_t i, lanes_vector *to)
 {
-    lanes_vector sum[BATCH_NORM_PARTS] = {{0}}, dot[BATCH_NORM_PARTS] = {{0}}, middle = LANES_AT(mean);
-    int64_t fours = rows / BATCH_NORM_PARTS * BATCH_NORM_PARTS;
-    for (int64_t r = 0; r < fours; r += BATCH_NORM_PARTS)
-        for (int p = 0; p < BATCH_NORM_PARTS; p++) {
-            lanes_vector d = LANES_AT(dy + (r + p) * c);
-            sum[p] += d;
-            dot[p] += d * (LANES_AT(x + (r + p) * c) - middle);
-        }
-    for (int64_t r = fours; r < rows; r++) {
-        sum[0] += LANES_AT(dy + r * c);
-        dot[0] += LANES_AT(dy + r * c) * (LANES_AT(x + r * c) - middle);
-    }
-    LANES_TO(sums) = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    LANES_TO(dots) = (dot[0] + dot[1]) + (dot[2] + dot[3]);
+    float kept[LANES];
+    if (mask->own)
+        for (int j = 0; j < LANES; j++)
+            kept[j] = x[j] * mask->slope[i + j] + mask->start[i + j] > 0 ? dy[j] : 0;
+    *to = mask->own ? LANES_AT(kept) : LANES_AT(dy);
 }
 
-CPU_VECTORISED static void sum_block(const void *context, int64_t block, void *scratch)
+static inline __attribute__((always_inline)) float masked_one(const struct mask *mask, float x, float dy, int64_t i)
 {
-    const struct batch_norm_backward *op = context;
-    (void)scratch;
+    return !mask->own || x * mask->slope[i] + mask->start[i] > 0 ? dy : 0;
+}
+
+/* Sixteen columns' sums of dy and of dy (x - mean), from column i on. */
+static inline __attribute__((always_inline)) void sum_lanes(const struct batch_norm_backward *op,
+                                                            const struct mask *mask, const float *x, const float *dy,
+                                                            int64_t rows, int64_t i, float *sums, float *dots)
+{
+    lanes_vector sum[BATCH_NORM_PARTS] = {{0}}, dot[BATCH_NORM_PARTS] = {{0}}, middle = LANES_AT(op->mean + i);
+    int64_t c = op->c, fours = rows / BATCH_NORM_PARTS * BATCH_NORM_PARTS;
+    for (int64_t r = 0; r < fours; r += BATCH_NORM_PARTS)
+        for (int p = 0; p < BATCH_NORM_PARTS; p++) {
+            lanes_vector d;
+            masked_lanes(mask, x + (r + p) * c + i, dy + (r + p) * c + i, i, &d);
+            sum[p] += d;
+            dot[p] += d * (LANES_AT(x + (r + p) * c + i) - middle);
+        }
+    for (int64_t r = fours; r < rows; r++) {
+        lanes_vector d;
+        masked_lanes(mask, x + r * c + i, dy + r * c + i, i, &d);
+        sum[0] += d;
+        dot[0] += d * (LANES_AT(x + r * c + i) - middle);
+    }
+    LANES_TO(sums + i) = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    LANES_TO(dots + i) = (dot[0] + dot[1]) + (dot[2] + dot[3]);
+}
+
+static inline __attribute__((always_inline)) void sum_rows(const struct batch_norm_backward *op, int64_t block,
+                                                           const struct mask *mask)
+{
     int64_t c = op->c, rows = batch_norm_rows_of(op->rows, c, block), first = block * batch_norm_block_rows(c) * c;
     const float *x = op->x + first, *dy = op->dy + first;
     float *sums = op->workspace + 2 * block * c, *dots = sums + c;
     int64_t i = 0;
     for (; i + LANES <= c; i += LANES)
-        sum_lanes(x + i, dy + i, op->mean + i, rows, c, sums + i, dots + i);
+        sum_lanes(op, mask, x, dy, rows, i, sums, dots);
     for (; i < c; i++) {
         sums[i] = dots[i] = 0;
         for (int64_t r = 0; r < rows; r++) {
-            sums[i] += dy[r * c + i];
-            dots[i] += dy[r * c + i] * (x[r * c + i] - op->mean[i]);
+            float d = masked_one(mask, x[r * c + i], dy[r * c + i], i);
+            sums[i] += d;
+            dots[i] += d * (x[r * c + i] - op->mean[i]);
         }
     }
 }
 
 /* dx = (dy - sum / rows - (x - mean) dot rstd^2 / rows) weight rstd, as dy * a + x * b + d. */
 struct gradient_lines {
-    const struct batch_norm_backward *op;
-    float *a, *b; /* [C], where the sums of block 0 lay; d behind all blocks */
+    const struct batch_norm_backward *op; /* whose dy is that which goes on behind a sum */
+    const struct batch_norm_backward *whole;
+    float *slope, *start; /* [C], behind all blocks */
+    float *a, *b;         /* [C], where the sums of block 0 lay: a is the slope; d in its place */
     float *d;
 };
+
+/* Back through the rectifier of a sum. */
+static inline __attribute__((always_inline)) void mask_sum(const struct batch_norm_backward *op, int64_t first,
+                                                           int64_t count)
+{
+    const float *y = op->relu_output + first, *dy = op->dy + first;
+    const float *others = op->others ? op->others + first : NULL;
+    float *masked = op->masked + first;
+    if (others)
+        for (int64_t i = 0; i < count; i++)
+            masked[i] = y[i] > 0 ? dy[i] + others[i] : 0;
+    else
+        for (int64_t i = 0; i < count; i++)
+            masked[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+CPU_VECTORISED static void sum_block(const void *context, int64_t block, void *scratch)
+{
+    const struct gradient_lines *lines = context;
+    const int64_t c = lines->op->c;
+    (void)scratch;
+    if (lines->whole->relu_output)
+        mask_sum(lines->whole, block * batch_norm_block_rows(c) * c, batch_norm_rows_of(lines->op->rows, c, block) * c);
+    if (lines->op->activation == ACTIVATION_RELU)
+        sum_rows(lines->op, block, &(struct mask){true, lines->slope, lines->start});
+    else
+        sum_rows(lines->op, block, &(struct mask){false, NULL, NULL});
+}
 
 static void store(float *to, double value, bool accumulate)
 {
@@ -101,35 +158,55 @@ static void finish_column(const struct gradient_lines *lines, const double *shar
     if (op->rows == 0)
         return;
     double slope = (double)op->weight[i] * rstd, back = -slope * rstd * rstd * all.dot / all.rows;
-    lines->a[i] = (float)slope;
+    lines->a[i] = (float)slope; /* of two floats in doubles: rounded once, as in batch_norm_forward */
     lines->b[i] = (float)back;
     lines->d[i] = (float)(-slope * all.sum / all.rows - back * (double)op->mean[i]);
 }
 
-CPU_VECTORISED static void write_block(const void *context, int64_t block, void *scratch)
+static inline __attribute__((always_inline)) void write_rows(const struct gradient_lines *lines, int64_t block,
+                                                             const struct mask *mask)
 {
-    const struct gradient_lines *lines = context;
     const struct batch_norm_backward *op = lines->op;
-    (void)scratch;
     int64_t c = op->c, rows = batch_norm_rows_of(op->rows, c, block), first = block * batch_norm_block_rows(c) * c;
     const float *x = op->x + first, *dy = op->dy + first;
     float *dx = op->dx + first;
     int64_t i = 0;
     for (; i + LANES <= c; i += LANES) {
         lanes_vector a = LANES_AT(lines->a + i), b = LANES_AT(lines->b + i), d = LANES_AT(lines->d + i);
-        for (int64_t at = i; at < rows * c; at += c)
-            LANES_TO(dx + at) = LANES_AT(dy + at) * a + (LANES_AT(x + at) * b + d);
+        for (int64_t at = i; at < rows * c; at += c) {
+            lanes_vector back;
+            masked_lanes(mask, x + at, dy + at, i, &back);
+            LANES_TO(dx + at) = back * a + (LANES_AT(x + at) * b + d);
+        }
     }
     for (; i < c; i++)
         for (int64_t at = i; at < rows * c; at += c)
-            dx[at] = dy[at] * lines->a[i] + (x[at] * lines->b[i] + lines->d[i]);
+            dx[at] = masked_one(mask, x[at], dy[at], i) * lines->a[i] + (x[at] * lines->b[i] + lines->d[i]);
 }
 
-void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_norm_backward *op)
+CPU_VECTORISED static void write_block(const void *context, int64_t block, void *scratch)
 {
-    int64_t blocks = batch_norm_blocks(op->rows, op->c);
-    struct gradient_lines lines = {op, op->workspace, op->workspace + op->c, op->workspace + 2 * blocks * op->c};
-    team_run(call->team, blocks, sum_block, op);
+    const struct gradient_lines *lines = context;
+    (void)scratch;
+    if (lines->op->activation == ACTIVATION_RELU)
+        write_rows(lines, block, &(struct mask){true, lines->a, lines->start});
+    else
+        write_rows(lines, block, &(struct mask){false, NULL, NULL});
+}
+
+void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_norm_backward *whole)
+{
+    struct batch_norm_backward own = *whole;
+    const struct batch_norm_backward *op = &own;
+    const int64_t blocks = batch_norm_blocks(op->rows, op->c);
+    float *behind = op->workspace + 2 * blocks * op->c;
+    struct gradient_lines lines = {op, whole, behind, behind + op->c, op->workspace, op->workspace + op->c, behind};
+    own.dy = whole->relu_output ? whole->masked : whole->dy;
+    for (int64_t i = 0; i < op->c && op->activation == ACTIVATION_RELU; i++) {
+        lines.slope[i] = op->weight[i] * op->rstd[i];
+        lines.start[i] = op->bias[i] - op->mean[i] * lines.slope[i];
+    }
+    team_run(call->team, blocks, sum_block, &lines);
     const double *shards = batch_norm_ask_shards(&op->peers, shard_point_backward(op->peers.layer), op->c, tell, op);
     for (int64_t i = 0; i < op->c; i++)
         finish_column(&lines, shards, i);

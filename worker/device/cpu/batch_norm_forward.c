@@ -121,5 +121,5 @@ void cpu_batch_norm_forward(const struct cpu_call *call, const struct batch_norm
     for (int64_t i = 0; i < op->c; i++)
         finish_column(op, shards, i, slope, start);
     batch_norm_line(call, &(struct batch_norm_line){op->rows, op->c, op->x, slope, start, op->y,
-                                                    op->activation == ACTIVATION_RELU});
+                                                    op->activation == ACTIVATION_RELU, op->past});
 }

@@ -16,12 +16,15 @@ CPU_VECTORISED static void run_block(const void *context, int64_t block, void *s
     const struct batch_norm_inference *op = stripe->op;
     (void)scratch;
     int64_t first = block * batch_norm_block_rows(op->c), rows = batch_norm_rows_of(op->rows, op->c, block);
+    const bool adds = op->past != NULL;
     float least = op->activation == ACTIVATION_RELU ? 0 : -__builtin_inff();
     for (int64_t r = first; r < first + rows; r++) {
         const float *restrict x = op->x + r * op->c + stripe->first;
+        const float *restrict past = adds ? op->past + r * op->c + stripe->first : x;
         float *restrict y = op->y + r * op->c + stripe->first;
         for (int64_t i = 0; i < stripe->count; i++) {
             float value = x[i] * stripe->slope[i] + stripe->start[i];
+            value = adds ? value + past[i] : value;
             y[i] = value <= least ? least : value;
         }
     }

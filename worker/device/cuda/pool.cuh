@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pooling windows: the part of the input that one covers, and the windows that
- * cover an input. Threads own one element each, so backward passes gather.
+ * cover an input. Threads own 16 bytes of a pixel each, so backward passes gather.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_POOL_CUH
 #define COXSWAIN_DEVICE_CUDA_POOL_CUH
@@ -26,31 +26,42 @@ static __device__ inline struct range covering(const struct pool_shape &shape, i
     return {before < 0 ? 0 : before / (int)shape.stride + 1, min(last / (int)shape.stride + 1, (int)outputs)};
 }
 
-/* Element i of an image [h,w,c]; less than 2^31, as the graph has it. */
+/* The i-th pack of an image [h,w,c], whose pixels have so many each; less than 2^31, as the graph has it. */
 struct place {
-    int row, column, channel;
+    int row, column, channel; /* its first channel, */
+    int left;                 /* and how many there are from there on */
+    int64_t element;          /* of the image */
 };
-static __device__ inline struct place place_of(int i, int64_t w, int64_t c)
+template <typename Stored> static __device__ inline struct place place_of(int i, int64_t w, int64_t c)
 {
-    const int pixel = i / (int)c;
-    return {pixel / (int)w, pixel % (int)w, i % (int)c};
+    const int length = element_pack<Stored>::LENGTH, packs = ((int)c + length - 1) / length;
+    const int pixel = i / packs, channel = (i - pixel * packs) * length, row = pixel / (int)w;
+    return {row, pixel - row * (int)w, channel, (int)c - channel, (int64_t)pixel * c + channel};
 }
 
-/* A thread has the same element of every gridDim.y-th image. */
-#define EACH_IMAGE_ELEMENT(image, i, images, elements)                                                                 \
+template <typename Stored> static __host__ __device__ inline int64_t packs_of(int64_t pixels, int64_t c)
+{
+    return pixels * ((c + element_pack<Stored>::LENGTH - 1) / element_pack<Stored>::LENGTH);
+}
+
+/* A thread has the same pack of every gridDim.y-th image. */
+#define EACH_IMAGE_PACK(image, i, images, packs)                                                                       \
     const int i = (int)(blockIdx.x * EACH_THREADS + threadIdx.x);                                                      \
-    if (i >= (elements))                                                                                               \
+    if (i >= (packs))                                                                                                  \
         return;                                                                                                        \
     for (int64_t image = blockIdx.y; image < (images); image += gridDim.y)
 
-template <typename Operation>
-static void launch_each_image(const struct cuda_call *call, int64_t images, int64_t elements, void (*kernel)(Operation),
-                              const Operation &op)
+/* The kernel for packs that can be read, or for those that cannot; `pixels` of an image of what a thread writes. */
+template <typename Stored, typename Operation, typename... Places>
+static void launch_each_pack(const struct cuda_call *call, const Operation &op, int64_t pixels,
+                             void (*aligned)(Operation), void (*unaligned)(Operation), const Places *...places)
 {
-    const dim3 blocks((unsigned)((elements + EACH_THREADS - 1) / EACH_THREADS),
-                      (unsigned)(images < 65535 ? images : 65535));
-    if (images > 0)
-        launch_kernel(call, blocks, EACH_THREADS, 0, kernel, op);
+    const struct pool_shape &s = op.shape;
+    const int64_t packs = packs_of<Stored>(pixels, s.c);
+    const dim3 blocks((unsigned)((packs + EACH_THREADS - 1) / EACH_THREADS), (unsigned)(s.b < 65535 ? s.b : 65535));
+    const bool is_aligned = are_aligned(places...) && s.c % element_pack<Stored>::LENGTH == 0;
+    if (s.b > 0)
+        launch_kernel(call, blocks, EACH_THREADS, 0, is_aligned ? aligned : unaligned, op);
 }
 
 #endif

@@ -67,6 +67,20 @@ static __device__ inline void narrow(float x, struct float16 *to)
 #endif
 }
 
+/* Whether it is positive once it is stored: the smallest number stored is twice the limit, of two equally near the even one counts. */
+template <typename Stored> static __device__ inline bool is_stored_positive(float x)
+{
+    return x > 0;
+}
+template <> __device__ inline bool is_stored_positive<struct bfloat16>(float x)
+{
+    return x > 0x1p-134f;
+}
+template <> __device__ inline bool is_stored_positive<struct float16>(float x)
+{
+    return x > 0x1p-25f;
+}
+
 /* Behind a pointer of an operation's arguments. */
 template <typename Stored> struct values {
     Stored *start;

@@ -37,10 +37,11 @@ static void free_columns(struct columns *v)
 static void run_forward(const struct sizes *s, struct columns *v, const float *x, float *y, float *workspace,
                         enum activation activation)
 {
-    check_run(OPERATION_batch_norm_forward,
-              &(struct batch_norm_forward){
-                  s->rows, s->c, x, v->weight, v->bias, y, v->mean, v->rstd, v->variance, workspace, activation, {0}},
-              2, NULL);
+    check_run(
+        OPERATION_batch_norm_forward,
+        &(struct batch_norm_forward){
+            s->rows, s->c, x, v->weight, v->bias, y, v->mean, v->rstd, v->variance, workspace, activation, {0}, NULL},
+        2, NULL);
 }
 
 static void check_column(const struct sizes *s, const struct columns *v, const float *x, const float *y, int64_t i)
@@ -107,26 +108,24 @@ Test(batch_norm, gradients_are_those_of_finite_differences)
     float *dweight = check_numbers(s.c, 14), *dbias = check_numbers(s.c, 15);
     (void)weighted(&s, &v, x, dy);
     check_run(OPERATION_batch_norm_backward,
-              &(struct batch_norm_backward){s.rows,
-                                            s.c,
-                                            x,
-                                            v.weight,
-                                            v.mean,
-                                            v.rstd,
-                                            v.variance,
-                                            dy,
-                                            dx,
-                                            dweight,
-                                            dbias,
-                                            v.running_mean,
-                                            v.running_variance,
-                                            v.mean_step,
-                                            v.variance_step,
-                                            0.1f,
-                                            0.5f,
-                                            workspace,
-                                            false,
-                                            {0}},
+              &(struct batch_norm_backward){.rows = s.rows,
+                                            .c = s.c,
+                                            .x = x,
+                                            .weight = v.weight,
+                                            .mean = v.mean,
+                                            .rstd = v.rstd,
+                                            .variance = v.variance,
+                                            .dy = dy,
+                                            .dx = dx,
+                                            .dweight = dweight,
+                                            .dbias = dbias,
+                                            .running_mean = v.running_mean,
+                                            .running_variance = v.running_variance,
+                                            .mean_step = v.mean_step,
+                                            .variance_step = v.variance_step,
+                                            .momentum = 0.1f,
+                                            .share = 0.5f,
+                                            .workspace = workspace},
               2, NULL);
     for (int64_t i = 0; i < s.c; i++) {
         cr_assert_float_eq(v.mean_step[i], 0.05f * (v.running_mean[i] - v.mean[i]), 1e-7);
@@ -138,6 +137,153 @@ Test(batch_norm, gradients_are_those_of_finite_differences)
         cr_assert_float_eq(dx[i], difference(&s, &v, x, dy, &x[i]), 2e-2);
     free(x), free(dy), free(dx), free(workspace), free(dweight), free(dbias);
     free_columns(&v);
+}
+
+/* ---------------------------------------------------------------- with the rectifiers and sums around it */
+
+static const char *const sets[] = {"avx512", "avx2", "portable"};
+
+/* What a batch norm gives, forwards or backwards, by one launch and by several. */
+struct manner {
+    float *y, *dx, *dweight, *dbias, *masked, *workspace;
+    struct columns v;
+};
+
+static struct manner new_manner(const struct sizes *s)
+{
+    int64_t count = s->rows * s->c;
+    return (struct manner){.y = check_numbers(count, 21),
+                           .dx = check_numbers(count, 22),
+                           .dweight = check_numbers(s->c, 23),
+                           .dbias = check_numbers(s->c, 24),
+                           .masked = check_numbers(count, 25),
+                           .workspace = check_numbers(batch_norm_workspace(s->rows, s->c), 26),
+                           .v = new_columns(s->c)};
+}
+
+static void free_manner(struct manner *m)
+{
+    free(m->y), free(m->dx), free(m->dweight), free(m->dbias), free(m->masked), free(m->workspace);
+    free_columns(&m->v);
+}
+
+static struct batch_norm_backward way_back(const struct sizes *s, const struct manner *m, const float *x)
+{
+    return (struct batch_norm_backward){.rows = s->rows,
+                                        .c = s->c,
+                                        .x = x,
+                                        .weight = m->v.weight,
+                                        .mean = m->v.mean,
+                                        .rstd = m->v.rstd,
+                                        .variance = m->v.variance,
+                                        .dy = m->masked,
+                                        .dx = m->dx,
+                                        .dweight = m->dweight,
+                                        .dbias = m->dbias,
+                                        .running_mean = m->v.running_mean,
+                                        .running_variance = m->v.running_variance,
+                                        .mean_step = m->v.mean_step,
+                                        .variance_step = m->v.variance_step,
+                                        .momentum = 0.1f,
+                                        .share = 0.5f,
+                                        .workspace = m->workspace};
+}
+
+static void assert_same(const struct sizes *s, const struct manner *one, const struct manner *several)
+{
+    size_t bytes = (size_t)(s->rows * s->c) * sizeof(float), columns = (size_t)s->c * sizeof(float);
+    cr_assert_eq(memcmp(one->y, several->y, bytes), 0);
+    cr_assert_eq(memcmp(one->dx, several->dx, bytes), 0);
+    cr_assert_eq(memcmp(one->masked, several->masked, bytes), 0);
+    cr_assert_eq(memcmp(one->dweight, several->dweight, columns), 0);
+    cr_assert_eq(memcmp(one->dbias, several->dbias, columns), 0);
+}
+
+static void check_sum(const struct sizes *s, const char *set, bool two)
+{
+    const int64_t count = s->rows * s->c;
+    struct manner one = new_manner(s), several = new_manner(s);
+    float *x = check_numbers(count, 1), *past = check_numbers(count, 27), *others = check_numbers(count, 28);
+    struct batch_norm_forward norm = {s->rows,         s->c,       x,          one.v.weight,   one.v.bias,
+                                      one.y,           one.v.mean, one.v.rstd, one.v.variance, one.workspace,
+                                      ACTIVATION_RELU, {0},        past};
+    check_run(OPERATION_batch_norm_forward, &norm, 2, set);
+    struct batch_norm_backward back = way_back(s, &one, x);
+    back.relu_output = one.y;
+    back.others = two ? others : NULL;
+    back.masked = one.masked;
+    check_run(OPERATION_batch_norm_backward, &back, 2, set);
+
+    norm = (struct batch_norm_forward){s->rows,
+                                       s->c,
+                                       x,
+                                       several.v.weight,
+                                       several.v.bias,
+                                       several.y,
+                                       several.v.mean,
+                                       several.v.rstd,
+                                       several.v.variance,
+                                       several.workspace,
+                                       ACTIVATION_NONE,
+                                       {0},
+                                       NULL};
+    check_run(OPERATION_batch_norm_forward, &norm, 2, set);
+    check_run(OPERATION_add_forward, &(struct add_forward){count, several.y, past, several.y, ACTIVATION_RELU}, 2, set);
+    if (two)
+        check_run(OPERATION_axpy, &(struct axpy){count, 1, others, several.masked}, 2, set);
+    check_run(OPERATION_relu_backward, &(struct relu_backward){count, several.y, several.masked, several.masked}, 2,
+              set);
+    back = way_back(s, &several, x);
+    check_run(OPERATION_batch_norm_backward, &back, 2, set);
+    assert_same(s, &one, &several);
+    free(x), free(past), free(others);
+    free_manner(&one), free_manner(&several);
+}
+
+static void check_own(const struct sizes *s, const char *set)
+{
+    struct manner one = new_manner(s), several = new_manner(s);
+    float *x = check_numbers(s->rows * s->c, 1);
+    struct manner *both[] = {&one, &several};
+    for (int m = 0; m < 2; m++) {
+        const struct columns *v = &both[m]->v;
+        check_run(OPERATION_batch_norm_forward,
+                  &(struct batch_norm_forward){s->rows,
+                                               s->c,
+                                               x,
+                                               v->weight,
+                                               v->bias,
+                                               both[m]->y,
+                                               v->mean,
+                                               v->rstd,
+                                               v->variance,
+                                               both[m]->workspace,
+                                               ACTIVATION_RELU,
+                                               {0},
+                                               NULL},
+                  2, set);
+        struct batch_norm_backward back = way_back(s, both[m], x);
+        back.bias = v->bias;
+        back.activation = m == 0 ? ACTIVATION_RELU : ACTIVATION_NONE;
+        if (m == 1)
+            check_run(OPERATION_relu_backward,
+                      &(struct relu_backward){s->rows * s->c, several.y, several.masked, several.masked}, 2, set);
+        check_run(OPERATION_batch_norm_backward, &back, 2, set);
+    }
+    memcpy(one.masked, several.masked, (size_t)(s->rows * s->c) * sizeof(float)); /* it leaves dy as it is */
+    assert_same(s, &one, &several);
+    free(x);
+    free_manner(&one), free_manner(&several);
+}
+
+Test(batch_norm, rectifiers_and_sums_within_have_the_bits_of_launches_apart)
+{
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes && gemm_kernel_choose(sets[i]); k++) {
+            check_sum(&sizes[k], sets[i], false);
+            check_sum(&sizes[k], sets[i], true);
+            check_own(&sizes[k], sets[i]);
+        }
 }
 
 /* ---------------------------------------------------------------- shards of one batch */
@@ -165,7 +311,7 @@ static void *run_shard(void *context)
     const struct columns *v = &shard->v;
     check_run(OPERATION_batch_norm_forward,
               &(struct batch_norm_forward){shard->rows, c, shard->x + at, v->weight, v->bias, shard->y + at, v->mean,
-                                           v->rstd, v->variance, workspace, ACTIVATION_NONE, peers},
+                                           v->rstd, v->variance, workspace, ACTIVATION_NONE, peers, NULL},
               1, NULL);
     check_run(OPERATION_batch_norm_backward,
               &(struct batch_norm_backward){.rows = shard->rows,
@@ -320,7 +466,7 @@ Test(batch_norm, inference_takes_the_running_values)
     float *x = check_numbers(s.rows * s.c, 1), *y = check_numbers(s.rows * s.c, 10);
     check_run(OPERATION_batch_norm_inference,
               &(struct batch_norm_inference){s.rows, s.c, x, v.weight, v.bias, v.running_mean, v.running_variance, y,
-                                             ACTIVATION_NONE},
+                                             ACTIVATION_NONE, NULL},
               2, NULL);
     for (int64_t i = 0; i < s.rows * s.c; i++) {
         int64_t c = i % s.c;

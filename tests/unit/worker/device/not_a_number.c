@@ -109,7 +109,7 @@ Test(not_a_number, passes_batch_norm)
         variance[i] = 1;
     mean[0] = NAN;
     check_nans(OPERATION_batch_norm_inference,
-               &(struct batch_norm_inference){ROWS, C, x, w, b, mean, variance, y, ACTIVATION_RELU}, y, ROWS * C,
+               &(struct batch_norm_inference){ROWS, C, x, w, b, mean, variance, y, ACTIVATION_RELU, NULL}, y, ROWS * C,
                is_in_the_first_column);
     free(x), free(w), free(b), free(y), free(mean);
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the batch normalisations share: y = (x - mean) slope + bias, rectified or
+ * added to what goes past, and what that is of on the way back, to the same bits.
+ * Threads have 16 bytes of some rows (column_stripes.cuh), so that they read the
+ * numbers of their columns once.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_BATCH_NORM_CUH
+#define COXSWAIN_DEVICE_CUDA_BATCH_NORM_CUH
+
+#include "worker/device/cuda/column_stripes.cuh"
+
+#define BATCH_NORM_EPSILON 1e-5f
+#define BATCH_NORM_AT_ONCE 4 /* rows of which a thread has reads under way */
+/* That sum up: an H200 runs four on each of its 132 multiprocessors at once, or two in turn. Others end when they end. */
+#define BATCH_NORM_SUM_BLOCKS 528
+#define BATCH_NORM_BLOCKS 2112
+
+/* ---------------------------------------------------------------- y of x */
+
+static __device__ inline float batch_norm_of(float x, float mean, float slope, float bias)
+{
+    return fmaf(x - mean, slope, bias);
+}
+
+struct batch_norm_line {
+    int64_t rows, c;
+    const float *x, *past, *weight, *bias, *mean;
+    const float *rstd, *variance; /* one of them, the other is NULL */
+    float *y;
+    bool relu;
+    struct column_stripes stripes; /* its own */
+};
+void batch_norm_line(const struct cuda_call *call, const struct batch_norm_line *line);
+
+/* ---------------------------------------------------------------- sums over rows */
+
+/* Two numbers of each group's columns, [2,groups,c], are put together by blocks of so many lines and columns. */
+#define BATCH_NORM_FINISH_LINES 32
+#define BATCH_NORM_FINISH_COLUMNS 32
+
+template <typename Stored> static inline struct column_stripes batch_norm_sum_stripes(int64_t rows, int64_t c)
+{
+    struct column_stripes stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, BATCH_NORM_SUM_BLOCKS);
+    if (2 * c * stripes.groups > CUDA_SCRATCH_FLOATS) /* so many columns that there is one group of each already, or could be */
+        stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, 1);
+    return stripes;
+}
+
+/* Behind the first 2 c floats of the workspace, which has 4 c where there are rows, or in the scratch. */
+static inline float *batch_norm_partial(const struct cuda_call *call, const struct column_stripes &stripes, float *workspace)
+{
+    return stripes.groups > 1 ? call->scratch : workspace + 2 * stripes.columns;
+}
+
+/* Sums over the lines of such a block, in order, for each of its columns; all of them get it. */
+static __device__ inline float batch_norm_lines_sum(float (*places)[BATCH_NORM_FINISH_COLUMNS], float own)
+{
+    float sum = 0;
+    __syncthreads();
+    places[threadIdx.y][threadIdx.x] = own;
+    __syncthreads();
+#pragma unroll
+    for (int line = 0; line < BATCH_NORM_FINISH_LINES; line++)
+        sum += places[line][threadIdx.x];
+    return sum;
+}
+
+template <typename Job> static void batch_norm_finish(const struct cuda_call *call, int64_t c, void (*kernel)(Job), const Job &job)
+{
+    const int64_t blocks = (c + BATCH_NORM_FINISH_COLUMNS - 1) / BATCH_NORM_FINISH_COLUMNS;
+    if (blocks > 0)
+        launch_kernel(call, (unsigned)blocks, dim3(BATCH_NORM_FINISH_COLUMNS, BATCH_NORM_FINISH_LINES), 0, kernel, job);
+}
+
+#endif
