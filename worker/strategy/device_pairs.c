@@ -13,3 +13,12 @@ bool device_pair_try(const struct strategy_options *options, struct device *one,
         options->on_warning(options->context, error.message);
     return result == 0;
 }
+
+bool device_pairs_try(const struct strategy_options *options, struct device *const *devices, unsigned count)
+{
+    bool keep = true;
+    for (unsigned b = 0; b < count; b++)
+        for (unsigned a = 0; a < b; a++)
+            keep &= device_pair_try(options, devices[a], devices[b]);
+    return keep;
+}

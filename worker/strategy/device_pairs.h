@@ -12,5 +12,7 @@
 /* Either way. False: it has failed, and they copy by way of the host from now on; options->on_warning is told in a line for both. Once:
  * what has failed is no failure any more. */
 bool device_pair_try(const struct strategy_options *options, struct device *one, struct device *other);
+/* Each of them with each other. False: for a pair or more. */
+bool device_pairs_try(const struct strategy_options *options, struct device *const *devices, unsigned count);
 
 #endif
