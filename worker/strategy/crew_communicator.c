@@ -13,6 +13,7 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_nodes.h"
+#include "worker/strategy/device_pairs.h"
 #include "worker/strategy/exact_values.h"
 
 #define CONNECT_MS_DEFAULT 60000
@@ -38,6 +39,7 @@ struct crew_communicator {
     bool is_there;
     bool told; /* that there is one, or that there is none */
     bool avoided;
+    bool tried; /* the devices' pairs */
     _Atomic unsigned failures;
     _Atomic bool has_failed;                 /* in this generation; the whole's, like the last */
     int64_t frozen_ns;                       /* crew_communicator_take_frozen_ns */
@@ -390,6 +392,26 @@ static int join(struct crew_communicator *crew, struct error *error)
     return 0;
 }
 
+/* Once, before the library opens direct ways between the devices here, where they can be in a group at all. */
+static void try_pairs(struct crew_communicator *crew)
+{
+    if (crew->tried || crew->options.communicator == NULL)
+        return;
+    crew->tried = true;
+    if (!device_pairs_try(&crew->options, crew->devices, crew->device_count))
+        crew->avoided = true;
+}
+
+/* A lone process has no rank that people would know it by. */
+static bool fit(const struct crew_communicator *crew, const struct crew_device *devices, struct buffer *why)
+{
+    const struct world *world = &crew->world;
+    if (crew->group != NULL || !crew->avoided)
+        return crew_devices_fit(devices, crew->device_count, world->peers, world->size, why);
+    buffer_format(why, "this worker's GPUs spoil what they copy to each other");
+    return false;
+}
+
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error)
 {
@@ -399,9 +421,10 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
     crew->world = *world;
     crew->has_failed = false;
     SCOPED_FREE struct crew_device *devices = memory_allocate(count_places(crew), sizeof *devices);
+    try_pairs(crew);
     if (exchange_devices(crew, devices, error) < 0)
         return -1;
-    if (!crew_devices_fit(devices, crew->device_count, world->peers, world->size, &why))
+    if (!fit(crew, devices, &why))
         return do_without(crew, ERROR_CONFLICT, buffer_text(&why), error);
     if (count_places(crew) > 1)
         return join(crew, error);

@@ -20,7 +20,8 @@ struct crew_communicator;
 
 /* What options point to is borrowed. */
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options);
-/* Every rank calls it once the group is connected; a lone process with none. Fails where there must be one and is not:
+/* Every rank calls it once the group is connected; a lone process with none. Pairs of this process's devices are tried before the
+ * first group (device_pairs.h), and where one fails this process takes part in none. Fails where there must be one and is not:
  * ERROR_CONFLICT when such ranks never can be a group, ERROR_DEVICE when they have tried. A lone device has one, which has
  * nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
@@ -30,7 +31,8 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
  * people. */
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
-/* This process takes part in none from now on: what the library does between its devices would spoil what they copy to each other. */
+/* This process takes part in none from now on: what the library does between its devices would spoil what they copy to each other.
+ * Where the caller has tried pairs itself, which then do not fail again. */
 void crew_communicator_avoid(struct crew_communicator *crew);
 /* One of this process's devices, where there is such a group, for a thread of its own: where it is the only one of the calls below,
  * made while other threads make theirs. Borrowed, and the same each time; nobody is in a call when the whole is ended. */

@@ -16,6 +16,7 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
+#include "worker/strategy/device_pairs.h"
 #include "worker/strategy/pipeline_parts.h"
 
 #define PROFILE_EXAMPLES 8
@@ -108,19 +109,10 @@ static struct pipeline_store *place_stage(struct pipeline *pipeline, unsigned la
     return store;
 }
 
-/* A line for both ways. */
 static void connect_pair(struct pipeline *pipeline, struct device *one, struct device *other)
 {
-    const struct strategy_options *options = &pipeline->base.options;
-    struct error error = ERROR_INIT;
-    int result = device_reach(one, other, &error);
-    if (device_reach(other, one, result == 0 ? &error : NULL) < 0)
-        result = -1;
-    if (result == 0)
-        return;
-    crew_communicator_avoid(pipeline->devices);
-    if (options->on_warning != NULL)
-        options->on_warning(options->context, error.message);
+    if (!device_pair_try(&pipeline->base.options, one, other))
+        crew_communicator_avoid(pipeline->devices);
 }
 
 /* What crosses between GPUs here goes from one to the other, directly if it can. */

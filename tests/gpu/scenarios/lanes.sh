@@ -207,6 +207,10 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
         EMULATED_PEERS_SPOIL=1 loses_one spoiled 2 && same_weights spoiled single && says spoiled 'crosses between stages goes through the host' &&
             ! says spoiled "$values" && [[ $(grep -c 'copy to each other by way of the host' spoiled.0.log) == 1 ]]
         verdict $? "nor by NCCL where their GPUs' direct way spoils copies, and who is left neither tries it again nor warns of it" "$(tails spoiled)"
+        stages undone 1 2 2
+        EMULATED_PEERS_SPOIL=1 crew undone 2 && same_weights undone single && says undone 'gradients of replicas go through the host' &&
+            ! says undone "$sums" && [[ $(grep -c 'copy to each other by way of the host' undone.0.log) == 1 ]]
+        verdict $? "likewise a stage's replicas, which give each other nothing but sums" "$(tails undone)"
         stages hostly 4 2 2
         COXSWAIN_GPU_PEERS=0 EMULATED_PEERS_SPOIL=1 crew hostly 2 && says hostly "$values" && same_weights hostly single
         verdict $? "by NCCL without direct ways where COXSWAIN_GPU_PEERS=0 wants it so" "$(tails hostly)"

@@ -176,6 +176,11 @@ if can_have 2 "several GPUs in a peer"; then
             verdict $? "and by way of the host, where NCCL cannot connect them" "$(tails "host$each")"
         fi
     done
+    if plays_gpus; then
+        several_each spoilt2 2 && EMULATED_PEERS_SPOIL=1 like_one spoilt2 'through the host, not by NCCL' &&
+            says spoilt2 "this worker's GPUs spoil what they copy" && [[ $(grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' spoilt2.0.log) == 1 ]]
+        verdict $? "and where a trial shows that direct copies arrive spoilt" "$(tails spoilt2)"
+    fi
     precision=bfloat16 rounding=Stochastic several_each half1 1 && precision=bfloat16 rounding=Stochastic several_each half2 2
     twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
     verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails half2)"

@@ -48,3 +48,31 @@ if can_sum 2 3 "two workers with three GPUs each by NCCL"; then
     wide teamed MultiWorkerMirrored 3 && crew teamed 2 && says teamed 'by NCCL' && same_weights teamed wide
     verdict $? "two workers with three each, more than one part, the bits of one" "$(tails teamed)"
 fi
+
+# warnings LOG: of pairs whose direct copies arrive spoilt
+warnings() {
+    grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' "$1"
+}
+if plays_gpus; then
+    spoils="through the host, not by NCCL: this worker's GPUs spoil what they copy to each other"
+    job spoilt 20 GPU Mirrored spoilt Auto Crew 4 2
+    EMULATED_PEERS_SPOIL=1 lone spoilt && same_weights spoilt single && grep -q "gradients go $spoils" spoilt.log &&
+        ! grep -q 'from GPU to GPU' spoilt.log && [[ $(warnings spoilt.log) == 1 ]]
+    verdict $? "Mirrored: through the host where a trial shows that direct copies arrive spoilt, the bits of one" "$(tail -n 2 spoilt.log)"
+    job bound 4 GPU Mirrored bound NCCL Crew 2 2
+    EMULATED_PEERS_SPOIL=1 lone bound
+    [[ $? == 64 ]] && tail -n 1 bound.log | grep -q 'NCCL cannot sum.*GPUs spoil what they copy'
+    verdict $? "exit 64: NCCL is asked for there" "$(tail -n 1 bound.log)"
+    job hostly 20 GPU Mirrored hostly Auto Crew 4 2
+    COXSWAIN_GPU_PEERS=0 EMULATED_PEERS_SPOIL=1 lone hostly && grep -q 'from GPU to GPU by NCCL' hostly.log &&
+        ! grep -q 'by way of the host' hostly.log && same_weights hostly single
+    verdict $? "by NCCL without direct ways where COXSWAIN_GPU_PEERS=0 wants it so" "$(tail -n 2 hostly.log)"
+    job spoiled 20 GPU MultiWorkerMirrored spoiled Auto Crew 4 2
+    start_pair spoiled '' EMULATED_PEERS_SPOIL=1
+    await_crew && same_weights spoiled single && says spoiled 'gradients go through the host, not by NCCL: rank 1 .* GPUs spoil' &&
+        ! says spoiled 'from GPU to GPU' && [[ $(warnings spoiled.0.log) == 0 && $(warnings spoiled.1.log) == 1 ]]
+    verdict $? "two workers: through the host where the GPUs of one are such a pair, of which that one warns" "$(tails spoiled)"
+    unsaved spoiled
+    EMULATED_PEERS_SPOIL=1 loses_one spoiled 2 && same_weights spoiled single && ! says spoiled 'from GPU to GPU' && [[ $(warnings spoiled.0.log) == 1 ]]
+    verdict $? "and when one is killed who is left neither tries again nor warns of it" "$(tails spoiled)"
+fi

@@ -2,7 +2,10 @@
 #include "worker/strategy/crew_communicator.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "worker/device/backend.h"
 
 #define SIZE 3
 
@@ -86,4 +89,87 @@ Test(crew_communicator, a_processor_has_none)
     cr_expect_lt(communicator_prepare(device, &standing, &error), 0);
     cr_expect(error.kind == ERROR_UNSUPPORTED && strstr(error.message, "take Auto") != NULL, "%s", error.message);
     device_close(device);
+}
+
+/* Two devices whose direct way fails its trial, and then no more. */
+struct spoiling_pair {
+    struct device devices[2];
+    struct strategy_device of_process[2];
+    unsigned trials, warnings;
+    char notice[256];
+};
+
+static struct spoiling_pair *pair;
+
+static int reach_once(struct device *device, struct device *other, struct error *error)
+{
+    (void)device;
+    (void)other;
+    return pair->trials++ == 0 ? error_set(error, ERROR_DEVICE, "they spoil it") : 0;
+}
+
+static void count_warning(void *context, const char *text)
+{
+    cr_expect(strstr(text, "they spoil it") != NULL, "%s", text);
+    ((struct spoiling_pair *)context)->warnings++;
+}
+
+static void keep_notice(void *context, const char *text)
+{
+    snprintf(((struct spoiling_pair *)context)->notice, sizeof pair->notice, "%s", text);
+}
+
+static struct crew_communicator *of_spoiling_pair(enum collective_type collective, unsigned count)
+{
+    static const struct device_backend spoiling = {.reach = reach_once};
+    static const struct communicator_standing standings[] = {{.version = 23007, .place = 1},
+                                                             {.version = 23007, .place = 2}};
+    static struct spoiling_pair spoiling_pair;
+    pair = &spoiling_pair;
+    *pair = (struct spoiling_pair){.devices = {{.backend = &spoiling}, {.backend = &spoiling}}};
+    for (unsigned i = 0; i < 2; i++)
+        pair->of_process[i].device = &pair->devices[i];
+    const struct strategy_options options = {.type = STRATEGY_MIRRORED,
+                                             .collective = collective,
+                                             .device = &pair->devices[0],
+                                             .devices = pair->of_process,
+                                             .device_count = count,
+                                             .communicator = standings,
+                                             .on_notice = keep_notice,
+                                             .on_warning = count_warning,
+                                             .context = pair};
+    return crew_communicator_new(&options);
+}
+
+static const struct world alone = {.size = 1};
+
+Test(crew_communicator, there_is_none_where_devices_spoil_what_they_copy_to_each_other)
+{
+    struct error error = ERROR_INIT;
+    struct crew_communicator *crew = of_spoiling_pair(COLLECTIVE_AUTO, 2);
+    for (unsigned again = 0; again < 2; again++) {
+        cr_expect_eq(crew_communicator_form(crew, NULL, &alone, &error), 0, "%s", error.message);
+        cr_expect(!crew_communicator_is_there(crew));
+    }
+    cr_expect(pair->trials == 2 && pair->warnings == 1, "%u trials, %u warnings", pair->trials, pair->warnings);
+    cr_expect(strstr(pair->notice, "through the host, not by NCCL: this worker's GPUs spoil") != NULL, "%s",
+              pair->notice);
+    crew_communicator_free(crew);
+}
+
+Test(crew_communicator, who_wants_no_other_way_hears_that_it_never_can_be)
+{
+    struct error error = ERROR_INIT;
+    struct crew_communicator *crew = of_spoiling_pair(COLLECTIVE_NCCL, 2);
+    cr_expect_lt(crew_communicator_form(crew, NULL, &alone, &error), 0);
+    cr_expect(error.kind == ERROR_CONFLICT && strstr(error.message, "spoil") != NULL, "%s", error.message);
+    crew_communicator_free(crew);
+}
+
+Test(crew_communicator, a_lone_device_is_not_tried)
+{
+    struct crew_communicator *crew = of_spoiling_pair(COLLECTIVE_AUTO, 1);
+    cr_expect_eq(crew_communicator_form(crew, NULL, &alone, NULL), 0);
+    cr_expect(crew_communicator_is_there(crew) && pair->trials == 0, "%u trials", pair->trials);
+    crew_communicator_free(crew);
 }
