@@ -85,7 +85,7 @@ verdict $? "a job is run to its end by who may not see its pods, who is told so 
 cox 0 top steady && printed 'steady'
 verdict $? "and shown" "$(said)"
 refusing '[{"method": "GET", "path": "/trainingjobs", "fault": "status", "status": 403}]'
-cox 1 run seen.yaml --kubeconfig "$KUBECONFIG" && grep -q '^cox run: made by faultproxy; a RoleBinding' err && cox 1 top steady
+cox 1 run seen.yaml --kubeconfig "$KUBECONFIG" && grep -q '^cox run: TrainingJob seen: made by faultproxy; a RoleBinding' err && cox 1 top steady
 verdict $? "but not to who may not see the job" "$(said)"
 
 pod=steady-worker-0-$(field steady epoch)
