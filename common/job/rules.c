@@ -191,7 +191,7 @@ static bool server_count(const struct json *self, const struct json *old)
 {
     (void)old;
     const struct json *servers = rule_element_named(json_member(self, "roles"), "ps");
-    return !is_ours(self) || json_integer_at(servers, "count", 1) <= TRAINERS_MAX;
+    return !is_ours(self) || json_integer_at(servers, "count", 1) <= CREW_SERVERS_MAX;
 }
 
 static bool encryption_is_ours(const struct json *self, const struct json *old)
@@ -824,8 +824,8 @@ const struct rule rules[] = {
      .field = "roles",
      .holds = server_count,
      .cel = "self.framework != 'Coxswain' || !has(self.roles) || "
-            "self.roles.all(r, r.name != 'ps' || !has(r.count) || r.count <= " TEXT(TRAINERS_MAX) ")",
-     .message = "a crew has at most " TEXT(TRAINERS_MAX) " ps; lower the count of that role"},
+            "self.roles.all(r, r.name != 'ps' || !has(r.count) || r.count <= " TEXT(CREW_SERVERS_MAX) ")",
+     .message = "a crew has at most " TEXT(CREW_SERVERS_MAX) " ps; lower the count of that role"},
     {.name = "ElasticStrategy",
      .about = &training_job_spec_type,
      .field = "elastic",

@@ -984,6 +984,14 @@ static const struct {
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 
+/* Sums of a product stay float32 where its factors have two bytes, but tensor cores cut off what the next sum has no place for (Fasi
+ * et al. 2021): of 34,000 products, as weights' gradients are of, up to a part in 10^4. An emulated GPU rounds. */
+static double tolerance_of(const char *name, double in_float32, enum stored rounds)
+{
+    const bool cut = rounds != STORED_FLOAT32 && strstr(name, "backward_weight");
+    return cut && in_float32 < 2e-4 ? 2e-4 : in_float32;
+}
+
 static void check_all(struct side *cpu, struct side *gpu, const char *beginning)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
@@ -992,7 +1000,7 @@ static void check_all(struct side *cpu, struct side *gpu, const char *beginning)
                         !(gpu->rounds && strstr(operations[i].name, " tf32"));
              c++)
             compare_sides(cpu, gpu, operations[i].name, operations[i].function, operations[i].sizes[c],
-                          operations[i].tolerance);
+                          tolerance_of(operations[i].name, operations[i].tolerance, gpu->rounds));
 }
 
 /* Operations without values are checked each time. */

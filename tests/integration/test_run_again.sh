@@ -104,8 +104,12 @@ echo 'exit 0' >script.sh
 grep -v '^ *#' job.yaml | timeout 240 "$bin/cox" run - --state piped >out 2>err && grep -q 'again is done' out
 verdict $? "a manifest may come out of a pipe" "$(said)"
 
-echo 'sleep 300' >script.sh
-timeout -s INT 10 "$bin/cox" run job.yaml --state piped --fresh >out 2>err </dev/null
+echo "touch $work/asleep; sleep 300" >script.sh
+timeout 240 "$bin/cox" run job.yaml --state piped --fresh >out 2>err </dev/null &
+sleeper=$!
+until_true 60 test -e asleep
+pkill -INT -P "$sleeper" # of timeout, in the background, it has no terminal
+wait "$sleeper"
 grep -q 'Interrupted, after what step is not known' out
 verdict $? "who is interrupted before a step is told of none" "$(said)"
 

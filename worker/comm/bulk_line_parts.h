@@ -10,10 +10,11 @@
 #include <stdatomic.h>
 
 #include "worker/comm/bulk_line.h"
+#include "worker/comm/collective.h"
 #include "worker/comm/endpoint.h"
 #include "worker/comm/handshake.h"
 
-#define BULK_GUESTS_MAX 64
+#define BULK_GUESTS_MAX CREW_SIZE_MAX
 /* How often the thread looks around though nothing happens. */
 #define LINES_LOOK_MS 100
 

@@ -40,7 +40,7 @@ static void *rpc_run(void *context)
         grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
         bool woken = false;
         if (event.type == GRPC_QUEUE_TIMEOUT)
-            rpc->told_all_ms = clock_monotonic_ms();
+            rpc->read_until_ms = clock_monotonic_ms();
         pthread_mutex_lock(&rpc->lock); /* see what rpc_server_start wrote on another thread, whatever gRPC orders */
         pthread_mutex_unlock(&rpc->lock);
         if (event.type == GRPC_OP_COMPLETE) {
@@ -52,7 +52,8 @@ static void *rpc_run(void *context)
                 atomic_exchange(&rpc->wake_pending, false);
         }
         if (woken || clock_monotonic_ns() >= next_tick) {
-            next_tick = clock_monotonic_ns() + tick_ns;
+            if (!woken) /* by whoever wakes it often it would never find nothing to read */
+                next_tick = clock_monotonic_ns() + tick_ns;
             if (rpc->tick != NULL && atomic_load(&rpc->ticks) && !atomic_load(&rpc->stopping))
                 rpc->tick(rpc->tick_context);
         }
@@ -75,9 +76,9 @@ void rpc_wake(struct rpc *rpc)
         grpc_call_start_batch(rpc->wake_call, NULL, 0, NULL, NULL);
 }
 
-int64_t rpc_told_all_ms(const struct rpc *rpc)
+int64_t rpc_read_until_ms(const struct rpc *rpc)
 {
-    return rpc->told_all_ms;
+    return rpc->read_until_ms;
 }
 
 void rpc_start_ticks(struct rpc *rpc)

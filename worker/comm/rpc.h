@@ -42,9 +42,9 @@ void rpc_free(struct rpc *rpc);
 
 /* Calls `tick` soon, from any thread; nothing before rpc_start_ticks. */
 void rpc_wake(struct rpc *rpc);
-/* When last (clock_monotonic_ms) all that had come was told: who is not heard since may be silent, or only not yet heard. On the
- * rpc's thread only. */
-int64_t rpc_told_all_ms(const struct rpc *rpc);
+/* When last (clock_monotonic_ms) all that had come had been read and told: what has come since may lie unread. On the rpc's thread
+ * only. */
+int64_t rpc_read_until_ms(const struct rpc *rpc);
 
 /* A part of a message. */
 struct rpc_piece {

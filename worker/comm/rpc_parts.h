@@ -73,7 +73,7 @@ struct rpc {
     rpc_tick *tick;
     void *tick_context;
     int64_t tick_ms;
-    int64_t told_all_ms;
+    int64_t read_until_ms;
     atomic_bool ticks;
     grpc_channel *wake_channel;
     grpc_call *wake_call;

@@ -7,6 +7,8 @@
 
 #include "common/memory.h"
 
+#define ENTRIES_MAX (CREW_SIZE_MAX + 1) /* all of one kind, and a chief */
+
 enum entry_state { ENTRY_IDLE, ENTRY_WANTED, ENTRY_FOUND };
 
 struct entry {
@@ -16,7 +18,7 @@ struct entry {
 };
 
 struct address_book {
-    struct entry entries[CREW_SIZE_MAX];
+    struct entry entries[ENTRIES_MAX];
     unsigned size;
     void (*found)(void *context);
     void *context;
@@ -76,6 +78,8 @@ static void book_release(struct address_book *book)
 int address_book_new(const struct crew_seat *seats, unsigned size, void (*found)(void *context), void *context,
                      struct address_book **ret_book, struct error *error)
 {
+    if (size > ENTRIES_MAX)
+        return error_set(error, ERROR_INVALID, "%u names are more than %d", size, ENTRIES_MAX);
     struct address_book *book = memory_allocate(1, sizeof(*book));
     book->size = size;
     book->found = found;

@@ -184,7 +184,7 @@ void chief_tick(struct chief *chief)
 {
     int64_t now = clock_monotonic_ms();
     beat(chief, now);
-    coordinator_tick(chief->coordinator, rpc_told_all_ms(chief->options.rpc), now);
+    coordinator_tick(chief->coordinator, rpc_read_until_ms(chief->options.rpc), now);
     summon_the_missing(chief, now);
 }
 

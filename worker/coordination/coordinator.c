@@ -10,6 +10,8 @@
 /* A large crew's text changes with each of many who join or are silent, and goes to all. */
 #define WAITING_EVERY_MS 250
 #define NAMED_MAX 6
+#define MORE_TEXT " and %u more"
+#define UNREAD_DEATHS_MAX 6 /* so much longer than death_ms nothing that has come lies unread */
 
 /* A rank's place and who sits there. */
 struct seat {
@@ -42,7 +44,7 @@ struct coordinator {
     bool superseded;                 /* by a newer chief */
     char arithmetic[ARITHMETIC_MAX]; /* the crew's; "": not settled */
     int64_t last_tick_ms;
-    int64_t told_ms;                     /* coordinator_tick */
+    int64_t read_until_ms;               /* coordinator_tick */
     char waiting[COORDINATION_TEXT_MAX]; /* last told to all */
     int64_t waiting_ms;                  /* when */
 };
@@ -113,7 +115,7 @@ static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
 /* What lies unread while this process has much to do is no silence. */
 static int64_t silence_of(const struct coordinator *coordinator, const struct seat *seat)
 {
-    return coordinator->told_ms - seat->heard_ms;
+    return coordinator->read_until_ms - seat->heard_ms;
 }
 
 static void describe_seat(const struct coordinator *coordinator, const struct seat *seat, int64_t now_ms, char *text,
@@ -139,16 +141,22 @@ static void describe_seat(const struct coordinator *coordinator, const struct se
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX])
 {
     SCOPED_BUFFER words;
-    unsigned count = 0;
-    buffer_init(&words, 2048);
+    unsigned count = 0, named = 0;
+    buffer_init(&words, COORDINATION_TEXT_MAX);
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         char one[192];
         describe_seat(coordinator, &coordinator->seats[rank], now_ms, one, sizeof(one));
-        if (one[0] != '\0' && count++ < NAMED_MAX)
-            buffer_format(&words, "%s%s", count > 1 ? ", " : "waiting for ", one);
+        if (one[0] == '\0')
+            continue;
+        bool fits = words.length + strlen(", ") + strlen(one) + sizeof(MORE_TEXT) + 2 < COORDINATION_TEXT_MAX;
+        if (named == 0 || (named == count && named < NAMED_MAX && fits)) {
+            buffer_format(&words, "%s%s", named > 0 ? ", " : "waiting for ", one);
+            named++;
+        }
+        count++;
     }
-    if (count > NAMED_MAX)
-        buffer_format(&words, " and %u more", count - NAMED_MAX);
+    if (count > named)
+        buffer_format(&words, MORE_TEXT, count - named);
     snprintf(text, MEMBER_TEXT_MAX, "%s", count > 0 ? buffer_text(&words) : "");
 }
 
@@ -558,9 +566,10 @@ static void forgive_own_absence(struct coordinator *coordinator, int64_t now_ms)
     coordinator->last_tick_ms = now_ms;
 }
 
-void coordinator_tick(struct coordinator *coordinator, int64_t told_ms, int64_t now_ms)
+void coordinator_tick(struct coordinator *coordinator, int64_t read_until_ms, int64_t now_ms)
 {
-    coordinator->told_ms = told_ms;
+    int64_t least = now_ms - UNREAD_DEATHS_MAX * coordinator->options.death_ms;
+    coordinator->read_until_ms = read_until_ms > least ? read_until_ms : least;
     forgive_own_absence(coordinator, now_ms);
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         struct seat *seat = &coordinator->seats[rank];

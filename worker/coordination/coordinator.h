@@ -83,9 +83,9 @@ void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
                          const struct coordination_message *message, int64_t now_ms);
 /* The stream is gone. `why` is for people. */
 void coordinator_link_closed(struct coordinator *coordinator, coordinator_link link, const char *why, int64_t now_ms);
-/* Looks at silences; call a few times a second. What has come since `told_ms` may not all have been received yet: nobody is silent
- * for longer than until then. */
-void coordinator_tick(struct coordinator *coordinator, int64_t told_ms, int64_t now_ms);
+/* Looks at silences; call a few times a second. What has come since `read_until_ms` may not all have been received yet: nobody is
+ * silent for longer than until then, unless that is long ago. */
+void coordinator_tick(struct coordinator *coordinator, int64_t read_until_ms, int64_t now_ms);
 
 /* As member_describe. */
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX]);

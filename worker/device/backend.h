@@ -9,6 +9,9 @@
 #include "worker/device/communicator.h"
 #include "worker/device/device.h"
 
+/* A thread is left behind in a call of the library's (communicator_is_stuck). */
+void communicator_tell_stuck(void);
+
 /* communicator.h */
 struct communicator_backend {
     int (*prepare)(struct device *device, struct communicator_standing *ret_standing, struct error *error);

@@ -63,12 +63,12 @@ struct communicator *communicator_part(struct communicator *communicator, unsign
 
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error)
 {
-    if (communicator == NULL)
-        return 0;
-    if (communicator->backend->abort(communicator, deadline_ms, error) == 0)
-        return 0;
+    return communicator == NULL ? 0 : communicator->backend->abort(communicator, deadline_ms, error);
+}
+
+void communicator_tell_stuck(void)
+{
     atomic_store(&stuck, true);
-    return -1;
 }
 
 bool communicator_is_stuck(void)

@@ -48,14 +48,16 @@ static int expand_host(const char *pattern, const char *role, unsigned index, ch
 struct seat_list {
     struct crew_seat **seats;
     unsigned *size;
+    unsigned most;
+    const char *what; /* the seats are of, in the plural */
 };
 
 static int add_seat(struct seat_list list, const char *role, unsigned index, char *host, int64_t port,
                     struct error *error)
 {
-    if (*list.size == CREW_SIZE_MAX) {
+    if (*list.size == list.most) {
         free(host);
-        return error_set(error, ERROR_INVALID, "the crew has more than %d members", CREW_SIZE_MAX);
+        return error_set(error, ERROR_INVALID, "the crew has more than %u %s", list.most, list.what);
     }
     *list.seats = memory_resize(*list.seats, *list.size + 1, sizeof **list.seats);
     (*list.seats)[(*list.size)++] =
@@ -67,13 +69,13 @@ static int add_seat(struct seat_list list, const char *role, unsigned index, cha
 static bool list_of_role(struct crew *crew, const char *role, struct seat_list *ret_list, enum crew_part *ret_part)
 {
     if (trains(role)) {
-        *ret_list = (struct seat_list){&crew->seats, &crew->size};
+        *ret_list = (struct seat_list){&crew->seats, &crew->size, CREW_SIZE_MAX, "members"};
         *ret_part = CREW_TRAINS;
     } else if (strcmp(role, ROLE_OF_SERVERS) == 0) {
-        *ret_list = (struct seat_list){&crew->servers, &crew->server_count};
+        *ret_list = (struct seat_list){&crew->servers, &crew->server_count, CREW_SERVERS_MAX, "servers"};
         *ret_part = CREW_SERVES;
     } else if (strcmp(role, ROLE_OF_EVALUATORS) == 0) {
-        *ret_list = (struct seat_list){&crew->evaluators, &crew->evaluator_count};
+        *ret_list = (struct seat_list){&crew->evaluators, &crew->evaluator_count, CREW_SIZE_MAX, "evaluators"};
         *ret_part = CREW_EVALUATES;
     } else {
         return false;
@@ -123,7 +125,7 @@ static int add_from_tf_config(struct crew *crew, const struct tf_config *config,
 
 static int find_rank(struct crew *crew, const char *role, int64_t index, struct error *error)
 {
-    struct seat_list list = {&crew->seats, &crew->size};
+    struct seat_list list = {.seats = &crew->seats, .size = &crew->size};
     list_of_role(crew, role, &list, &crew->part);
     for (unsigned i = 0; i < *list.size; i++)
         if (strcmp((*list.seats)[i].role, role) == 0 && (*list.seats)[i].index == index) {
@@ -187,7 +189,7 @@ int crew_read(const struct job_document *job, const struct identity *identity, s
     else if (identity->tf_config)
         result = read_tf_config(identity, roles, &crew, error);
     else
-        result = add_seat((struct seat_list){&crew.seats, &crew.size}, ROLE_OF_WORKERS, 0,
+        result = add_seat((struct seat_list){&crew.seats, &crew.size, CREW_SIZE_MAX, "members"}, ROLE_OF_WORKERS, 0,
                           memory_copy_string("localhost"), 0, error);
     if (result < 0) {
         crew_release(&crew);

@@ -2,6 +2,7 @@
 #include "worker/train/support.h"
 
 #include "common/buffer.h"
+#include "worker/parameter_server/message.h"
 #include "worker/parameter_server/variables.h"
 
 /* The strategies that there are. */
@@ -89,6 +90,7 @@ int support_check(const struct job_document *job, const struct crew *crew, struc
                : 0;
 }
 
+_Static_assert(PS_SERVERS_MAX == CREW_SERVERS_MAX, "jobs are admitted by the latter");
 _Static_assert(VARIABLES_SHARES_MAX == SERVED_SHARDS_MAX, "jobs are admitted by the latter");
 
 /* The devices of a worker make one sum of their logical shards, which is one of the tree's own where that halves down to it. */

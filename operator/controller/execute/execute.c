@@ -441,11 +441,11 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
 /* Other jobs are not to wait for long while the pods of a large crew are built, nor is memory to be full of them: the rest is
  * planned again once these are answered. */
 #define BUILDING_NS 200000000
-#define HELD_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define BATCH_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 static bool is_enough(const struct execution *execution, int64_t since_ns)
 {
-    return kube_client_held_bytes(execution->executor.client) >= HELD_BYTES_MAX ||
+    return kube_client_held_bytes(execution->executor.client) >= BATCH_BYTES_MAX ||
            clock_monotonic_ns() - since_ns >= BUILDING_NS;
 }
 

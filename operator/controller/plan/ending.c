@@ -47,7 +47,8 @@ static enum ending_kind foreign_code_kind(int code)
 
 bool ending_is_success(const struct pod_view *pod, enum framework framework)
 {
-    bool by_itself = *pod->reason == '\0' && pod_view_finished(pod);
+    bool unmolested = *pod->reason == '\0' || pod->phase == POD_SUCCEEDED;
+    bool by_itself = unmolested && pod_view_finished(pod);
     return framework == FRAMEWORK_COXSWAIN ? pod_view_succeeded(pod) : by_itself;
 }
 
@@ -69,6 +70,8 @@ static enum ending_kind ended_kind(const struct pod_view *pod, enum framework fr
         return ENDING_FAILURE;
     if (never_ran(pod))
         return ENDING_PERMANENT;
+    if (pod->exit_code == 0 && !*pod->init_container) /* for a reason that is not known here */
+        return ENDING_DISRUPTION;
     if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
         return ENDING_DISRUPTION;
     if (*pod->init_container) /* whose codes mean what its image says */

@@ -55,4 +55,10 @@ if plays_gpus; then
     wait "${pids[0]}"
     [[ $? == 160 ]] && tail -n 1 stuck.0.log | grep -q 'NCCL has not let go'
     verdict $? "exit 160: NCCL that does not come back from an abort" "$(tail -n 2 stuck.0.log)"
+
+    # What exit() would run tells of communicators that are left.
+    job caught 4 GPU Mirrored caught NCCL Crew 4 2
+    EMULATED_NCCL_FAILS=second EMULATED_NCCL_ABORT=hangs lone caught
+    [[ $? == 162 ]] && ! grep -q 'communicators left behind' caught.log
+    verdict $? "exit 162: NCCL that fails, and does not come back from an abort either; the process ends without waiting for it" "$(tail -n 2 caught.log)"
 fi

@@ -36,7 +36,7 @@ static __device__ inline void join(moments<LENGTH> *all, const element_pack<Stor
         }
         const float distance = mean - all->mean[i];
         all->mean[i] = fmaf(distance, share, all->mean[i]);
-        all->squares[i] += fmaf(distance * distance, weight, squares);
+        all->squares[i] += fmaf(distance * weight, distance, squares);
     }
     all->count = count;
 }
@@ -67,7 +67,8 @@ static __device__ inline void join_lines(const struct moments_job &job, int64_t 
         mean /= (float)rows;
         for (int line = 0; line < lines; line++) {
             const float distance = means[line * width + i] - mean;
-            all += fmaf(distance * distance, (float)(each + (line < more)), squares[line * width + i]);
+            const float weight = (float)(each + (line < more)); /* first: of no rows it is no infinite square */
+            all += fmaf(distance * weight, distance, squares[line * width + i]);
         }
         job.partial[blockIdx.y * job.op.c + first + i] = mean;
         job.partial[(job.stripes.groups + blockIdx.y) * job.op.c + first + i] = all;
@@ -121,7 +122,7 @@ static __global__ void __launch_bounds__(BATCH_NORM_FINISH_LINES *BATCH_NORM_FIN
 #pragma unroll 4
     for (int64_t group = threadIdx.y; group < end; group += BATCH_NORM_FINISH_LINES) {
         const float distance = job.partial[group * op.c + column] - mean;
-        squares += fmaf(distance * distance, rows_of_group(job.stripes, group),
+        squares += fmaf(distance * rows_of_group(job.stripes, group), distance,
                         job.partial[(groups + group) * op.c + column]);
     }
     squares = batch_norm_lines_sum(places, squares);

@@ -9,8 +9,10 @@
 
 #define ROWS 2       /* that a block takes at once */
 #define GROUP_ROWS 8 /* that a group has at least */
-#define GROUPS_MAX 896
-/* Of 96 threads, as rows of 768 have them, seven blocks then fit on a multiprocessor: an H200 runs 924 at once. */
+/* Groups are as many as blocks run at once on an H200, lest the last ones have it to themselves: registers leave room for 20 warps on
+ * each of 132 multiprocessors, which are six blocks of 96 threads, as rows of 768 have them. */
+#define MULTIPROCESSORS 132
+#define WARPS 20
 #define THREADS_MAX 320
 #define REGISTERS_FOR 2 /* blocks of so many */
 
@@ -151,10 +153,11 @@ template <typename Stored> static void launch_wide(const struct cuda_call *call,
 
 /* ---------------------------------------------------------------- launches */
 
-static int64_t groups_for(int64_t rows, int64_t c)
+static int64_t groups_for(int64_t rows, int64_t c, int64_t threads)
 {
+    const int64_t at_once = MULTIPROCESSORS * (WARPS / ((threads + WARP - 1) / WARP));
     int64_t groups = rows / GROUP_ROWS;
-    groups = groups > GROUPS_MAX ? GROUPS_MAX : groups;
+    groups = groups > at_once ? at_once : groups;
     while (groups * 2 * c > CUDA_SCRATCH_FLOATS)
         groups /= 2;
     return groups > 1 ? groups : 1;
@@ -170,7 +173,7 @@ template <typename Stored> static void (*kernel_for(bool aligned, bool add))(str
 template <typename Stored> static void launch(const struct cuda_call *call, const struct layer_norm_backward *op)
 {
     const int64_t threads = row_threads<Stored>(op->c);
-    const struct norm_job job = {*op, groups_for(op->rows, op->c), call->scratch};
+    const struct norm_job job = {*op, groups_for(op->rows, op->c, threads), call->scratch};
     const bool aligned = are_aligned(op->x, op->dy, op->dx, op->weight) && op->c % element_pack<Stored>::LENGTH == 0;
     if (threads > THREADS_MAX) {
         launch_wide<Stored>(call, op);

@@ -51,7 +51,8 @@ template <typename Stored, bool ALIGNED> static __global__ void each_input(struc
                     maximum[k] = widen(y.at[k]);
                     channels |= widen(own.at[k]) == maximum[k] && (!op.relu || maximum[k] > 0) ? 1u << k : 0;
                 }
-                channels = left_over<ALIGNED>(op, at, x, r, q, channels, maximum);
+                if (channels)
+                    channels = left_over<ALIGNED>(op, at, x, r, q, channels, maximum);
 #pragma unroll
                 for (int k = 0; k < pack::LENGTH; k++)
                     gradient[k] += channels >> k & 1 ? widen(dy.at[k]) : 0;

@@ -72,6 +72,7 @@ template <typename Stored> static __global__ void each_row(struct softmax_cross_
         return;
     const values<Stored> dlogits = values<Stored>(op.dlogits) + place;
     const float scale = gradient_scale(op), share = scale / sum;
+    __syncwarp(); /* all have read the target's logit, which one of them is about to overwrite */
     for (int j = lane; j < classes; j += WARP)
         dlogits.put(j, power<Stored>(logits[j] - maximum) * share - (j == target ? scale : 0.0f));
 }
