@@ -37,6 +37,8 @@ static const struct end ends[] = {
     {"node refused it", EXIT_CODE_NONE, "", "OutOfcpu", false, NEVER, NEVER, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"evicted for its disk", 137, "Error", "Evicted", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
     {"evicted for its disk, and ended well", 0, "", "Evicted", false, NEVER, T, ENDING_SUCCESS, ENDING_FAILURE},
+    {"ended well, for a reason that is not known here", 0, "", "Terminated", false, NEVER, T, ENDING_SUCCESS,
+     ENDING_DISRUPTION},
     {"its template's time is over", 143, "Error", "DeadlineExceeded", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
     {"evicted by pressure", 137, "Error", "Evicted", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"command not found", 128, "StartError", "", false, NEVER, T, ENDING_PERMANENT, ENDING_PERMANENT},
@@ -60,7 +62,7 @@ Test(ending, table_of_blame)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const struct end *end = &ends[i];
         pod->exit_code = end->exit_code;
-        pod->phase = end->exit_code == 0 ? POD_SUCCEEDED : POD_FAILED;
+        pod->phase = end->exit_code == 0 && !*end->reason ? POD_SUCCEEDED : POD_FAILED;
         pod->end_reason = end->end_reason;
         pod->reason = end->reason;
         pod->disruption_target = end->disruption_target;
@@ -71,6 +73,13 @@ Test(ending, table_of_blame)
         cr_expect_eq(own, end->own, "%s: %s", end->what, ending_reason(own));
         cr_expect_eq(foreign, end->foreign, "%s (foreign): %s", end->what, ending_reason(foreign));
     }
+    pod->exit_code = 0;
+    pod->phase = POD_SUCCEEDED; /* whatever somebody has put down as the reason of that */
+    pod->end_reason = "";
+    pod->reason = "Completed";
+    pod->disruption_target = false;
+    pod->deletion_ms = NEVER;
+    cr_expect_eq(ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind, ENDING_SUCCESS);
     scene_release(&scene);
 }
 
