@@ -76,16 +76,28 @@ static void copy_flat(struct training_state *state, size_t bytes, const float *f
     device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
 }
 
+/* Parameters, and slots as well if asked for: those of parts go in any case. */
+static int to_device(struct training_state *state, bool slots, struct error *error)
+{
+    state->writings++;
+    if (state->parts != NULL)
+        return state_parts_to_devices(state->parts, state->host.parameters, state->host.slots, error);
+    if (!state->host.stream)
+        return 0;
+    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
+    for (unsigned i = 0; slots && state->pieces == NULL && i < state->slot_count; i++)
+        copy_flat(state, slot_bytes(state), state->host.slots[i], state->slots[i]);
+    if (device_stream_synchronise(state->host.stream, error) < 0)
+        return -1;
+    return slots && state->pieces != NULL ? slot_pieces_to_devices(state->pieces, state->host.slots, error) : 0;
+}
+
 static int fill(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
 {
     if (allocate(state, optimizer, error) < 0)
         return -1;
     graph_initialise(&state->layout, (uint64_t)state->progress.seed, state->host.parameters);
-    if (state->parts != NULL || !state->host.stream)
-        return training_state_to_device(state, error);
-    state->writings++;
-    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters); /* slots are zeros, as memory is */
-    return device_stream_synchronise(state->host.stream, error);
+    return to_device(state, false, error); /* slots begin as zeros, as memory does */
 }
 
 static int start(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
@@ -195,17 +207,7 @@ int training_state_to_host(struct training_state *state, struct error *error)
 
 int training_state_to_device(struct training_state *state, struct error *error)
 {
-    state->writings++;
-    if (state->parts != NULL)
-        return state_parts_to_devices(state->parts, state->host.parameters, state->host.slots, error);
-    if (!state->host.stream)
-        return 0;
-    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
-    for (unsigned i = 0; state->pieces == NULL && i < state->slot_count; i++)
-        copy_flat(state, slot_bytes(state), state->host.slots[i], state->slots[i]);
-    if (device_stream_synchronise(state->host.stream, error) < 0)
-        return -1;
-    return state->pieces != NULL ? slot_pieces_to_devices(state->pieces, state->host.slots, error) : 0;
+    return to_device(state, true, error);
 }
 
 unsigned training_state_spans(struct training_state *state, struct state_span ret_spans[TRAINING_STATE_SPANS_MAX])

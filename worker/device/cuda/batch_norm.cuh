@@ -12,7 +12,8 @@
 
 #define BATCH_NORM_EPSILON 1e-5f
 #define BATCH_NORM_AT_ONCE 4 /* rows of which a thread has reads under way */
-/* That sum up: an H200 runs four on each of its 132 multiprocessors at once, or two in turn. Others end when they end. */
+/* Blocks of kernels that sum up: whole rounds on an H200, which runs four on each of its 132 multiprocessors at once, of the way back
+ * two. The others have blocks enough that a last round does not show. */
 #define BATCH_NORM_SUM_BLOCKS 528
 #define BATCH_NORM_BLOCKS 2112
 
@@ -32,6 +33,21 @@ struct batch_norm_line {
     struct column_stripes stripes; /* its own */
 };
 void batch_norm_line(const struct cuda_call *call, const struct batch_norm_line *line);
+
+/* That of batch_norm_forward or batch_norm_inference, but for the statistics. */
+template <typename Operation> static inline struct batch_norm_line batch_norm_line_of(const Operation &op)
+{
+    struct batch_norm_line line = {};
+    line.rows = op.rows;
+    line.c = op.c;
+    line.x = op.x;
+    line.past = op.past;
+    line.weight = op.weight;
+    line.bias = op.bias;
+    line.y = op.y;
+    line.relu = op.activation == ACTIVATION_RELU;
+    return line;
+}
 
 /* ---------------------------------------------------------------- sums over rows */
 

@@ -147,17 +147,9 @@ template <typename Stored> static void launch(const struct cuda_call *call, cons
 
 void cuda_batch_norm_forward(const struct cuda_call *call, const struct batch_norm_forward *op)
 {
-    struct batch_norm_line line = {};
+    struct batch_norm_line line = batch_norm_line_of(*op);
     BY_STORED(call, launch, call, op);
-    line.rows = op->rows;
-    line.c = op->c;
-    line.x = op->x;
-    line.past = op->past;
-    line.weight = op->weight;
-    line.bias = op->bias;
     line.mean = op->mean;
     line.rstd = op->rstd;
-    line.y = op->y;
-    line.relu = op->activation == ACTIVATION_RELU;
     batch_norm_line(call, &line);
 }
