@@ -4,6 +4,7 @@
     parity.py WORKER [MODEL …]       one step's outputs and gradients to 1e-5, 100 steps' losses to 1e-3, and what is exported
     parity.py --golden FOLDER        writes the small files that the unit tests compare with
 """
+import json
 import math
 import pathlib
 import sys
@@ -218,6 +219,18 @@ def check_training(work, program, folder, data, inputs, targets):
         verdict(abs(list(found["validation/accuracy"].values())[-1] - accuracy), 1e-6, work.name, "accuracies")
 
 
+def check_generation(work, program, folder, data):
+    """The likeliest token after each prompt of one token. Large biases tell whether --generate adds them."""
+    folder.mkdir()
+    p = {name: value + torch.randn_like(value) if name.endswith(".bias") else value for name, value in work.parameters.items()}
+    worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(p) if work.foreign else p)
+    (folder / "job.json").write_text(json.dumps(job(work, folder, data, 1, 1, work.optimizer)))
+    with torch.no_grad():
+        theirs = work.function(p, torch.arange(work.vocabulary)[:, None], False).argmax(1).tolist()
+    ours = [worker.generate(program, folder, [token], 1)[-1] for token in range(work.vocabulary)]
+    verdict(sum(a != b for a, b in zip(ours, theirs)), 0, work.name, f"greedy tokens after {work.vocabulary} prompts")
+
+
 def works():
     torch.manual_seed(5)
     sgd = {"type": "sgd", "learningRate": "0.002", "momentum": "0.9"}
@@ -272,6 +285,8 @@ def main():
             check_training(work, sys.argv[1], folder / "many", data, inputs, targets)
             trained = exported(work, folder / "many")
             check_outputs(work, sys.argv[1], folder / "lone", data, inputs, targets, trained, "the exported weights")
+            if work.vocabulary:
+                check_generation(work, sys.argv[1], folder / "generated", data)
     sys.exit(failed > 0)
 
 

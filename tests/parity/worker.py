@@ -50,6 +50,17 @@ def run(program, folder, job, threads=2):
     return scalars(folder / "run" / "tensorboard")
 
 
+def generate(program, folder, prompt, tokens):
+    """The prompt, a list of tokens, and the likeliest tokens after it, by the job and the weights in `folder`."""
+    done = subprocess.run(
+        [program, "--job", folder / "job.json", "--weights", folder / "first.safetensors", "--generate", " ".join(map(str, prompt)),
+         "--tokens", str(tokens), "--temperature", "0"],
+        capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{folder}: --generate ended with {done.returncode}: {done.stderr}{done.stdout}")
+    return [int(token) for token in done.stdout.split()]
+
+
 def _varint(raw, at):
     value = shift = 0
     while True:

@@ -207,6 +207,7 @@ static void run_layer(const struct decoder *decoder, unsigned number, const stru
     for (unsigned p = 0; p < layer.parameter_count; p++)
         call.parameters[p] = decoder->parameters + graph->tensors[node->tensors[p]].offset + node->shift[p];
     call.weight = call.parameters[0];
+    call.bias = call.parameters[1];
     layer.kind->forward(&call);
 }
 
