@@ -135,8 +135,8 @@ static void lead(void *context)
         .holds_lease = state->options.leader_elect,
         .plan = plan_options_default,
     };
-    options.plan.worker_image = state->options.worker_image;
-    options.plan.coscheduling_scheduler = state->options.coscheduling_scheduler;
+    options.plan.pods.worker_image = state->options.worker_image;
+    options.plan.pods.coscheduling_scheduler = state->options.coscheduling_scheduler;
     if (state->options.certificate_period_ms > 0)
         options.plan.certificate_period_ms = state->options.certificate_period_ms;
     state->controller = controller_start(state->client, state->pods_client, &options);

@@ -103,7 +103,7 @@ static double time_pod_builds(const struct bench *bench)
     int64_t start_ns = clock_monotonic_ns();
     for (int round = 0; round < POD_ROUNDS; round++) {
         SCOPED(pod_builder_release) struct pod_builder builder = {0};
-        if (pod_builder_init(&builder, &bench->job, &plan_options_default, NULL) < 0)
+        if (pod_builder_init(&builder, &bench->job, &plan_options_default.pods, NULL) < 0)
             abort();
         for (int64_t i = 0; i < WORKERS; i++) {
             struct json *pod = NULL;

@@ -40,7 +40,7 @@ static void build_once(const struct training_job *job)
 {
     struct json *pod = NULL;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
-    if (pod_builder_init(&builder, job, &plan_options_default, NULL) == 0 &&
+    if (pod_builder_init(&builder, job, &plan_options_default.pods, NULL) == 0 &&
         pod_build(&builder, ROLE_WORKER, 0, &pod, NULL) == 0)
         json_free(pod);
 }

@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "operator/controller/execute/refusal.h"
 #include "operator/controller/execute/status_patch.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/gang.h"
@@ -16,7 +17,6 @@
 #include "operator/controller/objects/template_fields.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/crew.h"
-#include "operator/controller/plan/refusal.h"
 #include "operator/controller/plan/replicas.h"
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
@@ -394,7 +394,7 @@ bool execution_accepts_fields(struct execution *execution, const struct training
 int execution_builder_init(struct execution *execution, const struct training_job *job, struct pod_builder *ret_builder,
                            struct error *error)
 {
-    if (pod_builder_init(ret_builder, job, execution->executor.options, error) < 0)
+    if (pod_builder_init(ret_builder, job, &execution->executor.options->pods, error) < 0)
         return -1;
     ret_builder->has_run = !execution->plan.first_pods;
     return 0;

@@ -4,9 +4,9 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/execute/execution.h"
+#include "operator/controller/execute/refusal.h"
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/objects/queue_build.h"
-#include "operator/controller/plan/refusal.h"
 
 /* A Workload that waits for the value of its PriorityClass. */
 struct workload_creation {

@@ -16,10 +16,16 @@
 #define COXSWAIN_CONTROLLER_CREW_CERTIFICATE_H
 
 #include "common/job/training_job.h"
-#include "operator/controller/plan/plan.h"
 
 #define CREW_CERTIFICATE_VOLUME "coxswain-crew-tls"
 #define CREW_CERTIFICATE_PERIODS 7 /* after it begins to be presented */
+
+/* One of the certificates of a crew, which follow each other. */
+struct certificate_generation {
+    int64_t number;  /* from 0; FIELD_UNSET: none */
+    int64_t from_ms; /* when the crew begins to present it */
+    int64_t period_ms;
+};
 
 /* Encryption is asked for, and there is somebody to talk to. */
 bool crew_certificate_is_needed(const struct training_job *job);

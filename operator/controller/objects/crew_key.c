@@ -7,7 +7,7 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
-#include "operator/controller/plan/crew.h"
+#include "operator/controller/objects/crew_roles.h"
 
 #define KEY_BYTES 32
 #define UID_PART 8

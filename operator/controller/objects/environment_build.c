@@ -7,10 +7,10 @@
 #include "common/memory.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/environment_tpu.h"
-#include "operator/controller/plan/crew.h"
 
 #define ENVIRONMENT_VALUE_MAX (128 * 1024)
 

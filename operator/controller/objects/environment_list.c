@@ -8,8 +8,7 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
-#include "operator/controller/plan/crew.h"
-#include "operator/controller/plan/crew_ranks.h"
+#include "operator/controller/objects/crew_roles.h"
 
 void environment_add(struct json *list, const char *name, const char *value)
 {

@@ -18,7 +18,7 @@ char *crew_host(const struct training_job *job, enum role role, int64_t index);
  * template, else on its framework's own port. */
 int64_t crew_port(const struct training_job *job, enum role role);
 
-/* Where processes that have ranks (crew_ranks.h) find each other, at the first of them; and which of them this one is. */
+/* Where processes that have ranks (crew_roles.h) find each other, at the first of them; and which of them this one is. */
 struct crew_meeting {
     char *host; /* release with free() */
     int64_t port, rank, size;

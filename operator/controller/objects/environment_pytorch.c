@@ -8,9 +8,9 @@
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
-#include "operator/controller/plan/crew.h"
 
 static void add_nodes(const struct training_job *job, int64_t size, struct json *list)
 {

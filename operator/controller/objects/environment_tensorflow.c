@@ -9,9 +9,9 @@
 
 #include "common/buffer.h"
 #include "common/contract/environment.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
-#include "operator/controller/plan/crew.h"
 
 /* {"cluster":…,"task":{"type":"evaluator","index":999},"environment":"cloud"} without the cluster. */
 #define AROUND_CLUSTER 96

@@ -6,9 +6,8 @@
 #include "common/buffer.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_list.h"
-#include "operator/controller/plan/crew.h"
-#include "operator/controller/plan/crew_ranks.h"
 
 #define WORKER_HOSTNAMES "TPU_WORKER_HOSTNAMES"
 #define WORKER_ID "TPU_WORKER_ID"

@@ -4,8 +4,8 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/quantity.h"
-#include "operator/controller/plan/crew.h"
 
 #define VOLCANO_SCHEDULER "volcano"
 

@@ -10,12 +10,12 @@
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_build.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/objects/template_overlay.h"
-#include "operator/controller/plan/crew.h"
 
 /* Any user but root; the group lets it write to volumes. */
 #define WORKER_USER 65532
@@ -25,7 +25,7 @@ char *pod_name(const struct training_job *job, enum role role, int64_t index)
     return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.epoch);
 }
 
-int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct plan_options *options,
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
                      struct error *error)
 {
     bool own = job->framework == FRAMEWORK_COXSWAIN;

@@ -9,12 +9,17 @@
 
 #include "common/error.h"
 #include "common/job/training_job.h"
-#include "operator/controller/plan/plan.h"
+
+/* From the operator's command line. */
+struct pod_options {
+    const char *coscheduling_scheduler; /* its schedulerName */
+    const char *worker_image;           /* for framework Coxswain without an image of its own */
+};
 
 /* What the pods of a job share; made once for many. Borrows the job. */
 struct pod_builder {
     const struct training_job *job;
-    const struct plan_options *options;
+    const struct pod_options *options;
     const char *image;
     const struct json *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere */
     char *document;
@@ -23,7 +28,7 @@ struct pod_builder {
 
 /* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.
  * The options' worker image is used by framework Coxswain when the job names none. */
-int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct plan_options *options,
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);
 

@@ -7,9 +7,8 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/observed/queue_part.h"
-#include "operator/controller/plan/conditions.h"
-#include "operator/controller/plan/crew.h"
 
 #define PLACE_MAX (64 * 1024)
 
@@ -117,7 +116,7 @@ struct json *queue_build_status(const struct training_job *job, const char *vers
                                 int64_t now_ms)
 {
     struct json *workload = begin(job, version);
-    bool ready = condition_is(status, CONDITION_RUNNING, CONDITION_TRUE);
+    bool ready = status->conditions[CONDITION_RUNNING].status == CONDITION_TRUE;
     const struct condition *failed = &status->conditions[CONDITION_FAILED];
     const struct condition *succeeded = &status->conditions[CONDITION_SUCCEEDED];
     add_condition(workload, "PodsReady", ready, ready ? "Started" : "WaitForStart",

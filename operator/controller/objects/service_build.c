@@ -4,8 +4,8 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_list.h"
-#include "operator/controller/plan/crew.h"
 
 static void add_port(struct json *ports, const char *name, int64_t number)
 {

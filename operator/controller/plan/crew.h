@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/job/training_job.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/observed/pod_view.h"
 
 struct slot {
@@ -50,18 +51,6 @@ struct crew {
 struct crew crew_assemble(const struct training_job *job, const struct pod_view *const *pods, size_t pod_count,
                           struct arena *arena);
 
-/* How many pods a role should have: what the spec says, and none where it says nonsense (a wrong spec is parsed too). */
-#define CREW_ROLE_MAX 100000
-int64_t crew_role_count(const struct training_job *job, enum role role);
-/* The fewest with which the crew can work: of an elastic one's workers elastic.minWorkers, else all. */
-int64_t crew_role_minimum(const struct training_job *job, enum role role);
-/* How many devices of spec.devices a pod of the role computes on. Of ParameterServer servers keep the variables in their own memory,
- * and a chief of ours leads alone: none. An evaluator of ours has one. A foreign chief or evaluator does with all of them what it
- * likes: TensorFlow's chief may train. */
-int64_t crew_role_devices(const struct training_job *job, enum role role);
-
-/* The role whose first pod leads the crew: chief when there is one, else worker. */
-enum role crew_chief_role(const struct training_job *job);
 /* NULL when the job has no pods at all. */
 const struct slot *crew_chief(const struct crew *crew, const struct training_job *job);
 

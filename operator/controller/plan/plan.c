@@ -15,8 +15,7 @@
 #include "operator/controller/plan/status_change.h"
 
 const struct plan_options plan_options_default = {
-    .worker_image = "coxswain-worker",
-    .coscheduling_scheduler = "scheduler-plugins-scheduler",
+    .pods = {.worker_image = "coxswain-worker", .coscheduling_scheduler = "scheduler-plugins-scheduler"},
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,

@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 #include "common/job/training_job.h"
+#include "operator/controller/objects/crew_certificate.h"
+#include "operator/controller/objects/pod_build.h"
 #include "operator/controller/observed/group_view.h"
 #include "operator/controller/observed/moved_times.h"
 #include "operator/controller/observed/optional_api.h"
@@ -61,8 +63,7 @@ struct obstacle {
 };
 
 struct plan_options {
-    const char *coscheduling_scheduler; /* its schedulerName */
-    const char *worker_image;           /* for framework Coxswain without an image of its own */
+    struct pod_options pods;
     bool untold_crews;             /* whoever acts holds a lease, and so may begin a first crew untold (first_crew.h) */
     int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
     int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
@@ -122,13 +123,6 @@ struct saves_input {
     const char *failure; /* "VolumeFull", …; NULL: it has not failed */
     const char *message;
     bool succeeded;
-};
-
-/* One of the certificates of a crew, which follow each other (crew_certificate.h). */
-struct certificate_generation {
-    int64_t number;  /* from 0; FIELD_UNSET: none */
-    int64_t from_ms; /* when the crew begins to present it */
-    int64_t period_ms;
 };
 
 /* What the last question for the Secret with the crew's key brought; in memory only. */

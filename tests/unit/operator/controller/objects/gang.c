@@ -155,7 +155,7 @@ static struct json *build(struct training_job *job)
     struct error error = ERROR_INIT;
     struct json *built = NULL;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
-    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, &error), 0, "%s", error.message);
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default.pods, &error), 0, "%s", error.message);
     cr_assert_eq(gang_build(&builder, gang_kind_of(job->run_policy.gang.scheduler)->versions[0], &built, &error), 0,
                  "%s", error.message);
     return built;
@@ -237,7 +237,7 @@ static struct json *member(const struct training_job *job, enum role role)
 {
     struct json *pod = NULL;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
-    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, NULL), 0);
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default.pods, NULL), 0);
     cr_assert_eq(pod_build(&builder, role, 0, &pod, NULL), 0);
     return pod;
 }

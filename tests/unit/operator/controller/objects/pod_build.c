@@ -7,6 +7,7 @@
 
 #include "common/contract/labels.h"
 #include "operator/controller/objects/service_build.h"
+#include "operator/controller/plan/plan.h"
 
 #define HEAD                                                                                                           \
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"strategy\":{\"type\":"       \
@@ -33,7 +34,7 @@ static struct json *build_after(bool has_run, const struct training_job *job, in
 {
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *pod = NULL;
-    if (pod_builder_init(&builder, job, &plan_options_default, error) < 0)
+    if (pod_builder_init(&builder, job, &plan_options_default.pods, error) < 0)
         return NULL;
     builder.has_run = has_run;
     if (pod_build(&builder, ROLE_WORKER, index, &pod, error) < 0)
@@ -230,7 +231,7 @@ static void expect_devices(const struct training_job *job, enum role role, const
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     SCOPED_JSON *pod = NULL;
     struct error error = ERROR_INIT;
-    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, &error), 0, "%s", error.message);
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default.pods, &error), 0, "%s", error.message);
     cr_assert_eq(pod_build(&builder, role, 0, &pod, &error), 0, "%s", error.message);
     const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
     cr_expect_str_eq(json_string(json_member(limits, resource), "none"), expected, "%s", role_name(role));

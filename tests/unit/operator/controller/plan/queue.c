@@ -359,7 +359,7 @@ static struct json *build(const char *version)
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *built = NULL;
-    cr_assert_eq(pod_builder_init(&builder, &job, &plan_options_default, &error), 0);
+    cr_assert_eq(pod_builder_init(&builder, &job, &plan_options_default.pods, &error), 0);
     cr_assert_eq(queue_build_workload(&builder, version, 7, &built, &error), 0, "%s", error.message);
     return built;
 }

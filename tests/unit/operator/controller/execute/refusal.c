@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/refusal.h"
+#include "operator/controller/execute/refusal.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

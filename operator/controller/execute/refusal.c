@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/refusal.h"
+#include "operator/controller/execute/refusal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/crew_roles.h"
+
+int64_t crew_role_count(const struct training_job *job, enum role role)
+{
+    int64_t count = role == ROLE_WORKER ? job->document.workers : job->roles[role].count;
+    return count >= 0 && count <= CREW_ROLE_MAX ? count : 0;
+}
+
+int64_t crew_role_minimum(const struct training_job *job, enum role role)
+{
+    int64_t count = crew_role_count(job, role), least = job->elastic.min_workers;
+    bool fewer = role == ROLE_WORKER && job->elastic.enabled && least > 0 && least < count;
+    return fewer ? least : count;
+}
+
+int64_t crew_role_devices(const struct training_job *job, enum role role)
+{
+    bool ours = job->framework == FRAMEWORK_COXSWAIN;
+    bool served = job->document.strategy.type == STRATEGY_PARAMETER_SERVER;
+    if (role == ROLE_PS || (ours && role == ROLE_CHIEF && served))
+        return 0;
+    if (ours && role == ROLE_EVALUATOR)
+        return 1;
+    return job->document.devices.count;
+}
+
+enum role crew_chief_role(const struct training_job *job)
+{
+    return job->roles[ROLE_CHIEF].count > 0 ? ROLE_CHIEF : ROLE_WORKER;
+}
+
+bool crew_has_rank(enum role role)
+{
+    return role != ROLE_EVALUATOR;
+}
+
+static int64_t ranks_before(const struct training_job *job, int end)
+{
+    int64_t count = 0;
+    for (int role = 0; role < end; role++)
+        count += crew_has_rank((enum role)role) ? crew_role_count(job, (enum role)role) : 0;
+    return count;
+}
+
+int64_t crew_rank(const struct training_job *job, enum role role, int64_t index)
+{
+    return ranks_before(job, (int)role) + index;
+}
+
+int64_t crew_world_size(const struct training_job *job)
+{
+    return ranks_before(job, ROLE_COUNT);
+}
