@@ -48,7 +48,7 @@ static int take_part(const struct arguments *arguments, const struct identity *i
 {
     read_delay_follow(identity->read_delay);
     int result = step_record_open(identity->step_record, identity->role, identity->index, (uint32_t)identity->attempt,
-                                  (uint32_t)identity->epoch, error);
+                                  (uint32_t)identity->incarnation, error);
     if (result == 0)
         result = train(arguments, identity, job, ret_code, error);
     else

@@ -14,11 +14,11 @@
 /* On every child: the job it belongs to, by name (for people) and by UID (for selectors: names are reused). */
 #define LABEL_JOB_NAME "coxswain.dev/job-name"
 #define LABEL_JOB_UID "coxswain.dev/job-uid"
-/* On pods: role and index within the role; attempt and epoch they were created in. */
+/* On pods: role and index within the role; attempt and incarnation they were created in. */
 #define LABEL_ROLE "coxswain.dev/role"
 #define LABEL_INDEX "coxswain.dev/index"
 #define LABEL_ATTEMPT "coxswain.dev/attempt"
-#define LABEL_EPOCH "coxswain.dev/epoch"
+#define LABEL_INCARNATION "coxswain.dev/incarnation"
 /* "true" on the one pod of an index that the Service publishes; taken off before its successor is created. */
 #define LABEL_CURRENT "coxswain.dev/current"
 

@@ -38,7 +38,7 @@ struct member {
 };
 
 static const struct member whole_numbers[] = {
-    {"epoch", offsetof(struct status_document, epoch), 0},
+    {"incarnation", offsetof(struct status_document, incarnation), 0},
     {"index", offsetof(struct status_document, index), 0},
     {"step", offsetof(struct status_document, step), 0},
     {"totalSteps", offsetof(struct status_document, total_steps), 0},

@@ -3,7 +3,7 @@
  * The status document: what the chief's GET /status answers, and what the
  * operator copies into the job's status.progress. At most 64 KiB of JSON:
  *
- *   {"jobUID":"…","epoch":5,"role":"worker","index":0,
+ *   {"jobUID":"…","incarnation":5,"role":"worker","index":0,
  *    "phase":"Training",
  *    "step":1200,"totalSteps":3000,"dataEpoch":2,
  *    "metrics":[{"name":"loss","value":0.0312},{"name":"validationAccuracy","value":0.9841}],
@@ -66,7 +66,7 @@ struct status_metric {
 /* Plain values; owns nothing. Numbers that are not known are STATUS_UNKNOWN. */
 struct status_document {
     char job_uid[64];
-    int64_t epoch;
+    int64_t incarnation;
     char role[32];
     int64_t index;
     enum status_phase phase;

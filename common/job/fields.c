@@ -1415,7 +1415,7 @@ static const struct field replica_status_fields[] = {
     SHOWN_COUNTER("failed", "Pods that failed."),
     SHOWN_INDICES(
         "pending",
-        "Indices whose pod of this epoch is still to be created, such as 0-3,7. Written before any of them is "
+        "Indices whose pod of this incarnation is still to be created, such as 0-3,7. Written before any of them is "
         "created; what is missing and not listed was lost."),
     SHOWN_INDICES("completed",
                   "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
@@ -1483,7 +1483,7 @@ static const struct field training_job_status_fields[] = {
     COUNTER("workers", job_status, workers, "Workers that there are."),
     TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),
     COUNTER("attempt", job_status, attempt, "Raised when the whole crew starts over."),
-    COUNTER("epoch", job_status, epoch,
+    COUNTER("incarnation", job_status, incarnation,
             "Raised before any pod is created: a process with a lower one can neither join nor commit."),
     COUNTER("restartCount", job_status, restart_count, "Events that led to the replacement of a pod."),
     {.name = "restarts",

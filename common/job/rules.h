@@ -23,7 +23,7 @@ struct rule {
 /* Ends with a rule without name. */
 extern const struct rule rules[];
 
-/* Names of jobs: also labels and host names, so that <job>-evaluator-<index>-<epoch> still fits in 63 characters. */
+/* Names of jobs: also labels and host names, so that <job>-evaluator-<index>-<incarnation> still fits in 63 characters. */
 #define JOB_NAME_MAX 40
 #define JOB_NAME_MESSAGE                                                                                               \
     "the name must be at most 40 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \

@@ -151,7 +151,7 @@ struct condition {
 /* Indices as ranges ("0-3,7"); NULL: none. What is missing, not promised (plan.h) and not completed was lost. */
 struct replica_status {
     int64_t active, ready, succeeded, failed;
-    const char *pending;      /* their pods of status.epoch are still to be created: promised before that, for good */
+    const char *pending; /* their pods of status.incarnation are still to be created: promised before that, for good */
     const char *completed;    /* their pods were seen to finish, whether they are still there or not */
     const char *restarting;   /* their pods were lost, and no successor has been ready yet */
     const char *backing_off;  /* those of `pending` whose pods ended so soon that their successors wait … */
@@ -180,7 +180,7 @@ struct job_status {
     const char *ready_summary; /* "3/4" */
     int64_t workers;           /* the scale subresource's observed number */
     const char *selector;
-    int64_t attempt, epoch;
+    int64_t attempt, incarnation;
     int64_t restart_count; /* events that led to a replacement, all classes */
     struct {
         int64_t failures, disruptions, out_of_memory, ignored;

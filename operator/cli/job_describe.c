@@ -109,7 +109,7 @@ static void print_status(const struct json *job, struct buffer *out)
     buffer_format(out, "%-13s %s, %s ready\n", "State", json_string_at(job, "status.state", "not seen yet"),
                   json_string_at(job, "status.readySummary", "0"));
     buffer_format(out, "%-13s %" PRId64 ", fence %" PRId64 "\n", "Attempt", json_integer_at(job, "status.attempt", 0),
-                  json_integer_at(job, "status.epoch", 0));
+                  json_integer_at(job, "status.incarnation", 0));
     buffer_format(
         out,
         "%-13s %" PRId64 " (failures %" PRId64 " of %" PRId64 ", disruptions %" PRId64 ", out of memory %" PRId64 ")\n",

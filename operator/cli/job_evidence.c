@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
-/* The job itself, and pods, which are called <job>-<role>-<index>-<epoch>: those of another job whose name begins alike
+/* The job itself, and pods, which are called <job>-<role>-<index>-<incarnation>: those of another job whose name begins alike
  * have another UID, or are another pod's. */
 static bool is_about(const struct json *event, const struct job_evidence *evidence)
 {

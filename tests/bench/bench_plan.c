@@ -29,7 +29,7 @@ static struct pod_record *running_pod(const struct training_job *job, int64_t in
     SCOPED_FREE char *text = memory_format(
         "{\"metadata\":{\"name\":\"digits-worker-%" PRId64 "-1\",\"uid\":\"uid-%" PRId64 "\",\"labels\":"
         "{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"%s\",\"coxswain.dev/role\":\"worker\","
-        "\"coxswain.dev/index\":\"%" PRId64 "\",\"coxswain.dev/epoch\":\"1\",\"coxswain.dev/attempt\":\"1\","
+        "\"coxswain.dev/index\":\"%" PRId64 "\",\"coxswain.dev/incarnation\":\"1\",\"coxswain.dev/attempt\":\"1\","
         "\"coxswain.dev/current\":\"true\"}},\"spec\":{\"containers\":[{\"name\":\"trainer\"}]},\"status\":{\"phase\":"
         "\"Running\",\"podIP\":\"10.0.0.9\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
         index, index, job->uid, index);
@@ -121,7 +121,7 @@ int main(void)
     bench_init(&bench);
     double start_us = time_plans(&bench, 0, true);
     struct job_status *status = &bench.job.status;
-    status->attempt = status->epoch = 1;
+    status->attempt = status->incarnation = 1;
     status->start_ms = bench.input.now_ms;
     status->replicas[ROLE_WORKER].pending = "0-99";
     double create_us = time_plans(&bench, WORKERS, true);

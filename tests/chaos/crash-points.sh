@@ -57,11 +57,11 @@ if [[ ${1:-} == lane ]]; then
     # remove_promised NAME: by force, as from nodes that are cut off, the pods that the status promises, or that it knows
     # nothing of. False: there is none
     remove_promised() {
-        local pod epoch indices removed=1
-        epoch=$(field "$1" epoch)
+        local pod incarnation indices removed=1
+        incarnation=$(field "$1" incarnation)
         indices=$(field "$1" pending) # of two workers: "0", "1", "0-1" or none
         for pod in $(pods "$1"); do
-            [[ -z $epoch || $pod =~ -worker-[${indices:-none}]-$epoch$ ]] || continue
+            [[ -z $incarnation || $pod =~ -worker-[${indices:-none}]-$incarnation$ ]] || continue
             api DELETE "$pods_path/$pod" '{"gracePeriodSeconds":0}' >/dev/null
             removed=0
         done

@@ -184,7 +184,7 @@ class Crew:
         self.write_hosts()
         environment = {
             "PATH": os.environ["PATH"], "COXSWAIN_JOB": json.dumps(self.job), "COXSWAIN_JOB_UID": "chaos",
-            "COXSWAIN_ATTEMPT": "1", "COXSWAIN_EPOCH": str(epoch), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
+            "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(epoch), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
             "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
             "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
             "COXSWAIN_RECORD": self.record,

@@ -48,7 +48,7 @@ class World:
 
     def __init__(self, plane, killer):
         self.killer = killer
-        self.promised = {}  # by job and epoch: how many operators had been killed when a status first had it
+        self.promised = {}  # by job and incarnation: how many operators had been killed when a status first had it
         self.late = set()  # names of pods that came when nobody wanted them any longer
         self.jobs, self.pods = {}, {}  # by name; pods by job and name
         self.gone = {}  # jobs as they were last, by name
@@ -74,10 +74,10 @@ class World:
             self.gone[name] = self.jobs.pop(name, job)
             return
         before, now = self.jobs.get(name, {}).get("status", {}), job.get("status", {})
-        for field in ("attempt", "epoch", "restartCount"):
+        for field in ("attempt", "incarnation", "restartCount"):
             if now.get(field, 0) < before.get(field, 0):
                 self.broken.append(f"{name}: {field} goes back from {before[field]} to {now.get(field, 0)}")
-        self.promised.setdefault((name, now.get("epoch", 0)), self.killer.kills)
+        self.promised.setdefault((name, now.get("incarnation", 0)), self.killer.kills)
         if before.get("state") in OVER and now.get("state") != before["state"]:
             self.broken.append(f"{name}: was {before['state']}, and is {now.get('state')}")
         self.jobs[name] = job
@@ -96,7 +96,7 @@ class World:
     def take_pod_of(self, job, kind, pod):
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         pods = self.pods.setdefault(job, {})
-        if name not in self.uids and self.comes_late(job, epoch_of(pod)):
+        if name not in self.uids and self.comes_late(job, incarnation_of(pod)):
             self.late.add(name)
         if self.uids.setdefault(name, uid) != uid:
             self.broken.append(f"{name}: created twice")
@@ -109,10 +109,10 @@ class World:
         if len(same) > 1:
             self.broken.append(f"{name}: not the only current pod of its index")
 
-    def comes_late(self, job, epoch):
-        """A create that was on the wire when its operator was killed: its successor has promised a higher epoch, or will."""
-        kills = self.promised.get((job, epoch), self.killer.kills)
-        return epoch < self.status(job).get("epoch", 0) or kills < self.killer.kills
+    def comes_late(self, job, incarnation):
+        """A create that was on the wire when its operator was killed: its successor has promised a higher incarnation, or will."""
+        kills = self.promised.get((job, incarnation), self.killer.kills)
+        return incarnation < self.status(job).get("incarnation", 0) or kills < self.killer.kills
 
     def status(self, job):
         """That it had last, where it is gone."""
@@ -133,7 +133,7 @@ def index_of(pod):
     return int(pod["metadata"]["labels"]["coxswain.dev/index"])
 
 
-def epoch_of(pod):
+def incarnation_of(pod):
     return int(pod["metadata"]["name"].rsplit("-", 1)[1])
 
 

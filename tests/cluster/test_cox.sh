@@ -69,16 +69,16 @@ cox 3 wait steady --timeout 1
 verdict $? "and its time-out" "$(said)"
 expect steady readySummary 2/2
 # 2 where the operator did not yet hold its Lease when the job came
-epoch=$(status_of steady epoch)
+incarnation=$(status_of steady incarnation)
 cox 0 get && printed '^NAME *STATE *READY' '^steady *Running *2/2' && cox 0 get steady -o yaml && printed '^kind: TrainingJob' &&
     cox 0 get -l no=such -o name && [[ ! -s $work/out ]]
 verdict $? "get" "$(said)"
-cox 0 describe steady && printed '^Namespace *train' '^State *Running, 2/2 ready' 'CrewComplete' "steady-worker-1-$epoch *ready *.*node-" \
+cox 0 describe steady && printed '^Namespace *train' '^State *Running, 2/2 ready' 'CrewComplete' "steady-worker-1-$incarnation *ready *.*node-" \
     'a crew of 2 pods is being created' '^steady waits for nothing: it runs'
 verdict $? "describe, with pods and events" "$(said)"
 cox 0 top --once && printed '^steady *Running *2/2'
 verdict $? "top" "$(said)"
-cox 0 restart steady --index 1 && expect steady epoch $((epoch + 1)) && cox 0 wait steady --for Running --timeout 90s
+cox 0 restart steady --index 1 && expect steady incarnation $((incarnation + 1)) && cox 0 wait steady --for Running --timeout 90s
 verdict $? "restart" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' "$work/err"
 verdict $? "scale quotes the rule of the API server" "$(said)"
@@ -152,7 +152,7 @@ address, uid, mark = sys.argv[1:4]
 
 class Chief(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = json.dumps({"jobUID": uid, "role": "worker", "index": 0, "epoch": 2, "phase": "Training", "step": 123,
+        body = json.dumps({"jobUID": uid, "role": "worker", "index": 0, "incarnation": 2, "phase": "Training", "step": 123,
                            "totalSteps": 1000, "metrics": [{"name": "loss", "value": 0.25}],
                            "failedSaves": 2, "saveFailure": "VolumeFull", "saveMessage": "save step 100: no space left"}).encode()
         self.send_response(200)

@@ -214,12 +214,12 @@ environment_of() {
     { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null # gone meanwhile, perhaps
 }
 
-# worker_processes JOB INDEX [EPOCH]: the processes that are that worker, of that epoch only
+# worker_processes JOB INDEX [INCARNATION]: the processes that are that worker, of that incarnation only
 worker_processes() {
     local process environment
     for process in $(pgrep -x coxswain-worker); do
         environment=$(environment_of "$process")
-        if grep -q "^HOSTNAME=$1-worker-$2$" <<<"$environment" && grep -q "^COXSWAIN_EPOCH=${3:-[0-9]*}$" <<<"$environment"; then
+        if grep -q "^HOSTNAME=$1-worker-$2$" <<<"$environment" && grep -q "^COXSWAIN_INCARNATION=${3:-[0-9]*}$" <<<"$environment"; then
             echo "$process"
         fi
     done

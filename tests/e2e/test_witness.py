@@ -8,9 +8,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from witness import LATE, STALE, judge  # noqa: E402
 
 
-def pod(index, epoch=1, phase="Running", ready=True, code=None, **metadata):
+def pod(index, incarnation=1, phase="Running", ready=True, code=None, **metadata):
     state = {"running": {}} if code is None else {"terminated": {"exitCode": code}}
-    return {"metadata": {"name": f"rough-worker-{index}-{epoch}", **metadata,
+    return {"metadata": {"name": f"rough-worker-{index}-{incarnation}", **metadata,
                          "labels": {"coxswain.dev/role": "worker", "coxswain.dev/index": str(index)}},
             "status": {"phase": phase, "containerStatuses": [{"state": state}],
                        "conditions": [{"type": "Ready", "status": str(ready)}]}}
@@ -95,7 +95,7 @@ class Witness(unittest.TestCase):
         self.world.see(pod(1, deletionTimestamp="2026-01-01T00:00:00Z"))
         self.world.tell("Restarting", 2, 1)
         self.world.gone(pod(1))
-        self.world.see(pod(1, epoch=2, phase="Pending", ready=False))
+        self.world.see(pod(1, incarnation=2, phase="Pending", ready=False))
         self.world.tell("Restarting", 2, 1)
         self.assertTold()
 

@@ -58,14 +58,14 @@ def has_ended_badly(pod):
 
 
 def newest(pods):
-    """Of each place the pod with the highest epoch."""
+    """Of each place the pod with the highest incarnation."""
     places = {}
     for pod in pods:
         labels = pod["metadata"].get("labels", {})
         place = labels.get("coxswain.dev/role"), labels.get("coxswain.dev/index")
-        epoch = int(pod["metadata"]["name"].rsplit("-", 1)[1])
-        if place not in places or epoch > places[place][0]:
-            places[place] = epoch, pod
+        incarnation = int(pod["metadata"]["name"].rsplit("-", 1)[1])
+        if place not in places or incarnation > places[place][0]:
+            places[place] = incarnation, pod
     return {place: pod for place, (_, pod) in places.items()}
 
 

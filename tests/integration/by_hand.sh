@@ -65,7 +65,7 @@ hosts() {
     (IFS=,; echo "[${list[*]}]")
 }
 
-# start_member NAME ROLE INDEX [EPOCH]: one process of the crew in `cluster`, a worker, a ps, a chief (place 200) or an evaluator
+# start_member NAME ROLE INDEX [INCARNATION]: one process of the crew in `cluster`, a worker, a ps, a chief (place 200) or an evaluator
 # (300); adds it to `pids`
 start_member() {
     local place=$3 log=$1.$3.log settings=()
@@ -77,7 +77,7 @@ start_member() {
     {
         set_up "$1" "$place"
         ((${#settings[@]} == 0)) || export "${settings[@]}"
-        TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log"
+        TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_INCARNATION=${4:-0} launch "$1" "$log"
     } &
     pids[place]=$!
 }
@@ -93,7 +93,7 @@ start_crew() {
     for ((i = 0; i < $2; i++)); do start_member "$1" worker "$i"; done
 }
 
-# start_with NAME INDEX SETTINGS [EPOCH]: a worker of the crew in `cluster` with these (VARIABLE=VALUE …) in its environment
+# start_with NAME INDEX SETTINGS [INCARNATION]: a worker of the crew in `cluster` with these (VARIABLE=VALUE …) in its environment
 start_with() {
     # shellcheck disable=SC2086 # several
     if [[ $3 ]]; then local -x $3; fi

@@ -23,16 +23,16 @@ peers() {
     for seat in 0 1 2 3; do echo "$network.$((seat + 1)) worker-$seat"; done >hosts
 }
 
-# join SEAT EPOCH: its log is NAME.SEAT.EPOCH.log
+# join SEAT INCARNATION: its log is NAME.SEAT.INCARNATION.log
 join() {
-    COXSWAIN_JOB=$peers_document COXSWAIN_JOB_UID=hand COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$2 COXSWAIN_ROLE=worker \
+    COXSWAIN_JOB=$peers_document COXSWAIN_JOB_UID=hand COXSWAIN_ATTEMPT=1 COXSWAIN_INCARNATION=$2 COXSWAIN_ROLE=worker \
         COXSWAIN_INDEX=$1 COXSWAIN_POD_IP=$network.$(($1 + 1)) COXSWAIN_HOSTS_FILE=$work/hosts COXSWAIN_THREADS=1 \
         COXSWAIN_STORAGE=runs=$peers_storage COXSWAIN_TERMINATION_LOG=$work/ended.$1.$2 \
         "$bin/coxswain-worker" >"$peers_name.$1.$2.log" 2>&1 &
     pids[$1]=$!
 }
 
-# worlds SEAT EPOCH: the sizes of those that this worker tells of, a blank behind each
+# worlds SEAT INCARNATION: the sizes of those that this worker tells of, a blank behind each
 worlds() {
     sed -n 's/.*the crew has \([0-9]*\) worker.*/\1/p' "$peers_name.$1.$2.log" | tr '\n' ' '
 }

@@ -69,7 +69,7 @@ verdict $? "logs of a place that there is not" "$(said)"
 follower=$!
 until_true 30 grep -q '^worker-1 | worker 1 of attempt 1$' followed
 verdict $? "logs -f begins with what there is" "$(cat followed)"
-cox 0 restart steady --index 1 && wait_for steady epoch 2 60 && [[ $(field steady attempt) == 1 ]]
+cox 0 restart steady --index 1 && wait_for steady incarnation 2 60 && [[ $(field steady attempt) == 1 ]]
 verdict $? "restart replaces one pod" "$(said)"
 cox 0 wait steady --for Running --timeout 180s && cox 0 restart steady && wait_for steady attempt 2 60
 verdict $? "or the whole crew" "$(said)"

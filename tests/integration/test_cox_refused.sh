@@ -88,7 +88,7 @@ refusing '[{"method": "GET", "path": "/trainingjobs", "fault": "status", "status
 cox 1 run seen.yaml --kubeconfig "$KUBECONFIG" && grep -q '^cox run: TrainingJob seen: made by faultproxy; a RoleBinding' err && cox 1 top steady
 verdict $? "but not to who may not see the job" "$(said)"
 
-pod=steady-worker-0-$(field steady epoch)
+pod=steady-worker-0-$(field steady incarnation)
 refusing '[{"path": "/pods/'"$pod"'/log", "fault": "status", "status": 500}]'
 cox 1 logs steady && grep -q "^cox logs: worker-0: pod $pod: made by faultproxy" err && printed '^worker-1 | worker 1 speaks$'
 verdict $? "a log that cannot be read does not keep the others" "$(said)"

@@ -87,7 +87,7 @@ the_end_of_an_elastic_crew() {
     operator_start
     api PATCH "$jobs_path/elastic/scale" '{"spec":{"replicas":5}}' >/dev/null
     order 2 1
-    until_true 60 has_failed && has_finished 1 && counts_no_restart && [[ $(field elastic epoch) == 1 ]]
+    until_true 60 has_failed && has_finished 1 && counts_no_restart && [[ $(field elastic incarnation) == 1 ]]
     verdict $? "nobody is made or replaced after that, though it is removed while no operator looks" \
         "$(api GET "$jobs_path/elastic")"
 

@@ -27,7 +27,7 @@ taken() {
     echo $(($(grep -c '^peer .* finished ' record) * peers_batch / peers_workers))
 }
 
-# sizes_are SEAT EPOCH SIZES: of all worlds that it has told of
+# sizes_are SEAT INCARNATION SIZES: of all worlds that it has told of
 sizes_are() {
     [[ $(worlds "$1" "$2") == "$3 " ]]
 }

@@ -46,9 +46,9 @@ verdict $? "a later start exports the same bits" "$(tails export)"
 
 # ---- a chief that is lost while it exports to where an earlier job's file lies
 
-# starts NAME EPOCH: this chief of a job that has a name of its own
+# starts NAME INCARNATION: this chief of a job that has a name of its own
 starts() {
-    COXSWAIN_JOB_UID=uid-of-$1 COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$2 launch "$1" "$1.$2.log" &
+    COXSWAIN_JOB_UID=uid-of-$1 COXSWAIN_ATTEMPT=1 COXSWAIN_INCARNATION=$2 launch "$1" "$1.$2.log" &
     chief=$!
 }
 

@@ -45,7 +45,7 @@ struct crew_seat {
 
 struct member_options {
     const char *job_uid;
-    uint32_t attempt, epoch;       /* COXSWAIN_ATTEMPT, COXSWAIN_EPOCH */
+    uint32_t attempt, epoch;       /* COXSWAIN_ATTEMPT, COXSWAIN_INCARNATION */
     unsigned rank, size;           /* our seat, and how many there are */
     unsigned least, expected;      /* elastic crews: members of the smallest world, of the first; 0: size */
     int64_t start_ms;              /* how long a chief's first world waits for the expected; 0: 30 s */

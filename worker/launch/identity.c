@@ -48,7 +48,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
     int64_t threads = 0, overlap = 1, gpu_ahead = 1, gpu_graphs = 1, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT;
     int64_t logit_rows = -1;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
-        read_number(ENV_EPOCH, UINT32_MAX, &identity.epoch, error) < 0 ||
+        read_number(ENV_INCARNATION, UINT32_MAX, &identity.incarnation, error) < 0 ||
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
         read_number(ENV_THREADS, 1024, &threads, error) < 0 || read_number(ENV_OVERLAP, 1, &overlap, error) < 0 ||
         read_number(ENV_GPU_AHEAD, 1, &gpu_ahead, error) < 0 ||

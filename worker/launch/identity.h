@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who this process is, from the environment that the operator gives its pod
- * (common/contract/environment.h). By hand nothing is set: worker 0, epoch 0.
+ * (common/contract/environment.h). By hand nothing is set: worker 0, incarnation 0.
  */
 #ifndef COXSWAIN_LAUNCH_IDENTITY_H
 #define COXSWAIN_LAUNCH_IDENTITY_H
@@ -15,7 +15,7 @@
 struct identity {
     bool in_pod;         /* the operator started it */
     const char *job_uid; /* "" by hand */
-    int64_t attempt, epoch;
+    int64_t attempt, incarnation;
     const char *role;
     int64_t index;
     const char *pod_ip;               /* NULL: not told */

@@ -98,7 +98,7 @@ static void fill_identity(struct status_document *status, const struct report_op
     snprintf(status->job_uid, sizeof status->job_uid, "%s", options->job_uid ? options->job_uid : "");
     snprintf(status->role, sizeof status->role, "%s", options->role ? options->role : "worker");
     status->index = options->index;
-    status->epoch = options->epoch;
+    status->incarnation = options->incarnation;
 }
 
 /* Curves are worth a warning, not the training. */

@@ -23,7 +23,7 @@ struct report;
 struct report_options {
     enum log_format format;
     const char *job_uid, *role;
-    int64_t index, epoch;
+    int64_t index, incarnation;
     bool chief;
     const char *http_address;          /* NULL: all interfaces */
     int http_port;                     /* -1: no server */

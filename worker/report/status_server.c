@@ -66,7 +66,7 @@ static void answer_metrics(struct http_exchange *exchange, const struct status_d
     put_gauge(&text, "failed_saves", "Checkpoints that could not be saved since the last one that could.",
               (double)document->failed_saves);
     put_gauge(&text, "goodput_ratio", "Share of the time that went into steps that were kept.", document->goodput);
-    put_gauge(&text, "epoch", "Fencing epoch of this pod.", (double)document->epoch);
+    put_gauge(&text, "incarnation", "Incarnation of this pod.", (double)document->incarnation);
     for (unsigned i = 0; i < document->metric_count; i++)
         buffer_format(&text, "coxswain_worker_metric{name=\"%s\"} %.10g\n", document->metrics[i].name,
                       document->metrics[i].value);

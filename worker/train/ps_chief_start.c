@@ -117,7 +117,7 @@ static struct recovery_options options_of(const struct ps_chief *chief)
                                      .server_count = chief->placement.server_count,
                                      .per_step = chief->per_step,
                                      .backup = chief->trainer->job->strategy.ps_backup,
-                                     .chief_epoch = (uint32_t)chief->trainer->identity->epoch,
+                                     .chief_epoch = (uint32_t)chief->trainer->identity->incarnation,
                                      .begun = chief->begun,
                                      .lineage = chief->base.lineage};
 }

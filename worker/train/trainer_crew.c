@@ -52,7 +52,7 @@ static int open_data_plane(struct trainer *trainer, const char *address, uint16_
     const struct peer_hub_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
-        .epoch = (uint32_t)trainer->identity->epoch,
+        .epoch = (uint32_t)trainer->identity->incarnation,
         .seat = trainer->crew.rank,
         .listen_address = address,
         .port = PORT_COLLECTIVE,
@@ -81,7 +81,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
     const struct member_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
-        .epoch = (uint32_t)trainer->identity->epoch,
+        .epoch = (uint32_t)trainer->identity->incarnation,
         .rank = trainer->crew.rank,
         .size = trainer->crew.size,
         .least = trainer->crew.least,

@@ -26,7 +26,7 @@ int trainer_open_report(struct trainer *trainer, struct error *error)
         .job_uid = trainer->identity->job_uid,
         .role = crew_own_seat(&trainer->crew)->role,
         .index = crew_own_seat(&trainer->crew)->index,
-        .epoch = trainer->identity->epoch,
+        .incarnation = trainer->identity->incarnation,
         .chief = trainer_is_chief(trainer) || evaluates,
         .http_address = trainer->identity->pod_ip,
         .http_port = choose_http_port(trainer),

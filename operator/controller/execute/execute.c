@@ -247,7 +247,7 @@ static bool is_absent(const struct kube_answer *answer)
 }
 
 /* A pod that existed and does not may have been ours, and its process may live on where it was removed by force: under this
- * name and epoch none is made again. */
+ * name and incarnation none is made again. */
 static bool came_and_went(const struct creation *creation, const struct kube_answer *answer)
 {
     return creation->action && is_absent(answer);
@@ -275,7 +275,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     if (answer->error && creation->unsure.kind != ERROR_NONE) {
         creation_note_refusal(creation, &creation->unsure);
     } else if (came_and_went(creation, answer)) {
-        job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.epoch);
+        job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.incarnation);
     } else if (answer->error) {
         execution_note_failure(execution, answer->error, creation->name);
     } else if (taken) {
@@ -498,7 +498,7 @@ static void pod_looked_for(void *context, const struct kube_answer *answer)
 static void look_for_pod(struct execution *execution, const struct training_job *job, const struct action *action)
 {
     struct training_job crew = *job;
-    crew.status.epoch = action->epoch;
+    crew.status.incarnation = action->incarnation;
     struct creation *creation = memory_allocate(1, sizeof *creation);
     *creation = (struct creation){.execution = execution,
                                   .resource = KUBE_PODS,
@@ -808,7 +808,7 @@ static struct training_job job_of_pods(const struct training_job *job, const str
 {
     struct training_job copy = *job;
     copy.status.attempt = plan->attempt;
-    copy.status.epoch = plan->epoch;
+    copy.status.incarnation = plan->incarnation;
     return copy;
 }
 

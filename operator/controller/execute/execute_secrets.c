@@ -48,8 +48,8 @@ void execute_create_service(struct execution *execution, const struct training_j
 static void note_key(const struct execution *execution, bool there)
 {
     if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->key_look =
-            (struct crew_key_look){.epoch = execution->plan.epoch, .at_ms = execution->plan.now_ms, .there = there};
+        execution->entry->key_look = (struct crew_key_look){
+            .incarnation = execution->plan.incarnation, .at_ms = execution->plan.now_ms, .there = there};
 }
 
 /* A cluster may refuse to be asked, and a quota that is used up does so before anybody looks for the name: a key that is

@@ -61,11 +61,11 @@ void job_entry_free(struct job_entry *entry)
     free(entry);
 }
 
-static void forget_unsure(struct job_entry *entry, enum role role, int64_t index, int64_t epoch)
+static void forget_unsure(struct job_entry *entry, enum role role, int64_t index, int64_t incarnation)
 {
     for (size_t i = 0; i < entry->unsure_count; i++) {
         const struct unsure_pod *pod = &entry->unsure[i];
-        if (pod->role != role || pod->index != index || pod->epoch != epoch)
+        if (pod->role != role || pod->index != index || pod->incarnation != incarnation)
             continue;
         entry->unsure[i] = entry->unsure[--entry->unsure_count];
         return;
@@ -79,26 +79,26 @@ static void see_unsure(struct job_entry *entry, const struct pod_record *pod)
         return;
     struct pod_view view = pod_record_view(pod, &room);
     if (view.member && pod_view_is_of(&view, entry->job_uid))
-        forget_unsure(entry, view.role, view.index, view.epoch);
+        forget_unsure(entry, view.role, view.index, view.incarnation);
 }
 
 void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct action *action)
 {
     if (job_entry_is_about(entry, uid))
-        forget_unsure(entry, action->role, action->index, action->epoch);
+        forget_unsure(entry, action->role, action->index, action->incarnation);
 }
 
 void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action)
 {
     if (!job_entry_is_about(entry, uid))
         return;
-    forget_unsure(entry, action->role, action->index, action->epoch);
+    forget_unsure(entry, action->role, action->index, action->incarnation);
     if (entry->unsure_count == entry->unsure_capacity) {
         entry->unsure_capacity = entry->unsure_capacity ? 2 * entry->unsure_capacity : 4;
         entry->unsure = memory_resize(entry->unsure, entry->unsure_capacity, sizeof *entry->unsure);
     }
     entry->unsure[entry->unsure_count++] =
-        (struct unsure_pod){.role = action->role, .index = action->index, .epoch = action->epoch};
+        (struct unsure_pod){.role = action->role, .index = action->index, .incarnation = action->incarnation};
 }
 
 void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
@@ -164,18 +164,18 @@ void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, 
         entry->waits_since_ms[i] = now_ms;
 }
 
-static void forget_gone(struct job_entry *entry, int64_t epoch)
+static void forget_gone(struct job_entry *entry, int64_t incarnation)
 {
     entry->gone_count = 0;
-    entry->gone_epoch = epoch;
+    entry->gone_incarnation = incarnation;
 }
 
-static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t epoch)
+static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t incarnation)
 {
-    if (epoch < entry->gone_epoch)
+    if (incarnation < entry->gone_incarnation)
         return;
-    if (epoch > entry->gone_epoch)
-        forget_gone(entry, epoch);
+    if (incarnation > entry->gone_incarnation)
+        forget_gone(entry, incarnation);
     if (entry->gone_count == entry->gone_capacity) {
         entry->gone_capacity = entry->gone_capacity ? 2 * entry->gone_capacity : 4;
         entry->gone = memory_resize(entry->gone, entry->gone_capacity, sizeof *entry->gone);
@@ -203,10 +203,10 @@ void job_entry_forget_finished(struct job_entry *entry, size_t count)
     memmove(entry->finished, entry->finished + count, entry->finished_count * sizeof *entry->finished);
 }
 
-void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch)
+void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t incarnation)
 {
     if (job_entry_is_about(entry, uid))
-        add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, epoch);
+        add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, incarnation);
 }
 
 /* One that has lost its owner is the job's as for adopt_plan: what somebody else made counts for nothing when it goes. */
@@ -214,8 +214,9 @@ static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
 {
     if (!entry->job_uid)
         return false;
-    return pod_view_is_of(pod, entry->job_uid) || (pod_view_is_orphan_of(pod, entry->job_uid) && pod->adoptable &&
-                                                   first_crew_or_told(pod, entry->told_epoch, entry->told_attempt));
+    return pod_view_is_of(pod, entry->job_uid) ||
+           (pod_view_is_orphan_of(pod, entry->job_uid) && pod->adoptable &&
+            first_crew_or_told(pod, entry->told_incarnation, entry->told_attempt));
 }
 
 void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod)
@@ -253,7 +254,7 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
     }
     if (!view.member || !is_of_job(entry, &view))
         return;
-    add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
+    add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.incarnation);
     if (!entry->over && view.current && pod_view_finished(&view))
         add_finished(entry, &view);
 }
@@ -291,8 +292,8 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->vanished_attempt = entry->sent_away_attempt = 0;
     entry->finished_count = 0;
     entry->over = false;
-    entry->inherited_epoch = 0;
-    entry->told_epoch = entry->told_attempt = 0;
+    entry->inherited_incarnation = 0;
+    entry->told_incarnation = entry->told_attempt = 0;
     entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
@@ -315,7 +316,8 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
     if (!first_crew_may_lie_ahead(status))
         entry->born_ms = FIELD_UNSET;
     entry->over = status_terminal(status);
-    entry->told_epoch = status->epoch > entry->told_epoch ? status->epoch : entry->told_epoch;
+    entry->told_incarnation =
+        status->incarnation > entry->told_incarnation ? status->incarnation : entry->told_incarnation;
     entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
 }
 
@@ -331,7 +333,7 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
     if (lists != entry->born_lists && entry->pod_write > 0)
         entry->born_ms = FIELD_UNSET;
     if (lists != entry->lists) {
-        entry->inherited_epoch = status->epoch;
+        entry->inherited_incarnation = status->incarnation;
         sent_away_below(entry, status->attempt);
     }
     entry->lists = lists;

@@ -54,18 +54,18 @@ struct job_entry {
     uint64_t born_lists;               /* how often pods had been listed when it was born */
     struct status_moves *status_moves; /* NULL: the clock was not set */
 
-    struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
+    struct gone_pod *gone; /* of the newest incarnation that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
-    int64_t gone_epoch;
+    int64_t gone_incarnation;
     int64_t vanished_ms, vanished_attempt; /* see plan.h */
     int64_t sent_away_attempt;             /* the highest of which we asked a pod to end, evaluators apart */
     struct unsure_pod *unsure;             /* see plan.h */
     size_t unsure_count, unsure_capacity;
     struct finished_pod *finished; /* see plan.h; the oldest first */
     size_t finished_count, finished_capacity;
-    int64_t inherited_epoch;          /* see plan.h */
-    uint64_t lists;                   /* how often pods had been listed when it was noted; 0: it was not */
-    int64_t told_epoch, told_attempt; /* the highest that any status of the job had */
+    int64_t inherited_incarnation;          /* see plan.h */
+    uint64_t lists;                         /* how often pods had been listed when it was noted; 0: it was not */
+    int64_t told_incarnation, told_attempt; /* the highest that any status of the job had */
 
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
@@ -109,7 +109,7 @@ void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const st
 void job_entry_forget_finished(struct job_entry *entry, size_t count);
 
 /* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */
-void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch);
+void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t incarnation);
 
 /* Whether the pod of `action` was made for the job `uid` is not known; or it is, also once the cache has shown it. */
 void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action);
@@ -125,7 +125,7 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
 
 /* Pods were listed so often, each time to the end. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new
- * any more once it may have had some, and the epoch of its status may be used up. Crews of attempts before that of the status are asked
+ * any more once it may have had some, and the incarnation of its status may be used up. Crews of attempts before that of the status are asked
  * to end, perhaps by an operator before this one. */
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status);
 

@@ -171,15 +171,15 @@ static bool find_pod(const struct job_entry *entry, const struct training_job *j
                      struct pod_room *room, struct pod_view *ret_pod)
 {
     const struct pod_record *found = NULL;
-    int64_t epoch = 0;
+    int64_t incarnation = 0;
     for (size_t i = 0; i < entry->pod_count; i++) {
         if (!pod_record_holds(entry->pods[i], role, 0))
             continue;
         struct pod_view pod = pod_record_view(entry->pods[i], room);
-        if (!pod_view_is_of(&pod, job->uid) || (found && pod.epoch <= epoch))
+        if (!pod_view_is_of(&pod, job->uid) || (found && pod.incarnation <= incarnation))
             continue;
         found = entry->pods[i];
-        epoch = pod.epoch;
+        incarnation = pod.incarnation;
     }
     if (found)
         *ret_pod = pod_record_view(found, room);

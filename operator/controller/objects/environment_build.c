@@ -118,8 +118,8 @@ static const struct environment_framework *const frameworks[] = {
 /* ENV_JOB tells of a pod that is left whether it is a worker of ours (pod_view.h). */
 bool environment_is_reserved(enum framework framework, const char *name)
 {
-    static const char *const names[] = {ENV_EPOCH, ENV_ATTEMPT, ENV_JOB,    ENV_JOB_UID,        ENV_ROLE,
-                                        ENV_INDEX, ENV_STORAGE, ENV_POD_IP, ENV_CHECKPOINT_DIR, NULL};
+    static const char *const names[] = {ENV_INCARNATION, ENV_ATTEMPT, ENV_JOB,    ENV_JOB_UID,        ENV_ROLE,
+                                        ENV_INDEX,       ENV_STORAGE, ENV_POD_IP, ENV_CHECKPOINT_DIR, NULL};
     return words_find(names, name) >= 0 || words_find(frameworks[framework]->reserved, name) >= 0 ||
            environment_tpu_is_reserved(name);
 }
@@ -140,7 +140,7 @@ int environment_document(const struct training_job *job, char **ret_text, struct
 struct json *environment_build(const struct training_job *job, enum role role, int64_t index, const char *document)
 {
     struct json *list = json_new_array();
-    environment_add_number(list, ENV_EPOCH, job->status.epoch);
+    environment_add_number(list, ENV_INCARNATION, job->status.incarnation);
     environment_add_number(list, ENV_ATTEMPT, job->status.attempt);
     environment_add(list, ENV_JOB_UID, job->uid);
     environment_add(list, ENV_ROLE, role_name(role));

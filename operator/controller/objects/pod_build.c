@@ -22,7 +22,7 @@
 
 char *pod_name(const struct training_job *job, enum role role, int64_t index)
 {
-    return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.epoch);
+    return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.incarnation);
 }
 
 int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
@@ -270,7 +270,7 @@ static void set_metadata(struct json *metadata, const struct training_job *job, 
     json_set_string(labels, LABEL_ROLE, role_name(role));
     child_label_number(labels, LABEL_INDEX, index);
     child_label_number(labels, LABEL_ATTEMPT, job->status.attempt);
-    child_label_number(labels, LABEL_EPOCH, job->status.epoch);
+    child_label_number(labels, LABEL_INCARNATION, job->status.incarnation);
     json_set_string(labels, LABEL_CURRENT, "true");
     json_set_string(labels, LABEL_KUBEFLOW_REPLICA_TYPE, role_name(role));
     child_label_number(labels, LABEL_KUBEFLOW_REPLICA_INDEX, index);

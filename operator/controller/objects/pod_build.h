@@ -32,7 +32,7 @@ int pod_builder_init(struct pod_builder *builder, const struct training_job *job
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);
 
-/* For the epoch and attempt of the job's status. ERROR_INVALID when the template sets what it must not. */
+/* For the incarnation and attempt of the job's status. ERROR_INVALID when the template sets what it must not. */
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error);
 

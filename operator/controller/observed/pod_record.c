@@ -38,7 +38,7 @@ enum {
 
 static const size_t number_fields[] = {
 #define NUMBER(field) offsetof(struct pod_view, field)
-    NUMBER(epoch),       NUMBER(attempt),     NUMBER(index),    NUMBER(created_ms),   NUMBER(started_ms),
+    NUMBER(incarnation), NUMBER(attempt),     NUMBER(index),    NUMBER(created_ms),   NUMBER(started_ms),
     NUMBER(finished_ms), NUMBER(deletion_ms), NUMBER(grace_ms), NUMBER(startable_ms),
 #undef NUMBER
 };

@@ -88,7 +88,7 @@ static void read_conditions(const struct json *pod, const struct pod_view *view,
 bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_NAME_MAX])
 {
     int length = snprintf(ret_name, POD_PLACE_NAME_MAX, "%s-%s-%" PRId64 "-%" PRId64, pod->job_name,
-                          role_name(pod->role), pod->index, pod->epoch);
+                          role_name(pod->role), pod->index, pod->incarnation);
     return length > 0 && length < POD_PLACE_NAME_MAX;
 }
 
@@ -110,7 +110,7 @@ static bool is_told_its_labels(const struct json *pod)
     static const char *const told[][2] = {{ENV_JOB_UID, LABEL_JOB_UID},
                                           {ENV_ROLE, LABEL_ROLE},
                                           {ENV_INDEX, LABEL_INDEX},
-                                          {ENV_EPOCH, LABEL_EPOCH},
+                                          {ENV_INCARNATION, LABEL_INCARNATION},
                                           {ENV_ATTEMPT, LABEL_ATTEMPT}};
     const struct json *environment = json_member(main_container(pod), "env");
     bool all = true;
@@ -127,7 +127,7 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->job_name = owner.is_job ? owner.name : label(pod, LABEL_JOB_NAME);
     view->job_uid = label(pod, LABEL_JOB_UID);
     view->owner_uid = owner.uid;
-    view->epoch = number_label(pod, LABEL_EPOCH);
+    view->incarnation = number_label(pod, LABEL_INCARNATION);
     view->attempt = number_label(pod, LABEL_ATTEMPT);
     view->index = number_label(pod, LABEL_INDEX);
     view->member = role_parse(label(pod, LABEL_ROLE), &view->role) && view->index >= 0 && has_name_of_place(view);
@@ -236,7 +236,7 @@ static bool has_checkpoint(const struct json *pod)
            *json_string_at(document, "checkpoint.storage", "") != '\0';
 }
 
-/* What has begun, began below the epochs of whoever comes later. What has not may yet do so on its node, above them. */
+/* What has begun, began below the incarnations of whoever comes later. What has not may yet do so on its node, above them. */
 static bool is_fenced(const struct json *pod, const struct pod_view *view)
 {
     return pod_view_deleting(view) && *view->init_container == '\0' && view->started_ms != FIELD_UNSET &&

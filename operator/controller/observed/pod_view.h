@@ -39,7 +39,7 @@ struct pod_view {
     const char *memory_limit;                     /* as written */
     const char *unschedulable;                    /* the scheduler's words */
     const char *conditions; /* once it has ended or is to end: "DisruptionTarget=True\nReady=False\n" */
-    int64_t epoch, attempt, index;
+    int64_t incarnation, attempt, index;
     int64_t created_ms, started_ms, finished_ms;
     int64_t
         startable_ms;   /* since when nothing but itself keeps the container from starting: it has a node, and the init
@@ -63,7 +63,7 @@ struct pod_view {
  * released by the caller. */
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions);
 
-/* The name that follows from its job, role, index and epoch: "digits-worker-3-7". False: it is longer than that of any pod
+/* The name that follows from its job, role, index and incarnation: "digits-worker-3-7". False: it is longer than that of any pod
  * of ours, whose job has a short name (JOB_NAME_MAX). */
 #define POD_PLACE_NAME_MAX 96 /* with its end */
 bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_NAME_MAX]);

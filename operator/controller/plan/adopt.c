@@ -20,14 +20,14 @@ static const char *reason_of(struct planning *planning, const struct pod_view *p
         return "belongs to another owner";
     if (refusal)
         return planning_format(planning, "has no owner and may not be given one (%s)", refusal->words);
-    return pod->adoptable ? "has no owner and is of an epoch that the job has not come to"
+    return pod->adoptable ? "has no owner and is of an incarnation that the job has not come to"
                           : "has no owner and is not as the operator made it";
 }
 
 /* Made for this job. */
 static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
 {
-    return pod->adoptable && first_crew_or_told(pod, planning->old->epoch, planning->old->attempt);
+    return pod->adoptable && first_crew_or_told(pod, planning->old->incarnation, planning->old->attempt);
 }
 
 static void tell(struct planning *planning, const struct pod_view *pod, size_t count)

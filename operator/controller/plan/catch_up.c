@@ -4,10 +4,11 @@
 #include "operator/controller/plan/first_crew.h"
 #include "operator/controller/plan/replicas.h"
 
-static void newest(const struct planning *planning, int64_t *ret_epoch, int64_t *ret_attempt)
+static void newest(const struct planning *planning, int64_t *ret_incarnation, int64_t *ret_attempt)
 {
     const struct crew *crew = &planning->crew;
-    *ret_epoch = planning->old->epoch > crew->newest_epoch ? planning->old->epoch : crew->newest_epoch;
+    *ret_incarnation =
+        planning->old->incarnation > crew->newest_incarnation ? planning->old->incarnation : crew->newest_incarnation;
     *ret_attempt = planning->old->attempt > crew->newest_attempt ? planning->old->attempt : crew->newest_attempt;
 }
 
@@ -21,19 +22,19 @@ static void forget_completed(struct planning *planning)
 static void raise_counters(struct planning *planning)
 {
     struct job_status *next = planning->next;
-    int64_t epoch, attempt;
-    newest(planning, &epoch, &attempt);
+    int64_t incarnation, attempt;
+    newest(planning, &incarnation, &attempt);
     if (planning->old->attempt == 0)
         planning_begin(planning);
-    next->epoch = epoch;
+    next->incarnation = incarnation;
     next->attempt = attempt;
     forget_completed(planning);
     planning->plan->write_status = true;
     planning_event(planning, true, "StatusBehind", "CatchUp",
                    planning_format(planning,
-                                   "the status had epoch %" PRId64 " and attempt %" PRId64
+                                   "the status had incarnation %" PRId64 " and attempt %" PRId64
                                    " while the pods have %" PRId64 " and %" PRId64 ": it goes on from theirs",
-                                   planning->old->epoch, planning->old->attempt, epoch, attempt));
+                                   planning->old->incarnation, planning->old->attempt, incarnation, attempt));
 }
 
 /* An operator was killed before it told of the crew that it had begun. If the cache is only old, the write is refused. */

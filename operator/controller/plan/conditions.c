@@ -153,7 +153,8 @@ static void update_scheduled(struct planning *planning)
         set_obstructed(planning, obstacle_reason(obstacle->kind));
         return;
     }
-    if (planning->hold_reason && (crew_unfilled(&planning->crew) || planning->next->epoch != planning->old->epoch)) {
+    if (planning->hold_reason &&
+        (crew_unfilled(&planning->crew) || planning->next->incarnation != planning->old->incarnation)) {
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, planning->hold_reason, planning->hold_message);
         return;
     }

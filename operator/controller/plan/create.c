@@ -57,16 +57,16 @@ static bool may_create_pods(struct planning *planning)
 
 bool create_promises_again(const struct planning *planning)
 {
-    return planning->old->epoch <= planning->input->inherited_epoch;
+    return planning->old->incarnation <= planning->input->inherited_incarnation;
 }
 
-/* Pods that may be there already, under whatever epoch: no other is made, nor promised, beside one of them. */
+/* Pods that may be there already, under whatever incarnation: no other is made, nor promised, beside one of them. */
 static bool look_for_unsure(struct planning *planning)
 {
     bool found = false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (slot->unsure_epoch == 0 || !slot_is_due(planning, slot))
+        if (slot->unsure_incarnation == 0 || !slot_is_due(planning, slot))
             continue;
         planning_look_for_pod(planning, slot);
         found = true;
@@ -86,7 +86,7 @@ static void create_pods(struct planning *planning)
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (slot_is_due(planning, slot) && slot->unsure_epoch == 0)
+        if (slot_is_due(planning, slot) && slot->unsure_incarnation == 0)
             planning_create_pod(planning, slot->role, slot->index);
     }
 }

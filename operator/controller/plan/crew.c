@@ -96,18 +96,18 @@ static bool of_earlier_attempt(const struct training_job *job, const struct pod_
     return pod->attempt < job->status.attempt && (!pod->member || pod->role != ROLE_EVALUATOR);
 }
 
-/* Whether the pod may hold the slot: what the status promises is held by that epoch alone. */
+/* Whether the pod may hold the slot: what the status promises is held by that incarnation alone. */
 static bool eligible(const struct training_job *job, const struct slot *slot, const struct pod_view *pod)
 {
     if (of_earlier_attempt(job, pod))
         return false;
-    return slot->promised ? pod->epoch == job->status.epoch : pod->current;
+    return slot->promised ? pod->incarnation == job->status.incarnation : pod->current;
 }
 
 static bool is_newer(const struct pod_view *pod, const struct pod_view *than)
 {
-    if (!than || pod->epoch != than->epoch)
-        return !than || pod->epoch > than->epoch;
+    if (!than || pod->incarnation != than->incarnation)
+        return !than || pod->incarnation > than->incarnation;
     return strcmp(pod->uid, than->uid) > 0;
 }
 
@@ -135,11 +135,11 @@ static void note_newest(struct crew *crew, const struct training_job *job, const
 {
     if (!pod->member) /* whoever made it has counted for himself */
         return;
-    if (pod->epoch > crew->newest_epoch)
-        crew->newest_epoch = pod->epoch;
+    if (pod->incarnation > crew->newest_incarnation)
+        crew->newest_incarnation = pod->incarnation;
     if (pod->attempt > crew->newest_attempt)
         crew->newest_attempt = pod->attempt;
-    crew->ahead |= pod->epoch > job->status.epoch || pod->attempt > job->status.attempt;
+    crew->ahead |= pod->incarnation > job->status.incarnation || pod->attempt > job->status.attempt;
 }
 
 static void note_done(struct crew *crew)

@@ -17,14 +17,14 @@
 struct slot {
     enum role role;
     int64_t index;
-    bool promised;                   /* by the status: a pod of status.epoch is to be created */
+    bool promised;                   /* by the status: a pod of status.incarnation is to be created */
     bool wanted;                     /* by the next status */
     bool fresh;                      /* an elastic job grew: this index has never been promised */
     bool done;                       /* its pod has finished, whether it is still there or not */
     bool restarting;                 /* a pod was lost, and no successor has been ready yet */
     bool backs_off;                  /* its successor waits, see back_off.h */
     bool failed;                     /* its pod has ended, or it is lost */
-    int64_t unsure_epoch;            /* of a pod that may have been made, though nobody has seen it; 0: of none */
+    int64_t unsure_incarnation;      /* of a pod that may have been made, though nobody has seen it; 0: of none */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
     const struct pod_view *finished; /* the newest superseded one that has ended, kept for its log; NULL: none */
@@ -43,7 +43,7 @@ struct crew {
     size_t leftover_count; /* pods of an earlier job of the same name */
     size_t earlier_count;  /* alive pods of an earlier attempt, evaluators apart */
     size_t alive_count;
-    int64_t newest_epoch, newest_attempt; /* of all pods */
+    int64_t newest_incarnation, newest_attempt; /* of all pods */
     bool ahead; /* a pod is newer than the status: the cached job is old, or its status was set back */
 };
 

@@ -63,10 +63,10 @@ bool crew_key_plan(struct planning *planning)
     if (!crew_key_is_needed(planning->job) || !service) /* which is made after the key */
         return false;
     bool due = create_is_due(planning), stuck = has_stuck_pod(planning);
-    bool known = look->epoch == planning->old->epoch;
+    bool known = look->incarnation == planning->old->incarnation;
     if (!due && !stuck)
         return false;
-    if (!stuck && create_promises_again(planning)) /* and what is heard of the key counts for one epoch */
+    if (!stuck && create_promises_again(planning)) /* and what is heard of the key counts for one incarnation */
         return false;
     if (known && stuck && planning->now_ms < look->at_ms + ASK_AGAIN_MS)
         planning_requeue(planning, look->at_ms + ASK_AGAIN_MS);

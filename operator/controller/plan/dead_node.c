@@ -9,7 +9,7 @@ static bool is_left(const struct planning *planning, const struct pod_view *pod)
     return *pod->owner_uid != '\0' && pod_view_is_of_another_job(pod, planning->job->uid);
 }
 
-/* How long past its grace period it is waited for; FIELD_UNSET: for ever. A late process of ours is fenced off by its epoch,
+/* How long past its grace period it is waited for; FIELD_UNSET: for ever. A late process of ours is fenced off by its incarnation,
  * within its job in any case. From a later job of the name it is where a checkpoint directory knows of both, which the
  * later one claims above of, as long as the earlier one has begun; one that begins on its silent node after that would claim
  * it for itself, and one of another framework could always write. So somebody has to say that the node is gone: of what an

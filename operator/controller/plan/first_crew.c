@@ -7,15 +7,15 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/replicas.h"
 
-bool first_crew_or_told(const struct pod_view *pod, int64_t told_epoch, int64_t told_attempt)
+bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt)
 {
-    bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
-    return first || (pod->epoch <= told_epoch && pod->attempt <= told_attempt);
+    bool first = pod->incarnation == FIRST_INCARNATION && pod->attempt == FIRST_ATTEMPT;
+    return first || (pod->incarnation <= told_incarnation && pod->attempt <= told_attempt);
 }
 
 bool first_crew_may_lie_ahead(const struct job_status *status)
 {
-    bool blank = status->attempt == 0 && status->epoch == 0;
+    bool blank = status->attempt == 0 && status->incarnation == 0;
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
         blank &= status->conditions[type].status == CONDITION_ABSENT;
     return blank;
@@ -38,10 +38,10 @@ static bool waits_for_nothing(const struct training_job *job)
     return never_waits(job) && !job->run_policy.suspend && !job->queue_name;
 }
 
-int64_t first_crew_told_epoch(const struct planning *planning)
+int64_t first_crew_told_incarnation(const struct planning *planning)
 {
     bool may_have_been = planning->input->options->untold_crews && never_waits(planning->job);
-    return may_have_been ? FIRST_EPOCH + 1 : FIRST_EPOCH;
+    return may_have_been ? FIRST_INCARNATION + 1 : FIRST_INCARNATION;
 }
 
 /* What was promised is cleared from the status as pods are seen. */
@@ -53,26 +53,26 @@ static bool is_wholly_promised(const struct crew *crew)
     return wholly;
 }
 
-/* An epoch that was raised while the first crew was still to come is none in which it ran. */
+/* An incarnation that was raised while the first crew was still to come is none in which it ran. */
 bool first_crew_is_unmade(const struct planning *planning)
 {
     const struct job_status *old = planning->old;
-    bool first = old->epoch <= first_crew_told_epoch(planning) || is_wholly_promised(&planning->crew);
-    return first && old->attempt <= FIRST_ATTEMPT && old->restart_count == 0 && planning->crew.newest_epoch == 0 &&
-           planning->input->gone_epoch == 0;
+    bool first = old->incarnation <= first_crew_told_incarnation(planning) || is_wholly_promised(&planning->crew);
+    return first && old->attempt <= FIRST_ATTEMPT && old->restart_count == 0 &&
+           planning->crew.newest_incarnation == 0 && planning->input->gone_incarnation == 0;
 }
 
 bool first_crew_may_begin(const struct planning *planning)
 {
     return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && !deleting_is_asked(planning->job) &&
-           first_crew_may_lie_ahead(planning->old) && planning->crew.newest_epoch <= FIRST_EPOCH &&
+           first_crew_may_lie_ahead(planning->old) && planning->crew.newest_incarnation <= FIRST_INCARNATION &&
            waits_for_nothing(planning->job) && name_is_free(planning);
 }
 
 void first_crew_begin(struct planning *planning, struct training_job *ret_job)
 {
     start_plan(planning);
-    planning->next->epoch = FIRST_EPOCH;
+    planning->next->incarnation = FIRST_INCARNATION;
     planning->next->start_ms = planning->input->born_ms;
     replicas_update(planning); /* the promise in its own words */
     *ret_job = *planning->job;
@@ -85,7 +85,7 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job)
 
 bool first_crew_is_untold(const struct planning *planning)
 {
-    return planning->old->attempt == 0 && planning->crew.newest_epoch == FIRST_EPOCH &&
+    return planning->old->attempt == 0 && planning->crew.newest_incarnation == FIRST_INCARNATION &&
            planning->crew.newest_attempt == FIRST_ATTEMPT;
 }
 
@@ -112,7 +112,7 @@ static int64_t oldest_creation_ms(const struct planning *planning)
 void first_crew_take_over(struct planning *planning)
 {
     start_plan(planning);
-    planning->next->epoch = FIRST_EPOCH;
+    planning->next->incarnation = FIRST_INCARNATION;
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
         planning->next->start_ms = oldest_creation_ms(planning);
     take_back_suspended(planning);
@@ -120,13 +120,13 @@ void first_crew_take_over(struct planning *planning)
         struct slot *slot = &planning->crew.slots[i];
         slot->wanted = !slot->occupant;
         if (slot->wanted)
-            planning->next->epoch = FIRST_EPOCH + 1;
+            planning->next->incarnation = FIRST_INCARNATION + 1;
     }
 }
 
 bool first_crew_is_whole(const struct job_status *status)
 {
-    return status->attempt == FIRST_ATTEMPT && status->epoch == FIRST_EPOCH && status->restart_count == 0 &&
+    return status->attempt == FIRST_ATTEMPT && status->incarnation == FIRST_INCARNATION && status->restart_count == 0 &&
            !status_terminal(status) && condition_is(status, CONDITION_SUSPENDED, CONDITION_ABSENT);
 }
 

@@ -5,19 +5,19 @@
  * decided, and so that an old cache is found out by the write's resourceVersion.
  * A job that this operator saw come into being while it held the lease (there must
  * be one: --leader-elect) has no history that a cache could lack: nobody else has
- * acted on it, and what is decided is always the same, attempt 1, epoch 1, every
+ * acted on it, and what is decided is always the same, attempt 1, incarnation 1, every
  * pod. So its pods are created as soon as its Service is there, and the status says so
  * with what comes of them.
  *
- * An operator that is killed in between leaves pods of attempt 1 and epoch 1
+ * An operator that is killed in between leaves pods of attempt 1 and incarnation 1
  * under a status that knows of none. Its successor, for which the job is not new,
  * first writes a status in which those that it sees hold their places, and the
- * others are promised under epoch 2: a pod of epoch 1 that it does not see may be
+ * others are promised under incarnation 2: a pod of incarnation 1 that it does not see may be
  * on its way still, or have been removed by force from a node that is cut off and
  * where its process lives on; a fence tells neither from a second one of its name
- * and epoch. Where it sees none of them at all, all of them may be such: so
+ * and incarnation. Where it sees none of them at all, all of them may be such: so
  * whoever promises a first crew by a status while it holds a lease does it under
- * epoch 2. Epoch 1 is the untold crew's alone, and that of jobs which can have none.
+ * incarnation 2. Incarnation 1 is the untold crew's alone, and that of jobs which can have none.
  *
  * The same where a living operator's cache of pods was made anew meanwhile.
  *
@@ -41,13 +41,13 @@
 #include "operator/controller/plan/planning.h"
 
 #define FIRST_ATTEMPT 1
-#define FIRST_EPOCH 1
+#define FIRST_INCARNATION 1
 
 /* Of the first crew that a status promises. */
-int64_t first_crew_told_epoch(const struct planning *planning);
+int64_t first_crew_told_incarnation(const struct planning *planning);
 
-/* An operator may have made it: the status has counted its epoch and attempt, or it is of a first crew untold. */
-bool first_crew_or_told(const struct pod_view *pod, int64_t told_epoch, int64_t told_attempt);
+/* An operator may have made it: the status has counted its incarnation and attempt, or it is of a first crew untold. */
+bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt);
 
 /* The status is as if nobody had ever written it. */
 bool first_crew_may_lie_ahead(const struct job_status *status);
@@ -63,7 +63,7 @@ bool first_crew_is_unmade(const struct planning *planning);
 /* There are pods of the first crew, and the status knows of no crew at all. */
 bool first_crew_is_untold(const struct planning *planning);
 /* The next status knows of them and since when they have been there, and promises those that are not there under the
- * next epoch. */
+ * next incarnation. */
 void first_crew_take_over(struct planning *planning);
 
 /* The status tells no more than that the first crew is on its way. */

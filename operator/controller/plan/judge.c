@@ -231,7 +231,7 @@ static void restart(struct planning *planning, const struct verdict *verdict, co
     slot_wanted *lost = verdict->whole_crew ? belongs_to_crew : is_failed;
     planning_promise_successors(planning, lost);
     int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
-                                        restart_delay_seed(planning->job->uid, next->epoch));
+                                        restart_delay_seed(planning->job->uid, next->incarnation));
     back_off_begin(planning, lost, delay_ms);
     const char *reason = ending_reason(verdict->ending.kind);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);

@@ -66,11 +66,11 @@ static void clear_kept_promises(struct planning *planning)
         planning->crew.slots[i].wanted &= planning->crew.slots[i].occupant == NULL;
 }
 
-/* A pod that came and went before its promise was cleared must not come again under the same name and epoch. */
+/* A pod that came and went before its promise was cleared must not come again under the same name and incarnation. */
 static void break_gone_promises(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    if (status_terminal(planning->old) || input->gone_epoch != planning->old->epoch)
+    if (status_terminal(planning->old) || input->gone_incarnation != planning->old->incarnation)
         return;
     for (size_t i = 0; i < input->gone_count; i++) {
         struct slot *slot = crew_slot_at(&planning->crew, input->gone[i].role, input->gone[i].index);
@@ -85,7 +85,7 @@ static void note_unsure(struct planning *planning)
         const struct unsure_pod *pod = &planning->input->unsure[i];
         struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
         if (slot)
-            slot->unsure_epoch = pod->epoch;
+            slot->unsure_incarnation = pod->incarnation;
     }
 }
 
@@ -260,7 +260,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     if (first_crew_may_begin(&planning))
         first_crew_begin(&planning, &begun);
     ret_plan->attempt = planning.old->attempt;
-    ret_plan->epoch = planning.old->epoch;
+    ret_plan->incarnation = planning.old->incarnation;
     ret_plan->first_pods = first_crew_is_unmade(&planning);
     if (!status_terminal(planning.old) && catch_up_plan(&planning))
         return;
@@ -299,9 +299,9 @@ bool plan_has_work(const struct plan *plan)
 
 static bool counts_on(const struct job_status *old, const struct job_status *next)
 {
-    return old->restart_count != next->restart_count || old->epoch != next->epoch || old->attempt != next->attempt ||
-           old->charged_ms != next->charged_ms || old->suspended_ms != next->suspended_ms ||
-           old->backoff_until_ms != next->backoff_until_ms;
+    return old->restart_count != next->restart_count || old->incarnation != next->incarnation ||
+           old->attempt != next->attempt || old->charged_ms != next->charged_ms ||
+           old->suspended_ms != next->suspended_ms || old->backoff_until_ms != next->backoff_until_ms;
 }
 
 bool plan_only_tells(const struct plan *plan, const struct job_status *old)

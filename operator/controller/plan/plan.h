@@ -3,14 +3,14 @@
  * What to do about one job: a pure function of the job, its children as the cache
  * shows them, and the time. No I/O, no clock, no state of its own.
  *
- * The durable protocol. Attempt, epoch, counters and the promise (which indices
- * get a pod of this epoch: status.replicaStatuses[].pending) are raised in the
+ * The durable protocol. Attempt, incarnation, counters and the promise (which indices
+ * get a pod of this incarnation: status.replicaStatuses[].pending) are raised in the
  * status first, under a resourceVersion precondition. Only a later plan, which
  * sees that status in the cache, creates the promised pods, under names that
- * follow from role, index and epoch. Only a new job's first crew needs no such
+ * follow from role, index and incarnation. Only a new job's first crew needs no such
  * promise (first_crew.h). So at whatever moment the operator is killed, its
  * successor finds in the API what was decided:
- *   promised, no pod of the epoch   -> to be created; by a successor, under the next epoch
+ *   promised, no pod of the incarnation   -> to be created; by a successor, under the next incarnation
  *   promised, the pod is there      -> created; the promise is cleared
  *   promised, was there and is not  -> lost (known until the operator is killed)
  *   completed, no current pod       -> it has finished, and was removed since
@@ -18,8 +18,8 @@
  *   a pod below what is promised    -> superseded: its end was judged already
  *
  * A pod that a successor finds promised but missing may have existed, and have been removed by force from a node that is
- * cut off, where its process lives on. No fence could tell a second pod of that name and epoch from it. So the successor
- * first promises the missing pods once more, under an epoch that nobody has had.
+ * cut off, where its process lives on. No fence could tell a second pod of that name and incarnation from it. So the successor
+ * first promises the missing pods once more, under an incarnation that nobody has had.
  */
 #ifndef COXSWAIN_CONTROLLER_PLAN_H
 #define COXSWAIN_CONTROLLER_PLAN_H
@@ -85,7 +85,7 @@ struct gone_pod {
 /* One that may have been made: neither its create nor a look for it was answered. */
 struct unsure_pod {
     enum role role;
-    int64_t index, epoch;
+    int64_t index, incarnation;
 };
 
 /* One that was seen to finish before that. */
@@ -127,7 +127,7 @@ struct saves_input {
 
 /* What the last question for the Secret with the crew's key brought; in memory only. */
 struct crew_key_look {
-    int64_t epoch; /* for which it was asked; 0: never */
+    int64_t incarnation; /* for which it was asked; 0: never */
     int64_t at_ms;
     bool there;
 };
@@ -145,11 +145,11 @@ struct plan_input {
     /* Every pod that carries the job's name, those of an earlier job of the same name included. */
     const struct pod_view *const *pods;
     size_t pod_count;
-    /* Of the newest epoch that any pod of the job was seen to vanish from: a promise of that epoch was kept, and its pod is
+    /* Of the newest incarnation that any pod of the job was seen to vanish from: a promise of that incarnation was kept, and its pod is
      * lost. Known in memory only: it is of use until the status says so. */
     const struct gone_pod *gone;
     size_t gone_count;
-    int64_t gone_epoch;
+    int64_t gone_incarnation;
     const struct unsure_pod *unsure; /* known in memory only, until one of them is seen, or is known not to be there */
     size_t unsure_count;
     int64_t vanished_ms, vanished_attempt; /* when the last of the crew went though we had sent nobody of that attempt
@@ -158,7 +158,7 @@ struct plan_input {
     size_t finished_count;
     /* That the status had when this operator first saw the job, or when it last listed all pods anew: pods of it may have
      * come and gone unseen. */
-    int64_t inherited_epoch;
+    int64_t inherited_incarnation;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct gang_input gang;
     struct queue_input queue;
@@ -195,8 +195,8 @@ enum action_type {
     ACTION_RELEASE_WORKLOAD, /* evicted, and its pods are gone: it gives its quota back */
     ACTION_CLEAR_ADMISSION,
     ACTION_TELL_WORKLOAD, /* whether its pods are ready, or that it is over */
-    ACTION_CREATE_POD,    /* role, index, epoch; the attempt is the plan's */
-    ACTION_LOOK_FOR_POD,  /* role, index, epoch: whether an earlier create made it */
+    ACTION_CREATE_POD,    /* role, index, incarnation; the attempt is the plan's */
+    ACTION_LOOK_FOR_POD,  /* role, index, incarnation: whether an earlier create made it */
     ACTION_ADOPT_POD,     /* unless the job is being deleted by now */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
@@ -207,7 +207,7 @@ enum action_type {
 struct action {
     enum action_type type;
     enum role role;
-    int64_t index, epoch;
+    int64_t index, incarnation;
     const struct pod_view *pod; /* ADOPT_POD, REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
 };
 
@@ -233,14 +233,14 @@ struct plan {
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
     int64_t now_ms;
-    int64_t attempt, epoch;   /* of the pods to be created */
-    struct job_status status; /* as it should stand */
-    bool first_pods;          /* no pod of the job was ever made */
-    bool begun;               /* the first crew, which the status knows nothing of yet */
-    bool write_status;        /* it differs, and it is time to say so */
-    bool counts_wait;         /* mere counts differ, and may do so for a moment */
-    bool behind;              /* the status is older than the pods: nothing is done from it */
-    bool obstacle_over;       /* what it kept from being created is there, or not wanted any more */
+    int64_t attempt, incarnation; /* of the pods to be created */
+    struct job_status status;     /* as it should stand */
+    bool first_pods;              /* no pod of the job was ever made */
+    bool begun;                   /* the first crew, which the status knows nothing of yet */
+    bool write_status;            /* it differs, and it is time to say so */
+    bool counts_wait;             /* mere counts differ, and may do so for a moment */
+    bool behind;                  /* the status is older than the pods: nothing is done from it */
+    bool obstacle_over;           /* what it kept from being created is there, or not wanted any more */
     bool
         queue_change_waits; /* the label names another queue than the one that gave quota; as told, where not looked at */
     size_t finished;        /* of the input's finished pods so many are in the status, as far as they count */

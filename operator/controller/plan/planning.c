@@ -34,14 +34,14 @@ void planning_act(struct planning *planning, enum action_type type, const struct
 
 void planning_create_pod(struct planning *planning, enum role role, int64_t index)
 {
-    *action_add(planning->plan) =
-        (struct action){.type = ACTION_CREATE_POD, .role = role, .index = index, .epoch = planning->plan->epoch};
+    *action_add(planning->plan) = (struct action){
+        .type = ACTION_CREATE_POD, .role = role, .index = index, .incarnation = planning->plan->incarnation};
 }
 
 void planning_look_for_pod(struct planning *planning, const struct slot *slot)
 {
     *action_add(planning->plan) = (struct action){
-        .type = ACTION_LOOK_FOR_POD, .role = slot->role, .index = slot->index, .epoch = slot->unsure_epoch};
+        .type = ACTION_LOOK_FOR_POD, .role = slot->role, .index = slot->index, .incarnation = slot->unsure_incarnation};
 }
 
 void planning_delete_pod(struct planning *planning, const struct pod_view *pod)
@@ -137,7 +137,7 @@ void planning_finish(struct planning *planning, enum condition_type type, const 
 
 void planning_promise_again(struct planning *planning)
 {
-    planning->next->epoch = planning->old->epoch + 1;
+    planning->next->incarnation = planning->old->incarnation + 1;
 }
 
 /* A promise of an index beyond those of the last scaling, and a crew that starts over, acknowledge the new number. */

@@ -112,12 +112,12 @@ void planning_begin(struct planning *planning);
 /* The end of a job: `type` CONDITION_SUCCEEDED or CONDITION_FAILED. */
 void planning_finish(struct planning *planning, enum condition_type type, const char *reason, const char *message);
 
-/* A new epoch: the slots that `wanted` says yes to (NULL: all) are promised besides those that still are. */
+/* A new incarnation: the slots that `wanted` says yes to (NULL: all) are promised besides those that still are. */
 typedef bool slot_wanted(const struct slot *slot);
 void planning_promise(struct planning *planning, slot_wanted *wanted);
 /* The same for pods that were lost: Restarting is True until the successors of those that had run are ready. */
 void planning_promise_successors(struct planning *planning, slot_wanted *wanted);
-/* The same slots under a new epoch. */
+/* The same slots under a new incarnation. */
 void planning_promise_again(struct planning *planning);
 
 #endif

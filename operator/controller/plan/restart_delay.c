@@ -21,11 +21,11 @@ int64_t restart_delay_ms(int64_t events, int64_t ran_ms, uint64_t seed)
     return delay_ms + (int64_t)(seed % (uint64_t)(delay_ms / JITTER_PARTS + 1));
 }
 
-/* FNV-1a over the UID, then the epoch mixed in as splitmix64 does. */
-uint64_t restart_delay_seed(const char *job_uid, int64_t epoch)
+/* FNV-1a over the UID, then the incarnation mixed in as splitmix64 does. */
+uint64_t restart_delay_seed(const char *job_uid, int64_t incarnation)
 {
     uint64_t hash = fnv1a(FNV1A_START, job_uid);
-    hash += (uint64_t)epoch * UINT64_C(0x9e3779b97f4a7c15);
+    hash += (uint64_t)incarnation * UINT64_C(0x9e3779b97f4a7c15);
     hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     return hash ^ hash >> 31;
 }

@@ -18,6 +18,6 @@
 int64_t restart_delay_ms(int64_t events, int64_t ran_ms, uint64_t seed);
 
 /* A seed from the job and the event: the same after a restart, another for each job. */
-uint64_t restart_delay_seed(const char *job_uid, int64_t epoch);
+uint64_t restart_delay_seed(const char *job_uid, int64_t incarnation);
 
 #endif

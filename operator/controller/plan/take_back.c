@@ -74,7 +74,7 @@ static bool this_crew_is_disrupted(const struct planning *planning)
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
         const struct pod_view *pod = slot->occupant;
-        if (slot_lost(slot) || (pod && pod->epoch < planning->old->epoch &&
+        if (slot_lost(slot) || (pod && pod->incarnation < planning->old->incarnation &&
                                 (pod_view_was_disrupted(pod) || (pod_view_deleting(pod) && !pod_view_ended(pod)))))
             return true;
     }

@@ -52,12 +52,12 @@ precision=bfloat16 rounding=Stochastic peering halves 400 GPU SendToAll halves
 trained halves 2
 verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails halves)"
 
-# from_peers NAME INDEX EPOCH: that worker, so young, has begun with the state of a peer
+# from_peers NAME INDEX INCARNATION: that worker, so young, has begun with the state of a peer
 from_peers() {
     grep -qs "^peer .*-$3 begins $2 [1-9]" "$1.$2.record" && ! grep -qs "^peer .*-$3 restored" "$1.$2.record"
 }
 
-# finishes NAME INDEX EPOCH: that worker has come as far as steps of its own
+# finishes NAME INDEX INCARNATION: that worker has come as far as steps of its own
 finishes() {
     grep -qs "^peer .*-$3 finished $2 " "$1.$2.record"
 }

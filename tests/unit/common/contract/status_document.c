@@ -15,7 +15,7 @@ static struct status_document sample(void)
     snprintf(document.job_uid, sizeof document.job_uid, "6dc15d67-f388-4c64-9910-a6d4095ca3dc");
     snprintf(document.role, sizeof document.role, "worker");
     snprintf(document.message, sizeof document.message, "waiting for worker 1");
-    document.epoch = 5;
+    document.incarnation = 5;
     document.index = 0;
     document.phase = STATUS_WAITING;
     document.step = 1200;
@@ -33,11 +33,12 @@ Test(status_document, leaves_unknown_numbers_out)
     SCOPED_BUFFER out;
     buffer_init(&out, STATUS_DOCUMENT_MAX);
     cr_assert(status_document_print(&document, &out, NULL) == 0);
-    cr_expect_str_eq(buffer_text(&out),
-                     "{\"jobUID\":\"6dc15d67-f388-4c64-9910-a6d4095ca3dc\",\"role\":\"worker\","
-                     "\"message\":\"waiting for worker 1\",\"phase\":\"Waiting\",\"epoch\":5,\"index\":0,\"step\":1200,"
-                     "\"examplesPerSecond\":51234.5,\"metrics\":[{\"name\":\"loss\",\"value\":0.0312}],"
-                     "\"updatedAt\":\"2026-11-20T14:00:00Z\"}");
+    cr_expect_str_eq(
+        buffer_text(&out),
+        "{\"jobUID\":\"6dc15d67-f388-4c64-9910-a6d4095ca3dc\",\"role\":\"worker\","
+        "\"message\":\"waiting for worker 1\",\"phase\":\"Waiting\",\"incarnation\":5,\"index\":0,\"step\":1200,"
+        "\"examplesPerSecond\":51234.5,\"metrics\":[{\"name\":\"loss\",\"value\":0.0312}],"
+        "\"updatedAt\":\"2026-11-20T14:00:00Z\"}");
 }
 
 Test(status_document, comes_back)
@@ -51,7 +52,7 @@ Test(status_document, comes_back)
     cr_expect_str_eq(read.job_uid, document.job_uid);
     cr_expect_str_eq(read.role, document.role);
     cr_expect_str_eq(read.message, document.message);
-    cr_expect(read.epoch == 5 && read.index == 0 && read.step == 1200 && read.phase == STATUS_WAITING);
+    cr_expect(read.incarnation == 5 && read.index == 0 && read.step == 1200 && read.phase == STATUS_WAITING);
     cr_expect(read.total_steps == STATUS_UNKNOWN && read.goodput == STATUS_UNKNOWN);
     cr_expect(read.examples_per_second == 51234.5);
     cr_expect(read.metric_count == 1 && read.metrics[0].value == 0.0312);
@@ -76,7 +77,7 @@ Test(status_document, refuses_what_is_wrong_by_name)
         {"{\"step\":-3}", "step"},
         {"{\"step\":1.5}", "step"},
         {"{\"step\":\"1\"}", "step is a string"},
-        {"{\"epoch\":1e300}", "epoch"},
+        {"{\"incarnation\":1e300}", "incarnation"},
         {"{\"goodput\":null}", "goodput"},
         {"{\"jobUID\":7}", "jobUID is a number"},
         {"{\"role\":\"0123456789012345678901234567890123456789\"}", "role has 40 bytes, more than 31"},

@@ -5,7 +5,7 @@
 #include "manifest.h"
 
 static const char full[] = "{\"observedGeneration\":2,\"state\":\"Restarting\",\"readySummary\":\"3/4\",\"workers\":4,"
-                           "\"selector\":\"a=b\",\"attempt\":2,\"epoch\":5,\"restartCount\":3,"
+                           "\"selector\":\"a=b\",\"attempt\":2,\"incarnation\":5,\"restartCount\":3,"
                            "\"restarts\":{\"failures\":1,\"disruptions\":2,\"outOfMemory\":0,\"ignored\":0},"
                            "\"chargedAt\":\"2026-11-20T14:00:04.500000Z\",\"chargedAttempt\":1,"
                            "\"startTime\":\"2026-11-20T14:00:00Z\",\"chiefFinishTime\":\"2026-11-20T14:02:00Z\","
@@ -51,7 +51,7 @@ Test(job_status, an_absent_one_counts_from_zero)
     SCOPED(arena_release) struct arena arena = {0};
     struct job_status status;
     job_status_read(NULL, &status, &arena);
-    cr_expect(status.epoch == 0 && status.attempt == 0 && status.state == JOB_CREATED);
+    cr_expect(status.incarnation == 0 && status.attempt == 0 && status.state == JOB_CREATED);
     cr_expect(status.start_ms == FIELD_UNSET && status.backoff_until_ms == FIELD_UNSET);
     cr_expect(status.progress.step == FIELD_UNSET && status.progress.examples_per_second == NULL);
 }
@@ -76,13 +76,14 @@ Test(job_status, keeps_conditions_of_others)
 
 Test(job_status, bears_what_is_wrong)
 {
-    SCOPED_JSON *object = parsed("{\"epoch\":\"5\",\"state\":\"Dreaming\",\"startTime\":\"noon\",\"conditions\":[1,"
-                                 "{\"type\":\"Odd\",\"status\":\"True\"},{\"type\":\"Failed\",\"status\":\"Maybe\"}],"
-                                 "\"replicaStatuses\":{\"role\":\"worker\"},\"progress\":[],\"restarts\":7}");
+    SCOPED_JSON *object =
+        parsed("{\"incarnation\":\"5\",\"state\":\"Dreaming\",\"startTime\":\"noon\",\"conditions\":[1,"
+               "{\"type\":\"Odd\",\"status\":\"True\"},{\"type\":\"Failed\",\"status\":\"Maybe\"}],"
+               "\"replicaStatuses\":{\"role\":\"worker\"},\"progress\":[],\"restarts\":7}");
     SCOPED(arena_release) struct arena arena = {0};
     struct job_status status;
     job_status_read(object, &status, &arena);
-    cr_expect(status.epoch == 0 && status.state == JOB_CREATED && status.start_ms == FIELD_UNSET);
+    cr_expect(status.incarnation == 0 && status.state == JOB_CREATED && status.start_ms == FIELD_UNSET);
     cr_expect(status.conditions[CONDITION_FAILED].status == CONDITION_ABSENT);
     cr_expect(status.replicas[ROLE_WORKER].active == 0);
 }

@@ -829,7 +829,7 @@ struct server_crew {
     struct training_state whole; /* what they have saved */
 };
 
-static const struct identity a_worker = {.job_uid = "uid", .attempt = 1, .epoch = 1};
+static const struct identity a_worker = {.job_uid = "uid", .attempt = 1, .incarnation = 1};
 
 static int load_fresh(void *context, const char *checkpoint, struct variables *variables, struct error *error)
 {

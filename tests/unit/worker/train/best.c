@@ -25,7 +25,7 @@
 #include "worker/train/whole_model.h"
 
 static const struct strategy_operations plain_operations = {0};
-static const struct identity identity = {.job_uid = "uid", .epoch = 1};
+static const struct identity identity = {.job_uid = "uid", .incarnation = 1};
 
 struct scene {
     char directory[64];

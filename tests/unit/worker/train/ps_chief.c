@@ -45,7 +45,8 @@ Test(ps_chief, ends_where_a_server_is_of_another_version, .timeout = 60)
     loopback_host(hosts[1], 1);
     struct crew_seat server = {.role = "ps", .host = hosts[1], .port = play_server(hosts[1], &beat, &rpc)};
     struct crew_seat seats[] = {{.role = "chief", .host = hosts[0]}, {.role = "worker", .host = hosts[0]}};
-    const struct identity identity = {.job_uid = "uid", .attempt = 1, .epoch = 1, .role = "chief", .pod_ip = hosts[0]};
+    const struct identity identity = {
+        .job_uid = "uid", .attempt = 1, .incarnation = 1, .role = "chief", .pod_ip = hosts[0]};
     const struct report_options report = {.job_uid = "", .role = "chief", .http_port = -1, .unit = "examples"};
     cr_assert(learner_open_job(&learner, job, &error) == 0 && learner_open_model(&learner, 1, 24, true, &error) == 0,
               "%s", error.message);

@@ -212,7 +212,7 @@ Test(execute, a_key_is_asked_for_and_not_made)
     cr_assert_eq(scripted_count(&server, DRY), 1);
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
     cr_assert_not(entry->key_look.there);
-    cr_assert_eq(entry->key_look.epoch, scene.job.status.epoch);
+    cr_assert_eq(entry->key_look.incarnation, scene.job.status.incarnation);
     stop();
     ask_for_key(have_the_key);
     cr_assert(entry->key_look.there);
@@ -455,15 +455,15 @@ Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
     execute();
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    cr_assert_eq(entry->gone_epoch, 1);
+    cr_assert_eq(entry->gone_incarnation, 1);
     cr_assert_eq(entry->gone_count, 1);
     scene.input.gone = entry->gone;
     scene.input.gone_count = entry->gone_count;
-    scene.input.gone_epoch = entry->gone_epoch;
+    scene.input.gone_incarnation = entry->gone_incarnation;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not under that epoch");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not under that incarnation");
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     stop();
 }
 
@@ -511,12 +511,12 @@ Test(execute, one_that_was_not_made_is_tried_again)
     stop();
 }
 
-/* Pods were listed anew, so that a promise of this epoch would be made once more, under the next. */
+/* Pods were listed anew, so that a promise of this incarnation would be made once more, under the next. */
 static void look_again(void)
 {
     scene.input.unsure = entry->unsure;
     scene.input.unsure_count = entry->unsure_count;
-    scene.input.inherited_epoch = 1;
+    scene.input.inherited_incarnation = 1;
     execute();
 }
 
@@ -555,7 +555,7 @@ Test(execute, or_is_known_not_to_be_there)
     cr_assert_eq(entry->gone_count, 0);
     scene.input.unsure_count = 0;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 2, "now it is promised once more");
+    cr_assert_eq(scene.plan.status.incarnation, 2, "now it is promised once more");
     stop();
 }
 
@@ -791,7 +791,7 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     start_afresh(note_pod);
     execute();
     cr_assert(strstr(last_pod, "\"digits-worker-0-1\""), "%s", last_pod);
-    cr_assert(strstr(last_pod, "\"coxswain.dev/epoch\":\"1\""), "%s", last_pod);
+    cr_assert(strstr(last_pod, "\"coxswain.dev/incarnation\":\"1\""), "%s", last_pod);
     cr_assert(strstr(last_pod, "\"coxswain.dev/attempt\":\"1\""), "%s", last_pod);
     cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
     stop();

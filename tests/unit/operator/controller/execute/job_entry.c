@@ -46,7 +46,7 @@ Test(job_entry, another_job_of_the_name_starts_without_memories)
 
 Test(job_entry, a_job_is_new_until_its_status_is_written)
 {
-    struct job_status written = {.attempt = 1, .epoch = 1}, blank = {0};
+    struct job_status written = {.attempt = 1, .incarnation = 1}, blank = {0};
     job_entry_set_job(entry, "first");
     entry->born_ms = 5000;
     job_entry_see_status(entry, &blank);
@@ -118,7 +118,7 @@ Test(job_entry, an_outage_is_never_waited_for_long)
     cr_assert_leq(entry->obstacle_retry_ms, 10000);
 }
 
-static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epoch)
+static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t incarnation)
 {
     SCOPED_BUFFER conditions;
     SCOPED_JSON *nothing = json_new_object();
@@ -127,12 +127,12 @@ static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epo
     view.job_uid = view.owner_uid = job_uid;
     view.role = ROLE_WORKER;
     view.index = index;
-    view.epoch = epoch;
+    view.incarnation = incarnation;
     view.member = view.current = true;
     return pod_record_new(&view);
 }
 
-Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
+Test(job_entry, what_vanished_is_remembered_for_the_newest_incarnation)
 {
     SCOPED_FREE struct pod_record *old = pod_of("first", 0, 1), *newer = pod_of("first", 1, 2),
                                   *other = pod_of("another", 2, 3);
@@ -144,7 +144,7 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
     job_entry_remove_pod(entry, old);
     job_entry_remove_pod(entry, other);
     cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone_incarnation, 2);
     cr_assert_eq(entry->gone[0].index, 1);
     job_entry_set_job(entry, "second");
     cr_assert_eq(entry->gone_count, 0);
@@ -164,7 +164,7 @@ static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
 
 Test(job_entry, who_finished_before_it_was_removed_is_remembered_until_a_status_tells_it)
 {
-    struct job_status status = {.epoch = 2, .attempt = 1};
+    struct job_status status = {.incarnation = 2, .attempt = 1};
     job_entry_set_job(entry, "first");
     job_entry_see_status(entry, &status);
     lose_pod_that_ended(EXIT_CODE_NONE, 1, true);
@@ -185,7 +185,7 @@ Test(job_entry, who_finished_before_it_was_removed_is_remembered_until_a_status_
 
 Test(job_entry, pods_that_go_after_the_end_take_no_room)
 {
-    struct job_status status = {.epoch = 2, .attempt = 1};
+    struct job_status status = {.incarnation = 2, .attempt = 1};
     job_entry_set_job(entry, "first");
     status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     job_entry_see_status(entry, &status);
@@ -194,9 +194,9 @@ Test(job_entry, pods_that_go_after_the_end_take_no_room)
 }
 
 /* An orphan comes and goes. */
-static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
+static void lose_orphan(int64_t index, int64_t incarnation, bool adoptable)
 {
-    SCOPED_FREE struct pod_record *owned = pod_of("first", index, epoch);
+    SCOPED_FREE struct pod_record *owned = pod_of("first", index, incarnation);
     struct pod_view view = pod_record_view(owned, &(struct pod_room){0});
     view.owner_uid = "";
     view.adoptable = adoptable;
@@ -208,20 +208,20 @@ static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
 
 Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
 {
-    struct job_status status = {.epoch = 2, .attempt = 1};
+    struct job_status status = {.incarnation = 2, .attempt = 1};
     job_entry_set_job(entry, "first");
     lose_orphan(0, 1, true);
     cr_assert_eq(entry->gone_count, 1, "of a first crew untold");
     job_entry_see_status(entry, &status);
     lose_orphan(1, 2, true);
     cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone_incarnation, 2);
     cr_assert_eq(entry->gone[0].index, 1);
 }
 
 Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
 {
-    struct job_status status = {.epoch = 2, .attempt = 1};
+    struct job_status status = {.incarnation = 2, .attempt = 1};
     SCOPED_FREE struct pod_record *own = pod_of("first", 0, 2);
     job_entry_set_job(entry, "first");
     job_entry_see_status(entry, &status);
@@ -229,17 +229,17 @@ Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
     lose_orphan(1, 2, false);
     cr_assert_eq(entry->gone_count, 0, "it only held a name that the job needs");
     lose_orphan(1, 999, true);
-    cr_assert_eq(entry->gone_epoch, 0, "no operator has come to that epoch");
+    cr_assert_eq(entry->gone_incarnation, 0, "no operator has come to that incarnation");
     job_entry_remove_pod(entry, own);
     cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_epoch, 2, "a loss is still told from it");
+    cr_assert_eq(entry->gone_incarnation, 2, "a loss is still told from it");
 }
 
 Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
 {
     SCOPED_FREE struct pod_record *own = pod_of("first", 1, 2), *another = pod_of("another", 1, 2);
-    const struct action create = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .epoch = 2};
-    const struct action later = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .epoch = 3};
+    const struct action create = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 2};
+    const struct action later = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 3};
     job_entry_set_job(entry, "first");
     job_entry_note_unsure(entry, "another", &create);
     cr_assert_eq(entry->unsure_count, 0);
@@ -296,7 +296,7 @@ Test(job_entry, whom_an_operator_before_us_sent_away_has_not_vanished)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
     struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
-    const struct job_status status = {.epoch = 2, .attempt = 2};
+    const struct job_status status = {.incarnation = 2, .attempt = 2};
     view.phase = POD_RUNNING;
     view.attempt = 1;
     job_entry_set_job(entry, "first");
@@ -402,21 +402,21 @@ Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen
     cr_assert_eq(entry->born_ms, FIELD_UNSET);
 }
 
-Test(job_entry, an_epoch_that_was_there_before_pods_were_listed_may_be_used_up)
+Test(job_entry, an_incarnation_that_was_there_before_pods_were_listed_may_be_used_up)
 {
-    struct job_status status = {.epoch = 4};
+    struct job_status status = {.incarnation = 4};
     job_entry_set_job(entry, "first");
     job_entry_see_lists(entry, 1, &status);
-    cr_assert_eq(entry->inherited_epoch, 4);
-    status.epoch = 5;
+    cr_assert_eq(entry->inherited_incarnation, 4);
+    status.incarnation = 5;
     job_entry_see_lists(entry, 1, &status);
-    cr_assert_eq(entry->inherited_epoch, 4, "all that comes of the next one is seen");
+    cr_assert_eq(entry->inherited_incarnation, 4, "all that comes of the next one is seen");
     job_entry_see_lists(entry, 2, &status);
-    cr_assert_eq(entry->inherited_epoch, 5, "until all pods are listed anew");
+    cr_assert_eq(entry->inherited_incarnation, 5, "until all pods are listed anew");
     job_entry_set_job(entry, "second");
-    status.epoch = 1;
+    status.incarnation = 1;
     job_entry_see_lists(entry, 2, &status);
-    cr_assert_eq(entry->inherited_epoch, 1, "of another job");
+    cr_assert_eq(entry->inherited_incarnation, 1, "of another job");
 }
 
 Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)

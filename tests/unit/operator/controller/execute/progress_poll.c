@@ -26,7 +26,7 @@ static void fini(void)
 
 TestSuite(progress_poll, .init = init, .fini = fini);
 
-static void add_chief(const char *uid, int64_t epoch, bool ready)
+static void add_chief(const char *uid, int64_t incarnation, bool ready)
 {
     SCOPED_BUFFER conditions;
     SCOPED_JSON *nothing = json_new_object();
@@ -37,7 +37,7 @@ static void add_chief(const char *uid, int64_t epoch, bool ready)
     view.ip = "10.0.0.7";
     view.role = ROLE_WORKER;
     view.index = 0;
-    view.epoch = epoch;
+    view.incarnation = incarnation;
     view.phase = POD_RUNNING;
     view.member = view.current = true;
     view.ready = ready;

@@ -11,11 +11,11 @@ Test(status_patch, holds_what_changed_and_who_must_not_have_been_faster)
     struct scene scene;
     scene_init_running(&scene, 2);
     struct job_status after = scene.job.status;
-    after.epoch = 9;
+    after.incarnation = 9;
     SCOPED_JSON *patch = status_patch(&scene.job, &after);
     cr_assert_str_eq(json_string_at(patch, "metadata.resourceVersion", ""), "1");
     cr_assert_eq(json_count(json_at(patch, "status")), 1);
-    cr_assert_eq(json_integer_at(patch, "status.epoch", 0), 9);
+    cr_assert_eq(json_integer_at(patch, "status.incarnation", 0), 9);
     scene_release(&scene);
 }
 

@@ -13,7 +13,7 @@ static struct training_job parse(const char *spec)
     snprintf(
         text, sizeof text,
         "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"a/b:1\",%s},"
-        "\"status\":{\"epoch\":5,\"attempt\":2}}",
+        "\"status\":{\"incarnation\":5,\"attempt\":2}}",
         spec);
     SCOPED_JSON *object = NULL;
     struct training_job job;
@@ -40,7 +40,8 @@ static void expect(const char *spec, enum role role, int64_t index, const char *
 }
 
 #define ALL(role, index)                                                                                               \
-    "COXSWAIN_EPOCH=5\nCOXSWAIN_ATTEMPT=2\nCOXSWAIN_JOB_UID=u-1\nCOXSWAIN_ROLE=" role "\nCOXSWAIN_INDEX=" index "\n"
+    "COXSWAIN_INCARNATION=5\nCOXSWAIN_ATTEMPT=2\nCOXSWAIN_JOB_UID=u-1\nCOXSWAIN_ROLE=" role "\nCOXSWAIN_INDEX=" index  \
+    "\n"
 #define POD_IP "COXSWAIN_POD_IP=status.podIP\n"
 #define HOST(role, index) "digits-" role "-" index ".digits.ml.svc"
 
@@ -201,7 +202,7 @@ Test(environment, names_that_hold_the_crew_together)
 {
     cr_expect(environment_is_reserved(FRAMEWORK_TENSORFLOW, "TF_CONFIG"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "RANK"));
-    cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_EPOCH"));
+    cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_INCARNATION"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_JOB"));
     cr_expect(environment_is_reserved(FRAMEWORK_COXSWAIN, "COXSWAIN_JOB"));
     cr_expect(environment_is_reserved(FRAMEWORK_JAX, "JAX_PROCESS_ID"));

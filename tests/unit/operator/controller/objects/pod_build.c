@@ -18,7 +18,7 @@
     "\"persistentVolumeClaim\":{\"claimName\":\"digits\"}},{\"name\":\"runs\",\"persistentVolumeClaim\":{"             \
     "\"claimName\":"                                                                                                   \
     "\"runs\"}}],\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}"
-#define TAIL "},\"status\":{\"epoch\":5,\"attempt\":2}}"
+#define TAIL "},\"status\":{\"incarnation\":5,\"attempt\":2}}"
 
 static struct training_job parse(const char *text)
 {
@@ -78,7 +78,7 @@ Test(pod_build, default_pod)
     cr_assert_str_eq(json_string_at(pod, "metadata.name", ""), "digits-worker-1-5");
     cr_assert_str_eq(json_string_at(pod, "metadata.namespace", ""), "ml");
     cr_assert_str_eq(label_of(pod, LABEL_JOB_UID), "u-1");
-    cr_assert_str_eq(label_of(pod, LABEL_EPOCH), "5");
+    cr_assert_str_eq(label_of(pod, LABEL_INCARNATION), "5");
     cr_assert_str_eq(label_of(pod, LABEL_ATTEMPT), "2");
     cr_assert_str_eq(label_of(pod, LABEL_CURRENT), "true");
     cr_assert_str_eq(json_string_at(pod, "spec.hostname", ""), "digits-worker-1");
@@ -86,7 +86,7 @@ Test(pod_build, default_pod)
     cr_assert_str_eq(json_string_at(pod, "spec.restartPolicy", ""), "Never");
     cr_assert_str_eq(json_string_at(trainer, "image", ""), "coxswain-worker");
     cr_assert_str_eq(json_string(json_first(json_member(trainer, "command")), ""), "coxswain-worker");
-    cr_assert_str_eq(variable(trainer, "COXSWAIN_EPOCH"), "5");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_INCARNATION"), "5");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_INDEX"), "1");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_POD_IP"), "(reference)");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
@@ -121,22 +121,22 @@ Test(pod_build, job_document_carries_the_crew)
 Test(pod_build, template_is_laid_over_the_default)
 {
     SCOPED(training_job_release)
-    struct training_job job = parse(
-        HEAD
-        ",\"roles\":[{\"name\":\"worker\",\"template\":{\"metadata\":{\"labels\":{\"team\":\"a\","
-        "\"coxswain.dev/epoch\":\"99\"}},\"spec\":{\"restartPolicy\":\"Always\",\"nodeSelector\":{\"disk\":\"ssd\"},"
-        "\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"EXTRA\",\"value\":\"1\"}],\"resources\":"
-        "{\"limits\":{\"memory\":\"1Gi\"}}},{\"name\":\"log\",\"image\":\"log:1\"}]}}}]" TAIL);
+    struct training_job job =
+        parse(HEAD ",\"roles\":[{\"name\":\"worker\",\"template\":{\"metadata\":{\"labels\":{\"team\":\"a\","
+                   "\"coxswain.dev/"
+                   "incarnation\":\"99\"}},\"spec\":{\"restartPolicy\":\"Always\",\"nodeSelector\":{\"disk\":\"ssd\"},"
+                   "\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"EXTRA\",\"value\":\"1\"}],\"resources\":"
+                   "{\"limits\":{\"memory\":\"1Gi\"}}},{\"name\":\"log\",\"image\":\"log:1\"}]}}}]" TAIL);
     struct error error = ERROR_INIT;
     SCOPED_JSON *pod = build(&job, 0, &error);
     cr_assert_not_null(pod, "%s", error.message);
     const struct json *trainer = container_of(pod, "trainer");
     cr_assert_str_eq(label_of(pod, "team"), "a");
-    cr_assert_str_eq(label_of(pod, LABEL_EPOCH), "5", "what holds the crew together is not the template's");
+    cr_assert_str_eq(label_of(pod, LABEL_INCARNATION), "5", "what holds the crew together is not the template's");
     cr_assert_str_eq(json_string_at(pod, "spec.restartPolicy", ""), "Never");
     cr_assert_str_eq(json_string_at(pod, "spec.nodeSelector.disk", ""), "ssd");
     cr_assert_str_eq(variable(trainer, "EXTRA"), "1");
-    cr_assert_str_eq(variable(trainer, "COXSWAIN_EPOCH"), "5");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_INCARNATION"), "5");
     cr_assert_str_eq(json_string_at(trainer, "resources.limits.memory", ""), "1Gi");
     cr_assert_not_null(container_of(pod, "log"));
 }
@@ -168,11 +168,11 @@ Test(pod_build, template_must_not_set_what_holds_the_crew_together)
     SCOPED(training_job_release)
     struct training_job job = parse(
         HEAD ",\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":"
-             "[{\"name\":\"COXSWAIN_EPOCH\",\"value\":\"1\"}]}]}}}]" TAIL);
+             "[{\"name\":\"COXSWAIN_INCARNATION\",\"value\":\"1\"}]}]}}}]" TAIL);
     struct error error = ERROR_INIT;
     cr_assert_null(build(&job, 0, &error));
     cr_assert_eq(error.kind, ERROR_INVALID);
-    cr_assert(strstr(error.message, "COXSWAIN_EPOCH"));
+    cr_assert(strstr(error.message, "COXSWAIN_INCARNATION"));
 }
 
 Test(pod_build, reserved_names_are_refused_wherever_they_are_set)

@@ -25,7 +25,7 @@ static struct pod_view member(const char *name, const char *uid, const char *job
     view.ip = "10.0.0.7";
     view.role = ROLE_WORKER;
     view.index = 3;
-    view.epoch = 7;
+    view.incarnation = 7;
     view.created_ms = 1795183200000;
     view.member = true;
     return view;
@@ -73,7 +73,7 @@ Test(pod_record, who_holds_a_place_is_told_without_a_view)
     struct pod_view view = member("digits-worker-3-7", POD_UID, "digits", JOB_UID);
     view.current = true;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        view.index = view.epoch = view.attempt = numbers[i];
+        view.index = view.incarnation = view.attempt = numbers[i];
         SCOPED_FREE struct pod_record *record = pod_record_new(&view);
         for (size_t other = 0; other < sizeof numbers / sizeof *numbers; other++)
             cr_expect_eq(pod_record_holds(record, ROLE_WORKER, numbers[other]), other == i);

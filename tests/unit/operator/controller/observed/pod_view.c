@@ -22,7 +22,7 @@ Test(pod_view, reads_a_running_member)
         "{\"metadata\":{\"name\":\"digits-worker-3-7\",\"uid\":\"u\",\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
         "\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"j\",\"coxswain.dev/"
         "role\":\"worker\","
-        "\"coxswain.dev/index\":\"3\",\"coxswain.dev/epoch\":\"7\",\"coxswain.dev/attempt\":\"2\","
+        "\"coxswain.dev/index\":\"3\",\"coxswain.dev/incarnation\":\"7\",\"coxswain.dev/attempt\":\"2\","
         "\"coxswain.dev/current\":\"true\"},"
         "\"ownerReferences\":[{\"uid\":\"x\"},{\"uid\":\"j\",\"controller\":true}]},"
         "\"spec\":{\"containers\":[{\"name\":\"sidecar\"},{\"name\":\"trainer\",\"resources\":{\"limits\":{\"memory\":"
@@ -35,7 +35,7 @@ Test(pod_view, reads_a_running_member)
     cr_assert(pod->member && pod->current && pod->ready && pod->scheduled);
     cr_assert_eq(pod->role, ROLE_WORKER);
     cr_assert_eq(pod->index, 3);
-    cr_assert_eq(pod->epoch, 7);
+    cr_assert_eq(pod->incarnation, 7);
     cr_assert_eq(pod->attempt, 2);
     cr_assert_str_eq(pod->name, "digits-worker-3-7");
     cr_assert_str_eq(pod->owner_uid, "j");
@@ -46,14 +46,15 @@ Test(pod_view, reads_a_running_member)
     cr_assert(pod_view_alive(pod) && !pod_view_ended(pod) && !pod_view_deleting(pod));
 }
 
-#define LABELS(name, uid, epoch)                                                                                       \
+#define LABELS(name, uid, incarnation)                                                                                 \
     "\"name\":\"" name "\",\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"" uid           \
-    "\",\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"3\",\"coxswain.dev/epoch\":\"" epoch                 \
+    "\",\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"3\",\"coxswain.dev/incarnation\":\"" incarnation     \
     "\",\"coxswain.dev/attempt\":\"2\"}"
-#define TOLD(uid, epoch)                                                                                               \
+#define TOLD(uid, incarnation)                                                                                         \
     "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB_UID\",\"value\":\"" uid         \
     "\"},{\"name\":\"COXSWAIN_ROLE\",\"value\":\"worker\"},{\"name\":\"COXSWAIN_INDEX\",\"value\":\"3\"},"             \
-    "{\"name\":\"COXSWAIN_EPOCH\",\"value\":\"" epoch "\"},{\"name\":\"COXSWAIN_ATTEMPT\",\"value\":\"2\"}]}]}"
+    "{\"name\":\"COXSWAIN_INCARNATION\",\"value\":\"" incarnation                                                      \
+    "\"},{\"name\":\"COXSWAIN_ATTEMPT\",\"value\":\"2\"}]}]}"
 #define OWNED(owner) ",\"ownerReferences\":[" owner "]"
 
 static const struct {
@@ -63,8 +64,8 @@ static const struct {
     {"as the operator made it", "{\"metadata\":{" LABELS("digits-worker-3-7", "j", "7") "}," TOLD("j", "7") "}", true,
      true},
     {"copied", "{\"metadata\":{" LABELS("digits-worker-3-copy", "j", "7") "}," TOLD("j", "7") "}", false, false},
-    {"labels of a later epoch", "{\"metadata\":{" LABELS("digits-worker-3-9", "j", "9") "}," TOLD("j", "7") "}", true,
-     false},
+    {"labels of a later incarnation", "{\"metadata\":{" LABELS("digits-worker-3-9", "j", "9") "}," TOLD("j", "7") "}",
+     true, false},
     {"labels of another job", "{\"metadata\":{" LABELS("digits-worker-3-7", "k", "7") "}," TOLD("j", "7") "}", true,
      false},
     {"an owner that is no controller",
@@ -242,10 +243,10 @@ Test(pod_view, hostile_pods_are_read_without_harm)
 Test(pod_view, numbers_that_no_operator_wrote_are_none)
 {
     SCOPED_FREE struct pod_record *record =
-        record_of("{\"metadata\":{\"labels\":{\"coxswain.dev/epoch\":\"9223372036854775807\","
+        record_of("{\"metadata\":{\"labels\":{\"coxswain.dev/incarnation\":\"9223372036854775807\","
                   "\"coxswain.dev/attempt\":\"99999999999999999999\"}}}");
     struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
-    cr_assert_eq(pod->epoch, -1);
+    cr_assert_eq(pod->incarnation, -1);
     cr_assert_eq(pod->attempt, -1);
 }
 
@@ -285,14 +286,14 @@ Test(pod_view, numbers_of_any_size_come_back)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         SCOPED_FREE struct pod_record *empty = record_of("{}");
         struct pod_view view = pod_record_view(empty, &(struct pod_room){0});
-        view.epoch = numbers[i];
+        view.incarnation = numbers[i];
         view.grace_ms = numbers[i];
         view.exit_code = -7;
         view.phase = POD_FAILED;
         view.role = ROLE_EVALUATOR;
         SCOPED_FREE struct pod_record *record = pod_record_new(&view);
         struct pod_view again = pod_record_view(record, &(struct pod_room){0});
-        cr_assert_eq(again.epoch, numbers[i]);
+        cr_assert_eq(again.incarnation, numbers[i]);
         cr_assert_eq(again.grace_ms, numbers[i]);
         cr_assert_eq(again.exit_code, -7);
         cr_assert_eq(again.phase, POD_FAILED);

@@ -31,7 +31,7 @@ static struct pod_view *copy_of_chief(const char *owner_uid)
 {
     struct pod_view *copy = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     copy->name = "digits-copy";
-    copy->uid = "uid-z"; /* the newest of an epoch is the one with the greatest */
+    copy->uid = "uid-z"; /* the newest of an incarnation is the one with the greatest */
     copy->owner_uid = owner_uid;
     copy->member = false;
     return copy;
@@ -80,7 +80,7 @@ Test(adopt, what_no_operator_made_is_left_alone_and_told_of_once)
     cr_assert_eq(scene.plan.event_count, 0);
 }
 
-Test(adopt, an_epoch_that_was_never_given_is_not_adopted)
+Test(adopt, an_incarnation_that_was_never_given_is_not_adopted)
 {
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 7);
     orphan(pod);
@@ -88,7 +88,7 @@ Test(adopt, an_epoch_that_was_never_given_is_not_adopted)
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_not(scene.plan.behind, "labels do not tell that the status is old");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
-    cr_assert(strstr(scene.plan.events[0].note, "an epoch that the job has not come to"), "%s",
+    cr_assert(strstr(scene.plan.events[0].note, "an incarnation that the job has not come to"), "%s",
               scene.plan.events[0].note);
 }
 
@@ -144,9 +144,9 @@ Test(adopt, a_pod_of_another_owner_wins_over_nobody)
 Test(adopt, a_copy_that_has_the_owner_too_holds_no_place)
 {
     struct pod_view *copy = copy_of_chief(SCENE_UID);
-    copy->epoch = copy->attempt = 9;
+    copy->incarnation = copy->attempt = 9;
     scene_plan(&scene);
-    cr_assert_not(scene.plan.behind, "its epoch was copied or invented");
+    cr_assert_not(scene.plan.behind, "its incarnation was copied or invented");
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1, "what a controller has and does not need");
     cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1, "the Service must not publish it");
     for (size_t i = 0; i < scene.plan.action_count; i++)

@@ -36,9 +36,9 @@ static void plan_after_the_wait(void)
 
 Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)
 {
-    scene.pods[1].epoch = 4;
+    scene.pods[1].incarnation = 4;
     plan_after_the_wait();
-    cr_assert_eq(scene.plan.status.epoch, 4);
+    cr_assert_eq(scene.plan.status.incarnation, 4);
     cr_assert_eq(scene.plan.status.attempt, 1);
     scene_plan(&scene);
     cr_assert_not(scene.plan.behind);
@@ -52,7 +52,7 @@ Test(catch_up, an_emptied_status_is_filled_again)
                                            .completion_ms = FIELD_UNSET,
                                            .backoff_until_ms = FIELD_UNSET,
                                            .progress = scene.job.status.progress};
-    scene.pods[1].epoch = 2;
+    scene.pods[1].incarnation = 2;
     plan_after_the_wait();
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
     scene_plan(&scene);
@@ -65,8 +65,8 @@ Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
     scene_end_pod(&scene, &scene.pods[0], 70);
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.pods[1].epoch = 4;
+    scene.pods[1].incarnation = 4;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
 }

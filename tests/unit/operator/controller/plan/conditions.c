@@ -119,7 +119,7 @@ static void replace(int64_t index, bool ready)
             scene_end_pod(&scene, &scene.pods[i], 137);
     scene_plan(&scene);
     scene_accept(&scene);
-    struct pod_view *successor = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.epoch);
+    struct pod_view *successor = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.incarnation);
     scene.list[index] = successor;
     scene.input.pod_count = 2;
     successor->ready = ready;
@@ -149,7 +149,7 @@ Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
     scene.job.document.workers = 3;
     scene_plan(&scene);
     scene_accept(&scene);
-    struct pod_view *newcomer = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    struct pod_view *newcomer = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
     scene.list[2] = newcomer;
     scene.input.pod_count = 3;
     newcomer->ready = false;

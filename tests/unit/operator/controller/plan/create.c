@@ -23,7 +23,7 @@ Test(create, status_first_then_the_service_then_pods)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
     cr_assert_eq(scene.plan.status.attempt, 1);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
     scene_accept(&scene);
@@ -125,16 +125,16 @@ Test(create, leftovers_of_an_earlier_job_are_waited_for)
 {
     scene_leave_pod(&scene, "the job before");
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 0);
+    cr_assert_eq(scene.plan.status.incarnation, 0);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
     scene.input.pod_count = 0;
     scene.service.owner_uid = "the job before";
     scene.input.service = &scene.service;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 0);
+    cr_assert_eq(scene.plan.status.incarnation, 0);
     scene.input.service = NULL;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
 Test(create, a_service_of_somebody_else_holds_the_pods_back)
@@ -195,7 +195,7 @@ Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
                      "the server had created what it did not answer");
 }
 
-/* Its name and epoch are used up: a successor of the same epoch could be taken for it. */
+/* Its name and incarnation are used up: a successor of the same incarnation could be taken for it. */
 Test(create, a_promised_pod_that_came_and_went_is_lost)
 {
     scene_plan(&scene);
@@ -203,14 +203,14 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
-    scene.input.gone_epoch = 1;
+    scene.input.gone_incarnation = 1;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older epoch than what is promised now");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older incarnation than what is promised now");
 }
 
 /* Neither its create nor a look for it was answered. */
@@ -218,20 +218,20 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    struct unsure_pod unsure = {.role = ROLE_WORKER, .index = 1, .epoch = 1};
+    struct unsure_pod unsure = {.role = ROLE_WORKER, .index = 1, .incarnation = 1};
     scene.input.unsure = &unsure;
     scene.input.unsure_count = 1;
-    scene.job.status.epoch = 2;
+    scene.job.status.incarnation = 2;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
     cr_assert_eq(scene.plan.actions[0].index, 1);
-    cr_assert_eq(scene.plan.actions[0].epoch, 1);
+    cr_assert_eq(scene.plan.actions[0].incarnation, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "the others do not wait for it");
-    scene.input.inherited_epoch = 2;
+    scene.input.inherited_incarnation = 2;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene.plan.status.epoch, 2, "nor is another promised");
+    cr_assert_eq(scene.plan.status.incarnation, 2, "nor is another promised");
     scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "not yet");
@@ -239,38 +239,38 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
 }
 
 /* It may have been there, and have been removed by force from a node that is cut off, while no operator looked. */
-Test(create, what_a_successor_finds_promised_it_promises_under_another_epoch)
+Test(create, what_a_successor_finds_promised_it_promises_under_another_incarnation)
 {
     scene_plan(&scene);
     scene_accept(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene.input.service = &scene.service;
-    scene.input.inherited_epoch = 1;
+    scene.input.inherited_incarnation = 1;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     cr_assert_eq(scene.plan.status.attempt, 1);
     cr_assert_eq(scene.plan.status.restart_count, 0, "nobody knows of an end");
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "once");
-    cr_assert_eq(scene.plan.epoch, 2);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.incarnation, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
 }
 
-Test(create, what_a_successor_finds_whole_keeps_its_epoch)
+Test(create, what_a_successor_finds_whole_keeps_its_incarnation)
 {
     scene_plan(&scene);
     scene_accept(&scene);
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
-    scene.input.inherited_epoch = 1;
+    scene.input.inherited_incarnation = 1;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
 Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
@@ -278,10 +278,10 @@ Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
     scene_plan(&scene);
     scene_accept(&scene);
     scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
-    scene.input.inherited_epoch = 1;
+    scene.input.inherited_incarnation = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
     scene.input.now_ms += 5000;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
 }

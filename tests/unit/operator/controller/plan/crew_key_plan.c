@@ -23,7 +23,7 @@ TestSuite(crew_key_plan, .init = init, .fini = fini);
 static void look(bool there)
 {
     cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 1);
-    scene.input.key = (struct crew_key_look){scene.plan.epoch, scene.input.now_ms, there};
+    scene.input.key = (struct crew_key_look){scene.plan.incarnation, scene.input.now_ms, there};
     scene_plan(&scene);
 }
 
@@ -134,7 +134,7 @@ Test(crew_key_plan, crews_without_a_key_are_left_alone)
 Test(crew_key_plan, a_successor_of_the_operator_asks_once)
 {
     lose_worker();
-    scene.input.inherited_epoch = scene.job.status.epoch;
+    scene.input.inherited_incarnation = scene.job.status.incarnation;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "it promises anew first");
     scene_accept(&scene);

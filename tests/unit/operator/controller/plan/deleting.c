@@ -40,7 +40,7 @@ Test(deleting, pods_that_go_are_nobodys_fault_and_not_replaced)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 0);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
 Test(deleting, a_dead_node_does_not_keep_it)

@@ -55,7 +55,7 @@ static void expect_to_go_on(void)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
     cr_assert_eq(scene.plan.status.restart_count, 0);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
     scene_accept(&scene);
 }

@@ -26,7 +26,7 @@ static void begin(void)
     scene_plan(&scene);
     scene.input.counts_since_ms = scene.input.now_ms;
     for (int64_t i = 0; i < 2; i++) {
-        struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, FIRST_EPOCH);
+        struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, FIRST_INCARNATION);
         pod->attempt = FIRST_ATTEMPT;
         pod->ready = false;
         pod->phase = POD_PENDING;
@@ -46,7 +46,7 @@ Test(first_crew, its_pods_wait_for_its_service_and_no_status)
     cr_assert(scene.plan.begun);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
     cr_assert_eq(scene.plan.attempt, 1);
-    cr_assert_eq(scene.plan.epoch, 1);
+    cr_assert_eq(scene.plan.incarnation, 1);
     cr_assert_not(scene.plan.write_status);
     cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + scene.options.count_write_ms, "it is told before long");
 }
@@ -60,7 +60,7 @@ Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
     cr_assert(scene.plan.write_status);
     cr_assert(plan_only_tells(&scene.plan, &scene.job.status), "nothing waits for it");
     cr_assert_eq(scene.plan.status.attempt, 1);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
     cr_assert_eq(scene.plan.status.workers, 2);
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending, "what is there is promised no longer");
@@ -91,7 +91,7 @@ Test(first_crew, what_befalls_it_before_it_is_told_counts)
     cr_assert(scene.plan.write_status);
     cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status), "a successor waits for its promise");
     cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "the promise comes first again");
 }
 
@@ -102,11 +102,11 @@ Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
     scene.input.pod_count = 1;
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
-    scene.input.gone_epoch = 1;
+    scene.input.gone_incarnation = 1;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
 }
 
 Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
@@ -116,7 +116,8 @@ Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(scene.plan.write_status);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
-    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "one of epoch 1 may live where nobody sees it");
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1,
+                 "one of incarnation 1 may live where nobody sees it");
     cr_assert_eq(scene.plan.status.restart_count, 0);
 }
 
@@ -133,19 +134,19 @@ Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
         scene_accept(&scene);
     }
     cr_assert_eq(scene.job.status.attempt, FIRST_ATTEMPT);
-    cr_assert_eq(scene.job.status.epoch, FIRST_EPOCH + 1);
+    cr_assert_eq(scene.job.status.incarnation, FIRST_INCARNATION + 1);
 }
 
-Test(first_crew, where_nobody_begins_any_untold_has_the_first_epoch)
+Test(first_crew, where_nobody_begins_any_untold_has_the_first_incarnation)
 {
     scene.input.born_ms = FIELD_UNSET;
     scene.options.untold_crews = false;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
     scene.options.untold_crews = true;
     scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH, "its pods never come untold");
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION, "its pods never come untold");
 }
 
 /* Where its operator was killed after the first of two pods. */
@@ -160,12 +161,12 @@ Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000, "deadlines count the time without an operator");
     cr_assert(scene.plan.write_status);
     cr_assert_eq(scene.plan.status.attempt, FIRST_ATTEMPT);
-    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "the other may live where nobody sees it");
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1, "the other may live where nobody sees it");
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
-    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 1);
+    cr_assert_eq(scene.plan.incarnation, FIRST_INCARNATION + 1);
     cr_assert_eq(scene.plan.status.restart_count, 0);
 }
 
@@ -192,7 +193,7 @@ Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is
     scene.input.born_ms = FIELD_UNSET;
     scene_plan(&scene);
     cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
 }
 
@@ -288,12 +289,12 @@ Test(first_crew, promised_again_and_again_is_still_the_first)
     for (int successor = 0; successor < 3; successor++) {
         scene_plan(&scene);
         scene_accept(&scene);
-        scene.input.inherited_epoch = scene.job.status.epoch;
+        scene.input.inherited_incarnation = scene.job.status.incarnation;
     }
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 3);
+    cr_assert_eq(scene.plan.incarnation, FIRST_INCARNATION + 3);
     cr_assert(scene.plan.first_pods);
-    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.epoch);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.incarnation);
     scene_plan(&scene);
     cr_assert_not(scene.plan.first_pods);
     scene.input.now_ms += 60000;

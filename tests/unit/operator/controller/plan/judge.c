@@ -28,7 +28,7 @@ Test(judge, one_event_for_all_that_end_together)
     const struct job_status *status = &scene.plan.status;
     cr_assert_eq(status->restarts.failures, 1);
     cr_assert_eq(status->restart_count, 1);
-    cr_assert_eq(status->epoch, 2);
+    cr_assert_eq(status->incarnation, 2);
     cr_assert_eq(status->attempt, 1);
     cr_assert_str_eq(status->replicas[ROLE_WORKER].pending, "1-2");
     cr_assert(strstr(status->conditions[CONDITION_RESTARTING].message, "digits-worker-1-1"));
@@ -58,7 +58,7 @@ Test(judge, collateral_needs_no_cause_but_is_none)
     scene_plan(&scene);
     const struct job_status *status = &scene.plan.status;
     cr_assert_eq(status->restarts.failures + status->restarts.disruptions + status->restarts.out_of_memory, 0);
-    cr_assert_eq(status->epoch, 2, "it is replaced all the same");
+    cr_assert_eq(status->incarnation, 2, "it is replaced all the same");
 }
 
 Test(judge, permanent_ends_the_job)
@@ -69,7 +69,7 @@ Test(judge, permanent_ends_the_job)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
     cr_assert_eq(scene.plan.status.completion_ms, scene.input.now_ms);
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
 Test(judge, a_pod_that_vanished_was_disrupted)
@@ -148,7 +148,7 @@ Test(judge, what_is_judged_is_not_judged_again)
     for (int turn = 0; turn < 3; turn++) {
         scene_plan(&scene);
         cr_assert_eq(scene.plan.status.restart_count, 1);
-        cr_assert_eq(scene.plan.status.epoch, 2);
+        cr_assert_eq(scene.plan.status.incarnation, 2);
     }
 }
 
@@ -158,7 +158,7 @@ Test(judge, job_scope_starts_the_whole_crew_over)
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
     scene_accept(&scene);
     scene_plan(&scene);
@@ -202,13 +202,13 @@ Test(judge, an_evaluator_never_restarts_the_crew)
 /* What may throw a crew out again and again must not do so for ever. */
 Test(judge, collateral_without_a_cause_is_let_off_once)
 {
-    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+    for (int64_t incarnation = 1; incarnation <= 2; incarnation++) {
         scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 163);
         scene_plan(&scene);
-        cr_assert_eq(scene.plan.status.restart_count, epoch);
-        cr_assert_eq(scene.plan.status.restarts.failures, epoch - 1);
+        cr_assert_eq(scene.plan.status.restart_count, incarnation);
+        cr_assert_eq(scene.plan.status.restarts.failures, incarnation - 1);
         scene_accept(&scene);
-        scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, epoch + 1);
+        scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, incarnation + 1);
         scene.input.pod_count = 3;
         scene_plan(&scene);
         scene_accept(&scene);
@@ -316,7 +316,7 @@ static struct pod_view *successor(void)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
     scene.input.pod_count = 3;
     return &scene.pods[scene.pod_count - 1];
 }
@@ -411,7 +411,7 @@ Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
             break;
         scene_accept(&scene);
         newcomers[which]->current = false;
-        newcomers[which] = scene_add_pod(&scene, ROLE_WORKER, (int64_t)which + 1, scene.job.status.epoch);
+        newcomers[which] = scene_add_pod(&scene, ROLE_WORKER, (int64_t)which + 1, scene.job.status.incarnation);
         newcomers[which]->ready = false;
         scene_plan(&scene);
         scene_accept(&scene);
@@ -428,7 +428,7 @@ Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
     scene_plan(&scene);
     scene_accept(&scene);
     scene.pods[1].current = false;
-    struct pod_view *missing = scene_add_pod(&scene, ROLE_WORKER, 1, scene.job.status.epoch);
+    struct pod_view *missing = scene_add_pod(&scene, ROLE_WORKER, 1, scene.job.status.incarnation);
     missing->ready = missing->scheduled = false;
     missing->phase = POD_PENDING;
     missing->started_ms = FIELD_UNSET;
@@ -438,7 +438,7 @@ Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
         scene_plan(&scene);
         scene_accept(&scene);
         worker->current = false;
-        worker = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+        worker = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
         scene_plan(&scene);
         scene_accept(&scene);
     }

@@ -27,7 +27,7 @@ TestSuite(leftovers, .init = init, .fini = fini);
 static void expect_told(const char *message)
 {
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 0);
+    cr_assert_eq(scene.plan.status.incarnation, 0);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
     cr_expect_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message, message);
 }

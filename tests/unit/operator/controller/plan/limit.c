@@ -36,6 +36,6 @@ Test(limit, the_event_beyond_it_fails_the_job)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
     cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.epoch, 1, "no epoch for pods that never come");
+    cr_assert_eq(scene.plan.status.incarnation, 1, "no incarnation for pods that never come");
     scene_release(&scene);
 }

@@ -68,10 +68,10 @@ struct model {
     struct snapshot cache;
     struct gone_pod gone[PODS_MAX]; /* what the operator remembers */
     size_t gone_count;
-    int64_t gone_epoch;
+    int64_t gone_incarnation;
     struct finished_pod done[PODS_MAX];
     size_t done_count;
-    int64_t inherited_epoch;
+    int64_t inherited_incarnation;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
     bool born;        /* this operator saw the job come into being */
@@ -87,7 +87,7 @@ struct model {
     struct {
         bool there;
         struct place place;
-        int64_t epoch, attempt;
+        int64_t incarnation, attempt;
     } on_the_wire;
     int64_t counts_since_ms;
     bool clock_is_set; /* now and then */
@@ -129,11 +129,11 @@ static struct model_pod *find_pod(const char *uid)
 
 static void remember_gone(const struct pod_view *pod)
 {
-    if (pod->epoch < model.gone_epoch)
+    if (pod->incarnation < model.gone_incarnation)
         return;
-    if (pod->epoch > model.gone_epoch)
+    if (pod->incarnation > model.gone_incarnation)
         model.gone_count = 0;
-    model.gone_epoch = pod->epoch;
+    model.gone_incarnation = pod->incarnation;
     model.gone[model.gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
 }
 
@@ -164,7 +164,7 @@ static void list_pods(void)
     for (size_t i = 0; i < model.pod_count; i++)
         model.pods[i].told_gone |= !model.pods[i].exists && !model.pods[i].seen;
     model.born &= model.pod_count == 0;
-    model.inherited_epoch = model.cached_job.status.epoch;
+    model.inherited_incarnation = model.cached_job.status.incarnation;
 }
 
 static void see_pods(void)
@@ -221,12 +221,12 @@ static bool is_at(const struct model_pod *pod, struct place place)
 /* ---------------------------------------------------------------- the API server */
 
 /* The first crew alone comes without a word. */
-static bool is_promised(struct place place, int64_t epoch)
+static bool is_promised(struct place place, int64_t incarnation)
 {
     const struct job_status *status = &model.scene.job.status;
     if (status->attempt == 0)
-        return epoch == 1;
-    return epoch == status->epoch && promises(status, place);
+        return incarnation == 1;
+    return incarnation == status->incarnation && promises(status, place);
 }
 
 /* Of an elastic crew one may have been scaled away meanwhile. */
@@ -248,14 +248,15 @@ static bool backs_off(const struct job_status *status, struct place place)
 }
 
 /* `late`: it was on the wire when its operator was killed. */
-static void check_create(struct place place, int64_t epoch, bool late)
+static void check_create(struct place place, int64_t incarnation, bool late)
 {
     const struct job_status *status = &model.scene.job.status;
     int64_t attempt = status->attempt > 0 ? status->attempt : 1;
     CHECK(!status_terminal(status), "a pod is created after the end");
     CHECK(status->attempt > 0 || model.born || late, "a pod is created without a promise");
-    CHECK(is_promised(place, epoch), "a pod is created that was not promised, or of another epoch");
-    CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
+    CHECK(is_promised(place, incarnation), "a pod is created that was not promised, or of another incarnation");
+    CHECK(late || !model.taken_over || incarnation > 1,
+          "a pod of a first crew is made again, where one of it may live");
     CHECK(late || model.clock_is_set || !backs_off(status, place) ||
               model.now_ms >= status->replicas[place.role].backoff_until_ms,
           "a pod is created before its back-off is over");
@@ -263,7 +264,7 @@ static void check_create(struct place place, int64_t epoch, bool late)
         const struct model_pod *pod = &model.pods[i];
         if (is_at(pod, place) && !pod->foreign && !late)
             check_predecessor(pod, attempt);
-        if (!pod->exists || pod->stray || pod->foreign || (pod->late && !pod->seen)) /* its epoch fences it off */
+        if (!pod->exists || pod->stray || pod->foreign || (pod->late && !pod->seen)) /* its incarnation fences it off */
             continue;
         CHECK(!is_at(pod, place) || !pod->view.current, "two current pods of one index");
         CHECK(pod->view.attempt == attempt || !pod_view_alive(&pod->view) || pod->view.role == ROLE_EVALUATOR,
@@ -271,14 +272,15 @@ static void check_create(struct place place, int64_t epoch, bool late)
     }
 }
 
-static void server_create(struct place place, int64_t epoch, int64_t attempt, bool late)
+static void server_create(struct place place, int64_t incarnation, int64_t attempt, bool late)
 {
     CHECK(model.pod_count < PODS_MAX, "too many pods");
     struct model_pod *pod = &model.pods[model.pod_count];
     *pod = (struct model_pod){.exists = true};
     pod->late = late;
-    pod->stray = late && !(is_promised(place, epoch) && !status_terminal(&model.scene.job.status));
-    snprintf(pod->name, sizeof pod->name, "digits-%s-%" PRId64 "-%" PRId64, role_name(place.role), place.index, epoch);
+    pod->stray = late && !(is_promised(place, incarnation) && !status_terminal(&model.scene.job.status));
+    snprintf(pod->name, sizeof pod->name, "digits-%s-%" PRId64 "-%" PRId64, role_name(place.role), place.index,
+             incarnation);
     snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
     for (size_t i = 0; i < model.pod_count; i++) {
         bool same = strcmp(model.pods[i].name, pod->name) == 0;
@@ -287,9 +289,9 @@ static void server_create(struct place place, int64_t epoch, int64_t attempt, bo
         CHECK(!same, "a name is used again");
     }
     if (!pod->stray)
-        check_create(place, epoch, late);
+        check_create(place, incarnation, late);
     struct scene helper = {.job = {.status = {.attempt = attempt}}, .input = {.now_ms = model.now_ms}};
-    pod->view = *scene_add_pod(&helper, place.role, place.index, epoch);
+    pod->view = *scene_add_pod(&helper, place.role, place.index, incarnation);
     arena_release(&helper.arena);
     pod->view.name = pod->name;
     pod->view.uid = pod->uid;
@@ -393,7 +395,7 @@ static bool is_beyond(const struct model_pod *pod, const struct job_status *befo
 static bool was_scaled_away(const struct model_pod *pod, const struct job_status *before)
 {
     return pod->ended_by_operator &&
-           (is_beyond(pod, before) || (promises(before, place_of(pod)) && pod->view.epoch < before->epoch));
+           (is_beyond(pod, before) || (promises(before, place_of(pod)) && pod->view.incarnation < before->incarnation));
 }
 
 /* Since when nobody knows for how long one had run that has vanished from a crew that can do without. */
@@ -408,7 +410,7 @@ static int64_t most_ran_ms(const struct model_pod *pod)
 /* It was replaced, though its successor has not come yet. */
 static bool is_superseded(const struct model_pod *pod, const struct job_status *before)
 {
-    bool replaced = promises(before, place_of(pod)) && pod->view.epoch < before->epoch;
+    bool replaced = promises(before, place_of(pod)) && pod->view.incarnation < before->incarnation;
     return replaced || is_beyond(pod, before) ||
            (pod->view.attempt < before->attempt && pod->view.role != ROLE_EVALUATOR);
 }
@@ -416,10 +418,11 @@ static bool is_superseded(const struct model_pod *pod, const struct job_status *
 /* It came and went before its operator saw it: its promise is still to be kept. */
 static bool is_unknown(const struct model_pod *pod, const struct job_status *before)
 {
-    if (cached(pod) || pod->view.epoch != before->epoch || !promises(before, place_of(pod)))
+    if (cached(pod) || pod->view.incarnation != before->incarnation || !promises(before, place_of(pod)))
         return false;
     for (size_t i = 0; i < model.gone_count; i++)
-        if (model.gone_epoch == pod->view.epoch && is_at(pod, (struct place){model.gone[i].role, model.gone[i].index}))
+        if (model.gone_incarnation == pod->view.incarnation &&
+            is_at(pod, (struct place){model.gone[i].role, model.gone[i].index}))
             return false;
     return true;
 }
@@ -555,7 +558,8 @@ static void pass_over_unseen(const struct job_status *next)
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
         bool untold = model.scene.job.status.attempt == 0, unseen = pod->late && !pod->seen;
-        if (pod->exists && (untold || unseen) && pod->view.epoch < next->epoch && promises(next, place_of(pod)))
+        if (pod->exists && (untold || unseen) && pod->view.incarnation < next->incarnation &&
+            promises(next, place_of(pod)))
             pod->stray = true;
     }
 }
@@ -566,10 +570,11 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     if (strcmp(resource_version, model.scene.job.resource_version) != 0)
         return; /* Conflict */
     const struct job_status *next = &plan->status;
-    int64_t first = status->attempt == 0 ? 1 : status->epoch; /* which may be begun, and lost, without a word */
-    CHECK(next->epoch >= status->epoch && next->epoch <= first + 1, "an epoch is skipped or taken back");
+    int64_t first = status->attempt == 0 ? 1 : status->incarnation; /* which may be begun, and lost, without a word */
+    CHECK(next->incarnation >= status->incarnation && next->incarnation <= first + 1,
+          "an incarnation is skipped or taken back");
     CHECK(!status_terminal(status) || status_terminal(next), "terminal is terminal");
-    CHECK(!(status_terminal(status) && next->epoch != status->epoch), "an epoch after the end");
+    CHECK(!(status_terminal(status) && next->incarnation != status->incarnation), "an incarnation after the end");
     check_event(status, next);
     check_deadline(status, next);
     int64_t spent = next->restarts.failures + next->restarts.out_of_memory;
@@ -582,7 +587,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
                         !model.options.untold_crews;
     bool takes_over = status->attempt == 0 && next->attempt > 0 && !model.born && !never_untold;
     model.taken_over |= takes_over;
-    if (takes_over || (status->attempt > 0 && next->epoch > status->epoch))
+    if (takes_over || (status->attempt > 0 && next->incarnation > status->incarnation))
         pass_over_unseen(next);
     settle(status, next);
     *status = stored(next);
@@ -610,7 +615,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     if (create_on_the_wire && !model.on_the_wire.there) {
         model.on_the_wire.there = true;
         model.on_the_wire.place = (struct place){action->role, action->index};
-        model.on_the_wire.epoch = plan->epoch;
+        model.on_the_wire.incarnation = plan->incarnation;
         model.on_the_wire.attempt = plan->attempt;
     }
     if (!model.calm && chance(30))
@@ -619,7 +624,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     model.counts_since_ms = FIELD_UNSET;
     model.key_look = (struct crew_key_look){0};
     model.cache.count = model.gone_count = model.done_count = 0;
-    model.gone_epoch = 0;
+    model.gone_incarnation = 0;
     for (size_t i = 0; i < model.pod_count; i++)
         model.pods[i].seen = false;
     see_job();
@@ -658,12 +663,13 @@ static void operator_do(const struct action *action, const struct training_job *
         CHECK(false, "a certificate for a crew that talks in the clear");
         break;
     case ACTION_LOOK_FOR_KEY:
-        model.key_look = (struct crew_key_look){.epoch = plan->epoch, .at_ms = model.now_ms, .there = model.key_there};
+        model.key_look =
+            (struct crew_key_look){.incarnation = plan->incarnation, .at_ms = model.now_ms, .there = model.key_there};
         break;
     case ACTION_CREATE_KEY:
         CHECK(!status_terminal(&model.scene.job.status), "a key after the end");
         make_key();
-        model.key_look = (struct crew_key_look){.epoch = plan->epoch, .at_ms = model.now_ms, .there = true};
+        model.key_look = (struct crew_key_look){.incarnation = plan->incarnation, .at_ms = model.now_ms, .there = true};
         break;
     case ACTION_CREATE_GROUP:
         CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
@@ -713,7 +719,7 @@ static void operator_do(const struct action *action, const struct training_job *
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
-        server_create((struct place){action->role, action->index}, plan->epoch, plan->attempt, false);
+        server_create((struct place){action->role, action->index}, plan->incarnation, plan->attempt, false);
         model.must_see_pods = true;
         break;
     case ACTION_LOOK_FOR_POD:
@@ -779,10 +785,10 @@ static size_t operator_turn(void)
         .pod_count = model.cache.count,
         .gone = model.gone,
         .gone_count = model.gone_count,
-        .gone_epoch = model.gone_epoch,
+        .gone_incarnation = model.gone_incarnation,
         .finished = model.done,
         .finished_count = model.done_count,
-        .inherited_epoch = model.inherited_epoch,
+        .inherited_incarnation = model.inherited_incarnation,
         .service = model.service ? &model.scene.service : NULL,
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
@@ -964,7 +970,7 @@ static void world_turn(void)
     }
     if (model.on_the_wire.there && (model.calm || chance(30))) {
         model.on_the_wire.there = false;
-        server_create(model.on_the_wire.place, model.on_the_wire.epoch, model.on_the_wire.attempt, true);
+        server_create(model.on_the_wire.place, model.on_the_wire.incarnation, model.on_the_wire.attempt, true);
     }
     for (size_t i = 0; i < model.pod_count; i++) {
         if (!model.pods[i].exists)

@@ -66,15 +66,15 @@ Test(replace, a_pod_below_the_promise_is_ended)
 Test(replace, of_finished_pods_the_newest_is_kept)
 {
     scene.job.run_policy.backoff_limit = 100;
-    for (int64_t epoch = 1; epoch <= 4; epoch++) {
-        scene_end_pod(&scene, &scene.pods[epoch], 137);
+    for (int64_t incarnation = 1; incarnation <= 4; incarnation++) {
+        scene_end_pod(&scene, &scene.pods[incarnation], 137);
         scene_plan(&scene);
         scene_accept(&scene);
-        scene.pods[epoch].current = false;
-        scene_add_pod(&scene, ROLE_WORKER, 1, epoch + 1);
+        scene.pods[incarnation].current = false;
+        scene_add_pod(&scene, ROLE_WORKER, 1, incarnation + 1);
     }
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3);
     for (size_t i = 0; i < scene.plan.action_count; i++)
-        cr_assert_lt(scene.plan.actions[i].pod->epoch, 4, "the last one that failed stays for its log");
+        cr_assert_lt(scene.plan.actions[i].pod->incarnation, 4, "the last one that failed stays for its log");
 }

@@ -25,8 +25,8 @@ Test(restart_delay, a_crew_that_worked_is_let_off)
 
 Test(restart_delay, jitter_is_at_most_a_tenth)
 {
-    for (int64_t epoch = 0; epoch < 1000; epoch++) {
-        int64_t delay = restart_delay_ms(5, 0, restart_delay_seed("a", epoch));
+    for (int64_t incarnation = 0; incarnation < 1000; incarnation++) {
+        int64_t delay = restart_delay_ms(5, 0, restart_delay_seed("a", incarnation));
         cr_assert(delay >= 8000 && delay <= 8800);
     }
     cr_assert_eq(restart_delay_seed("a", 1), restart_delay_seed("a", 1));

@@ -19,12 +19,12 @@ static void fini(void)
 
 TestSuite(scale, .init = init, .fini = fini);
 
-Test(scale, growth_is_promised_under_a_new_epoch)
+Test(scale, growth_is_promised_under_a_new_incarnation)
 {
     scene.job.document.workers = 4;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.workers, 4);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "2-3");
     cr_assert_eq(scene.plan.status.restart_count, 0);
     scene_accept(&scene);
@@ -94,10 +94,10 @@ Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
     scene.job.run_policy.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.workers, 4);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.epoch, 2, "one promise is enough");
+    cr_assert_eq(scene.plan.status.incarnation, 2, "one promise is enough");
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 4);
 }
 
@@ -115,7 +115,7 @@ Test(scale, a_crew_that_starts_over_acknowledges_the_smaller_number)
     cr_assert_eq(scene.plan.status.restart_count, 1, "growing is no loss");
 }
 
-/* Scaled away and back within one epoch: the pod that went was not lost. */
+/* Scaled away and back within one incarnation: the pod that went was not lost. */
 Test(scale, an_index_that_was_scaled_away_may_come_back)
 {
     scene.job.status.workers = scene.job.document.workers = 1;
@@ -123,7 +123,7 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
-    scene.input.gone_epoch = 1;
+    scene.input.gone_incarnation = 1;
     scene.job.document.workers = 2;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restart_count, 0);
@@ -152,7 +152,7 @@ Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
     cr_assert_eq(scene.plan.status.restart_count, 1, "whose end was judged before");
 }
 
-/* Nor for one whom it can do without, though both are promised under one epoch. */
+/* Nor for one whom it can do without, though both are promised under one incarnation. */
 Test(scale, a_crew_that_runs_and_grows_waits_for_no_back_off)
 {
     scene.job.roles[ROLE_EVALUATOR].count = 1;

@@ -62,10 +62,10 @@ void scene_release(struct scene *scene)
     arena_release(&scene->arena);
 }
 
-struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t epoch)
+struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t incarnation)
 {
     char name[64], uid[64];
-    snprintf(name, sizeof name, "digits-%s-%" PRId64 "-%" PRId64, role_name(role), index, epoch);
+    snprintf(name, sizeof name, "digits-%s-%" PRId64 "-%" PRId64, role_name(role), index, incarnation);
     snprintf(uid, sizeof uid, "uid-%zu", scene->pod_count);
     struct pod_view *pod = &scene->pods[scene->pod_count];
     *pod = (struct pod_view){
@@ -85,7 +85,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .memory_limit = "",
         .unschedulable = "",
         .conditions = "",
-        .epoch = epoch,
+        .incarnation = incarnation,
         .attempt = scene->job.status.attempt,
         .index = index,
         .created_ms = scene->input.now_ms,
@@ -140,9 +140,10 @@ void scene_init_running(struct scene *scene, int64_t workers)
 const struct plan *scene_plan(struct scene *scene)
 {
     plan_release(&scene->plan);
-    int64_t epoch = scene->job.status.epoch > 0 ? scene->job.status.epoch : 1; /* a first crew may be begun untold */
+    int64_t incarnation =
+        scene->job.status.incarnation > 0 ? scene->job.status.incarnation : 1; /* a first crew may be begun untold */
     if (!scene->key_in_doubt)
-        scene->input.key = (struct crew_key_look){epoch, scene->input.now_ms, true};
+        scene->input.key = (struct crew_key_look){incarnation, scene->input.now_ms, true};
     plan_job(&scene->input, &scene->plan);
     return &scene->plan;
 }

@@ -29,13 +29,13 @@ struct scene {
 void scene_init(struct scene *scene, int64_t workers);
 void scene_release(struct scene *scene);
 
-/* A running job: attempt 1, epoch 1, one ready pod of epoch 1 for each worker. */
+/* A running job: attempt 1, incarnation 1, one ready pod of incarnation 1 for each worker. */
 void scene_run(struct scene *scene);
 /* scene_init, then scene_run. */
 void scene_init_running(struct scene *scene, int64_t workers);
 
-/* A ready pod of the job. The name follows from role, index and epoch. */
-struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t epoch);
+/* A ready pod of the job. The name follows from role, index and incarnation. */
+struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t incarnation);
 /* A pod that is left of another job of the name. */
 void scene_leave_pod(struct scene *scene, const char *uid);
 /* Its main container ended, at the scene's time, with this code. */

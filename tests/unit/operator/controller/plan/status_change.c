@@ -21,7 +21,7 @@ Test(status_change, how_urgent_a_write_is)
     new = *old;
     new.replicas[ROLE_WORKER].completed = "1";
     cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
-    new.epoch++;
+    new.incarnation++;
     cr_assert_eq(status_compare(old, &new), STATUS_DECISION);
     new = *old;
     new.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;

@@ -52,7 +52,7 @@ Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.suspended_ms, 5000);
     cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.incarnation, 2);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW);
 }

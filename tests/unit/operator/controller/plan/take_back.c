@@ -252,7 +252,7 @@ Test(take_back, what_no_disruption_explains_fails_the_job_at_once)
     scene_end_pod(&scene, &scene.pods[1], 139);
     scene_plan(&scene);
     expect_exceeded();
-    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
 Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
