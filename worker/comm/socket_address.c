@@ -2,6 +2,7 @@
 #include "worker/comm/socket_address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 int socket_address_parse(const char *text, uint16_t port, union socket_address *ret_address, struct error *error)
@@ -35,4 +36,24 @@ void socket_address_set_port(union socket_address *address, uint16_t port)
         address->v6.sin6_port = htons(port);
     else
         address->v4.sin_port = htons(port);
+}
+
+void socket_address_format(const union socket_address *address, char ret_text[SOCKET_ADDRESS_TEXT_MAX])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    bool six = address->any.sa_family == AF_INET6;
+    if (six)
+        inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof(host));
+    else if (address->any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof(host));
+    snprintf(ret_text, SOCKET_ADDRESS_TEXT_MAX, six ? "[%s]:%u" : "%s:%u", host, socket_address_port(address));
+}
+
+bool socket_address_same_host(const union socket_address *a, const union socket_address *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    if (a->any.sa_family == AF_INET6)
+        return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
+    return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
 }

@@ -6,6 +6,7 @@
 #define COXSWAIN_COMM_SOCKET_ADDRESS_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -22,5 +23,10 @@ int socket_address_parse(const char *text, uint16_t port, union socket_address *
 socklen_t socket_address_size(const union socket_address *address);
 uint16_t socket_address_port(const union socket_address *address);
 void socket_address_set_port(union socket_address *address, uint16_t port);
+
+/* "10.1.2.3:2222" or "[fd00::3]:2222". */
+#define SOCKET_ADDRESS_TEXT_MAX 64
+void socket_address_format(const union socket_address *address, char ret_text[SOCKET_ADDRESS_TEXT_MAX]);
+bool socket_address_same_host(const union socket_address *a, const union socket_address *b);
 
 #endif
