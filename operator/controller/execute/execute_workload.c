@@ -93,8 +93,10 @@ static void apply_workload(struct execution *execution, struct json *config, con
 void execute_tell_workload(struct execution *execution, const struct training_job *job)
 {
     const struct plan *plan = &execution->plan;
-    apply_workload(execution, queue_build_status(job, plan->queue.resource.version, &plan->status, plan->now_ms),
-                   MANAGER_QUEUE_STATUS);
+    apply_workload(
+        execution,
+        queue_build_status(job, plan->queue.resource.version, plan->queue.workload, &plan->status, plan->now_ms),
+        MANAGER_QUEUE_STATUS);
 }
 
 void execute_release_workload(struct execution *execution, const struct training_job *job)

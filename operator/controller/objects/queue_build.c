@@ -112,15 +112,37 @@ static void add_condition(struct json *workload, const char *type, bool status, 
     json_set_string(condition, "lastTransitionTime", now);
 }
 
-struct json *queue_build_status(const struct training_job *job, const char *version, const struct job_status *status,
-                                int64_t now_ms)
+#define WAIT_FOR_START "WaitForStart"
+#define WAIT_FOR_RECOVERY "WaitForRecovery"
+#define STARTED "Started"
+#define RECOVERED "Recovered"
+
+struct pods_ready queue_pods_ready(const struct workload_view *view, const struct job_status *status)
+{
+    bool ready = status->conditions[CONDITION_RUNNING].status == CONDITION_TRUE;
+    bool recovers = strcmp(view->pods_ready_reason, WAIT_FOR_RECOVERY) == 0;
+    if (status->conditions[CONDITION_SUCCEEDED].status == CONDITION_TRUE ||
+        status->conditions[CONDITION_FAILED].status == CONDITION_TRUE)
+        return (struct pods_ready){view->pods_ready,
+                                   *view->pods_ready_reason ? view->pods_ready_reason : WAIT_FOR_START};
+    if (!view->admitted)
+        return (struct pods_ready){false, WAIT_FOR_START};
+    if (!ready)
+        return (struct pods_ready){false, view->pods_ready || recovers ? WAIT_FOR_RECOVERY : WAIT_FOR_START};
+    if (recovers || strcmp(view->pods_ready_reason, RECOVERED) == 0)
+        return (struct pods_ready){true, RECOVERED};
+    return (struct pods_ready){true, STARTED};
+}
+
+struct json *queue_build_status(const struct training_job *job, const char *version, const struct workload_view *view,
+                                const struct job_status *status, int64_t now_ms)
 {
     struct json *workload = begin(job, version);
-    bool ready = status->conditions[CONDITION_RUNNING].status == CONDITION_TRUE;
+    struct pods_ready pods = queue_pods_ready(view, status);
     const struct condition *failed = &status->conditions[CONDITION_FAILED];
     const struct condition *succeeded = &status->conditions[CONDITION_SUCCEEDED];
-    add_condition(workload, "PodsReady", ready, ready ? "Started" : "WaitForStart",
-                  status->conditions[CONDITION_RUNNING].message, now_ms);
+    add_condition(workload, "PodsReady", pods.ready, pods.reason, status->conditions[CONDITION_RUNNING].message,
+                  now_ms);
     if (failed->status == CONDITION_TRUE)
         add_condition(workload, "Finished", true, "Failed", failed->message, now_ms);
     else if (succeeded->status == CONDITION_TRUE)

@@ -18,9 +18,19 @@
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);
 
+/* What PodsReady is to be for a Workload in this state, as Kueue's own integrations set it. Kueue counts its timeout for a
+ * start (reason WaitForStart) from the admission, and its timeout for a recovery (WaitForRecovery) from the moment at which
+ * a crew that was ready stopped being so. Whether the crew was ready since the admission shows in the condition that the
+ * Workload has, so the operator may have been restarted in between. */
+struct pods_ready {
+    bool ready;
+    const char *reason;
+};
+struct pods_ready queue_pods_ready(const struct workload_view *view, const struct job_status *status);
+
 /* Configurations for server-side apply of the Workload's status. */
-struct json *queue_build_status(const struct training_job *job, const char *version, const struct job_status *status,
-                                int64_t now_ms);
+struct json *queue_build_status(const struct training_job *job, const char *version, const struct workload_view *view,
+                                const struct job_status *status, int64_t now_ms);
 struct json *queue_build_release(const struct training_job *job, const char *version, const struct workload_view *view,
                                  int64_t now_ms);
 

@@ -68,7 +68,7 @@ static char *assignments_of(const struct json *workload)
 
 /* ---------------------------------------------------------------- views */
 
-#define TEXTS 8
+#define TEXTS 9
 
 static struct workload_view *pack(const char *const texts[TEXTS])
 {
@@ -77,8 +77,10 @@ static struct workload_view *pack(const char *const texts[TEXTS])
         total += (lengths[i] = utf8_fit(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
     struct workload_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
-    const char **members[TEXTS] = {&view->uid,     &view->owner_uid,      &view->job_uid,         &view->queue_name,
-                                   &view->waiting, &view->evicted_reason, &view->evicted_message, &view->assignments};
+    const char **members[TEXTS] = {
+        &view->uid,        &view->owner_uid,      &view->job_uid,         &view->queue_name,
+        &view->waiting,    &view->evicted_reason, &view->evicted_message, &view->pods_ready_reason,
+        &view->assignments};
     for (size_t i = 0; i < TEXTS; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;
@@ -98,6 +100,7 @@ struct workload_view *workload_view_new(const struct json *workload)
         is_true(workload, "QuotaReserved") ? "" : json_string_at(reserved, "message", ""),
         json_string_at(evicted, "reason", ""),
         json_string_at(evicted, "message", ""),
+        json_string_at(condition(workload, "PodsReady"), "reason", ""),
         assignments,
     };
     struct workload_view *view = pack(texts);
@@ -108,7 +111,6 @@ struct workload_view *workload_view_new(const struct json *workload)
     view->evicted = is_true(workload, "Evicted");
     view->finished = is_true(workload, "Finished");
     view->pods_ready = is_true(workload, "PodsReady");
-    view->pods_ready_told = condition(workload, "PodsReady") != NULL;
     return view;
 }
 

@@ -22,7 +22,8 @@ struct workload_view {
     const char *assignments;
     bool deleting, has_admission;
     bool reserved, admitted, evicted, finished; /* conditions that are True */
-    bool pods_ready, pods_ready_told;           /* PodsReady is True; is there at all */
+    bool pods_ready;                            /* PodsReady is True */
+    const char *pods_ready_reason;              /* "WaitForStart", …; "": the Workload has no PodsReady yet */
 };
 struct workload_view *workload_view_new(const struct json *workload);
 

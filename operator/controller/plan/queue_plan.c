@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "operator/controller/objects/queue_build.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/conditions.h"
 
@@ -143,9 +144,12 @@ void queue_tell(struct planning *planning)
     const struct workload_view *workload = own_workload(planning);
     if (!workload || workload->finished)
         return;
-    bool over = status_terminal(planning->old); /* told once it is durable */
-    bool ready = condition_is(planning->next, CONDITION_RUNNING, CONDITION_TRUE);
-    bool differs = workload->admitted && (workload->pods_ready != ready || !workload->pods_ready_told);
-    if (over || (differs && !status_terminal(planning->next)))
+    struct pods_ready pods = queue_pods_ready(workload, planning->next);
+    bool known = *workload->pods_ready_reason != '\0';
+    bool differs = known ? workload->pods_ready != pods.ready || strcmp(workload->pods_ready_reason, pods.reason) != 0
+                         : workload->admitted;
+    if (status_terminal(planning->old)) /* the end is told once it is durable */
+        planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+    else if (differs && !status_terminal(planning->next))
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
 }

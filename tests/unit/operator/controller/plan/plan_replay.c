@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator/controller/objects/queue_build.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/first_crew.h"
@@ -650,6 +651,15 @@ static bool quota_is_used(void)
     return false;
 }
 
+static void tell_workload(struct pods_ready pods)
+{
+    CHECK(!model.workload.admitted || !model.workload.pods_ready || pods.ready ||
+              strcmp(pods.reason, "WaitForRecovery") == 0,
+          "Kueue counts from the admission for a crew that was ready");
+    model.workload.pods_ready = pods.ready;
+    model.workload.pods_ready_reason = pods.reason;
+}
+
 static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
@@ -687,6 +697,7 @@ static void operator_do(const struct action *action, const struct training_job *
                                                     .waiting = "",
                                                     .evicted_reason = "",
                                                     .evicted_message = "",
+                                                    .pods_ready_reason = "",
                                                     .assignments = "{}"};
         model.workload_there = true;
         break;
@@ -703,8 +714,7 @@ static void operator_do(const struct action *action, const struct training_job *
         model.workload.has_admission = false;
         break;
     case ACTION_TELL_WORKLOAD:
-        model.workload.pods_ready_told = true;
-        model.workload.pods_ready = condition_is(&job->status, CONDITION_RUNNING, CONDITION_TRUE);
+        tell_workload(queue_pods_ready(&model.workload, &plan->status));
         model.workload.finished = status_terminal(&job->status);
         break;
     case ACTION_DELETE_GROUP:

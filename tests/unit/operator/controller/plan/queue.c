@@ -20,6 +20,7 @@ static void init(void)
                                       .waiting = "",
                                       .evicted_reason = "",
                                       .evicted_message = "",
+                                      .pods_ready_reason = "",
                                       .assignments = "{}"};
 }
 
@@ -36,6 +37,25 @@ static void turn(void)
     scene_accept(&scene);
 }
 
+/* What Kueue's cache shows after the plan has told it. */
+static void hear(void)
+{
+    struct pods_ready pods = queue_pods_ready(&workload, &scene.plan.status);
+    workload.pods_ready = pods.ready;
+    workload.pods_ready_reason = pods.reason;
+}
+
+static void expect_told(bool ready, const char *reason)
+{
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    hear();
+    cr_assert_eq(workload.pods_ready, ready);
+    cr_assert_str_eq(workload.pods_ready_reason, reason);
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0, "told once");
+}
+
 static void admit(void)
 {
     scene.input.queue.workload = &workload;
@@ -48,7 +68,7 @@ static void run(void)
     admit();
     scene_run(&scene);
     turn();
-    workload.pods_ready = workload.pods_ready_told = true;
+    hear();
 }
 
 Test(queue, no_pod_before_the_workload_is_admitted)
@@ -162,11 +182,12 @@ Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
     turn();
     cr_assert_eq(scene_count(&scene, ACTION_RELEASE_WORKLOAD), 1);
     cr_assert_eq(scene.job.status.restart_count, 0);
+    hear();
     workload.reserved = workload.admitted = false;
     turn();
     cr_assert_eq(scene_count(&scene, ACTION_CLEAR_ADMISSION), 1);
     workload.has_admission = false;
-    turn();
+    expect_told(false, "WaitForStart");
     cr_assert_eq(scene.plan.action_count, 0);
     admit();
     workload.evicted = false;
@@ -181,7 +202,7 @@ Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
     scene_run(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
-    workload.pods_ready = workload.pods_ready_told = true;
+    hear();
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
@@ -191,6 +212,36 @@ Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
     workload.finished = true;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
+}
+
+/* From WaitForStart Kueue counts its timeout from the admission: a crew that has run for longer would be evicted at once.
+ * The operator keeps nothing of its own between the plans, so it may be restarted at any of them. */
+Test(queue, a_lost_pod_is_a_recovery_and_no_start)
+{
+    admit();
+    scene_run(&scene);
+    scene.pods[1].ready = false;
+    expect_told(false, "WaitForStart");
+    scene.pods[1].ready = true;
+    expect_told(true, "Started");
+    scene.pods[1].ready = false;
+    expect_told(false, "WaitForRecovery");
+    scene.pods[1].ready = true;
+    expect_told(true, "Recovered");
+    scene.pods[0].ready = false;
+    expect_told(false, "WaitForRecovery");
+    scene.pods[0].ready = true;
+    expect_told(true, "Recovered");
+}
+
+Test(queue, the_end_leaves_what_was_told_of_the_pods)
+{
+    run();
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    struct pods_ready pods = queue_pods_ready(&workload, &scene.job.status);
+    cr_assert(pods.ready);
+    cr_assert_str_eq(pods.reason, "Started");
 }
 
 /* After a restart of the operator, or while Kueue is being installed anew. */
@@ -299,7 +350,8 @@ static void expect(const struct json *json, const char *expected)
     "\"conditions\":["                                                                                                 \
     "{\"type\":\"QuotaReserved\",\"status\":\"True\"},{\"type\":\"Admitted\",\"status\":\"True\"},"                    \
     "{\"type\":\"Evicted\",\"status\":\"True\",\"reason\":\"Preempted\",\"message\":\"m\"},"                           \
-    "{\"type\":\"PodsReady\",\"status\":\"False\"}],\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\","       \
+    "{\"type\":\"PodsReady\",\"status\":\"False\",\"reason\":\"WaitForRecovery\"}],"                                   \
+    "\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\","                                                      \
     "\"flavors\":{" flavors "}}]},\"admissionChecks\":[{\"podSetUpdates\":[{\"name\":\"worker\",\"nodeSelector\":"     \
     "{\"rack\":\"7\"},\"tolerations\":[{\"key\":\"t\"}],\"labels\":{\"asked\":\"r1\",\"mine\":\"no\"},"                \
     "\"annotations\":{\"consume\":\"r1\"}},{\"name\":\"nobody\",\"labels\":{\"no\":\"no\"}}]}]}}"
@@ -309,7 +361,8 @@ Test(queue, a_workload_is_read)
     SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\""));
     SCOPED_FREE struct workload_view *view = workload_view_new(object);
     cr_assert(view->reserved && view->admitted && view->evicted && view->has_admission && !view->finished);
-    cr_assert(view->pods_ready_told && !view->pods_ready);
+    cr_assert(!view->pods_ready);
+    cr_assert_str_eq(view->pods_ready_reason, "WaitForRecovery");
     cr_assert_str_eq(view->uid, "w");
     cr_assert_str_eq(view->owner_uid, "j");
     cr_assert_str_eq(view->job_uid, "l");
@@ -397,6 +450,19 @@ Test(queue, who_was_preempted_is_requeued_at_once)
     workload.evicted_reason = "PodsReadyTimeout";
     SCOPED_JSON *late = queue_build_release(&scene.job, "v1beta2", &workload, SCENE_NOW);
     cr_assert_str_eq(status_of(late, "Requeued"), "False");
+}
+
+Test(queue, what_is_told_is_what_was_planned)
+{
+    admit();
+    workload.pods_ready_reason = "WaitForRecovery";
+    scene_run(&scene);
+    turn();
+    SCOPED_JSON *config = queue_build_status(&scene.job, "v1beta2", &workload, &scene.job.status, SCENE_NOW);
+    const struct json *condition = json_first(json_at(config, "status.conditions"));
+    cr_assert_str_eq(json_string_at(condition, "type", ""), "PodsReady");
+    cr_assert_str_eq(json_string_at(condition, "status", ""), "True");
+    cr_assert_str_eq(json_string_at(condition, "reason", ""), "Recovered");
 }
 
 /* A pod that is lost while nobody knows the flavor must not come up anywhere. */
