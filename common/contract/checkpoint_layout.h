@@ -29,4 +29,7 @@
 #define CHECKPOINT_TENSORBOARD "tensorboard"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR "tensorboard/evaluator"
 
+/* Part of the worker's message when a checkpoint's tensors are not this job's; cox then says how to begin without it. */
+#define CHECKPOINT_MISFIT "does not fit this job"
+
 #endif

@@ -9,7 +9,7 @@
 /* What the operator does with an end of that class (docs/operations.md). */
 enum exit_class {
     EXIT_CLASS_SUCCESS,    /* done */
-    EXIT_CLASS_PERMANENT,  /* would fail again: the job fails with the code, its meaning and the last lines */
+    EXIT_CLASS_PERMANENT,  /* would fail again: the job fails with the cause, the code and its meaning */
     EXIT_CLASS_RETRYABLE,  /* counts against backoffLimit */
     EXIT_CLASS_COLLATERAL, /* caused by somebody else's end: never counts by itself */
     EXIT_CLASS_DISRUPTION, /* left by request: never spends backoffLimit */

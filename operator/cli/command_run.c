@@ -97,6 +97,11 @@ static int read_options(int count, char **words, struct run_options *options)
         fprintf(stderr, "%s: --delete-volumes goes with --fresh\n", words[0]);
         return command_usage(false, usage);
     }
+    if (options->volume_count > 0 && (options->kubeconfig || options->context)) {
+        fprintf(stderr, "%s: --volume goes without --kubeconfig and --context: a cluster has volumes of its own\n",
+                words[0]);
+        return command_usage(false, usage);
+    }
     if (optind + 1 != count) {
         fprintf(stderr, "%s: it takes one FILE, and %d are given\n", words[0], count - optind);
         return command_usage(false, usage);
@@ -144,6 +149,24 @@ static void advise_another(const char *again)
             again, again, again);
 }
 
+/* A command that helps: the same job as before would meet the same checkpoints, which do not fit. */
+static void advise_again(const char *again, const struct run_outcome *outcome)
+{
+    if (!outcome->misfit)
+        printf("\nOnce the cause is mended, run it anew, from its last checkpoint if it has one:\n  %s --fresh\n",
+               again);
+    else if (outcome->own_checkpoints)
+        printf("\nTo begin anew, without the checkpoints of the other model (this deletes them):\n"
+               "  %s --fresh --delete-volumes\n"
+               "or to keep them and store this job's elsewhere:\n"
+               "  %s --fresh --set spec.checkpoint.path=ANOTHER\n",
+               again, again);
+    else
+        printf("\nTo begin anew, and store this job's checkpoints elsewhere than the other model's:\n"
+               "  %s --fresh --set spec.checkpoint.path=ANOTHER\n",
+               again);
+}
+
 int command_run(int count, char **words)
 {
     struct run_options options = {.manifest = NULL};
@@ -166,9 +189,8 @@ int command_run(int count, char **words)
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
-        if (code == EXIT_FAILURE && embedded)
-            printf("\nIt stays failed until it is run anew, from its last checkpoint if it has one:\n  %s --fresh\n",
-                   resume);
+        if (code == EXIT_FAILURE && embedded && !outcome.deleted)
+            advise_again(resume, &outcome);
     }
     if (loop)
         event_loop_free(loop);

@@ -175,6 +175,8 @@ static bool log_has_ended(const struct job_follow *follow)
 bool job_follow_is_over(struct job_follow *follow)
 {
     int64_t now_ms = clock_now_ms();
+    if (follow->view->deleted)
+        return true;
     if (!job_view_over(follow->view)) {
         follow->over_ms = 0;
         return false;
@@ -209,6 +211,15 @@ static void job_changed(void *context, const char *key, const void *old, const v
 {
     (void)old;
     job_seen(context, key, item);
+}
+
+static void job_gone(void *context, const char *key, const void *item)
+{
+    (void)key;
+    (void)item;
+    struct job_follow *follow = context;
+    follow->view->deleted = true;
+    follow->changed(follow->context);
 }
 
 static void pod_seen(void *context, const char *key, const void *item)
@@ -256,6 +267,7 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
         .item_free = informer_drop,
         .on_added = job_seen,
         .on_changed = job_changed,
+        .on_deleted = job_gone,
         .context = follow,
     };
     struct informer_options pods = {

@@ -18,7 +18,7 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
 /* -1 when the cluster will not let it watch the job. Pods that may not be seen are not needed: stderr says so once, after
  * `title`, below what stands on the terminal. To be asked at each turn of the loop. */
 int job_follow_check(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *error);
-/* The job is over, and the log of its last chief has been read to its end, or been given up (stderr says so in
+/* The job has been deleted; or it is over, and the log of its last chief has been read to its end, or been given up (stderr says so in
  * job_follow_check); or nothing was heard of it for five seconds, where a chief that lives on is not listened to any more. */
 bool job_follow_is_over(struct job_follow *follow);
 void job_follow_free(struct job_follow *follow);

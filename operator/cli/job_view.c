@@ -37,6 +37,13 @@ void job_view_release(struct job_view *view)
     view->pod_count = view->pod_room = 0;
 }
 
+/* Whether the pod is at the place whose log is followed: the chief's, else worker 0's. */
+static bool job_view_shows_log(const struct job_view *view, const struct pod_line *line)
+{
+    const char *role = job_view_pod(view, "chief", 0) ? "chief" : "worker";
+    return strcmp(line->role, role) == 0 && line->index == 0;
+}
+
 /* ---------------------------------------------------------------- the job */
 
 /* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
@@ -78,18 +85,35 @@ static void take_conditions(struct job_view *view, const struct json *conditions
     }
 }
 
+/* Why pods failed whose log is not shown: all but the chief's. Told when the job's state has changed, and not what the job's own
+ * end quotes. */
+static void tell_last_words(struct job_view *view)
+{
+    for (unsigned i = 0; i < view->pod_count; i++) {
+        struct pod_line *line = &view->pods[i];
+        if (!*line->last_words || line->last_words_told || job_view_shows_log(view, line))
+            continue;
+        line->last_words_told = true;
+        if (!strstr(view->message, line->last_words))
+            buffer_format(&view->events, "%s-%lld | %s\n", line->role, (long long)line->index, line->last_words);
+    }
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = json_string_at(job, "status.state", "");
+    view->deleted = false;
     snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.strategy.type", ""));
     view->loss_alone = strcmp(json_string_at(job, "spec.model.loss", ""), "meanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers", 1);
     view->restarts = json_integer_at(job, "status.restartCount", view->restarts);
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));
-    if (*state && strcmp(state, view->state) != 0)
+    if (*state && strcmp(state, view->state) != 0) {
         buffer_format(&view->events, "%s is %s\n", view->name, state);
-    snprintf(view->state, sizeof view->state, "%s", state);
+        snprintf(view->state, sizeof view->state, "%s", state);
+        tell_last_words(view);
+    }
 }
 
 bool job_view_succeeded(const struct job_view *view)
@@ -126,6 +150,11 @@ static bool is_ready(const struct json *pod)
 static void describe_end(struct pod_line *line, const struct json *terminated)
 {
     int code = (int)json_integer_at(terminated, "exitCode", -1);
+    SCOPED_BUFFER words;
+    buffer_init(&words, sizeof line->last_words);
+    if (code > 0)
+        last_words(json_string_at(terminated, "message", ""), code, &words);
+    snprintf(line->last_words, sizeof line->last_words, "%s", buffer_text(&words));
     if (code == 0)
         snprintf(line->words, sizeof line->words, "done");
     else if (code == 137)

@@ -15,8 +15,10 @@
 #include "common/buffer.h"
 #include "common/contract/status_document.h"
 #include "common/json.h"
+#include "common/last_words.h"
 
 #define VIEW_TEXT_MAX 256
+#define VIEW_MESSAGE_MAX 2048
 #define VIEW_LOSSES_MAX 4096
 #define VIEW_EVENTS_MAX (64 * 1024)
 
@@ -29,6 +31,9 @@ struct pod_line {
     char address[64];   /* of the pod, "" while it has none */
     char container[64]; /* that trains */
     bool container_ended;
+    char last_words[LAST_WORDS_MAX +
+                    1]; /* why it failed, as its termination message says; "": it did not, or nothing says */
+    bool last_words_told;
 };
 
 /* A crew that was incomplete steps again. */
@@ -41,7 +46,8 @@ struct view_recovery {
 
 struct job_view {
     char name[64], name_space[64], strategy[64];
-    char state[32], reason[VIEW_TEXT_MAX], message[2 * VIEW_TEXT_MAX]; /* of the condition that ended it */
+    char state[32], reason[VIEW_TEXT_MAX], message[VIEW_MESSAGE_MAX]; /* of the condition that ended it */
+    bool deleted;                                                     /* somebody has removed the job itself */
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */

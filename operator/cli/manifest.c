@@ -18,6 +18,21 @@ static int document_check(const struct json *document, struct error *error)
     return 0;
 }
 
+/* Names what is there instead; the jobs of Kubeflow have a page that says how they are written as a TrainingJob. */
+static int no_job_found(const struct json *documents, struct error *error)
+{
+    const struct json *first = json_first(documents);
+    const char *version = json_string_at(first, "apiVersion", ""), *kind = json_string_at(first, "kind", "");
+    bool kubeflow = strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0;
+    if (kubeflow)
+        return error_set(error, ERROR_INVALID,
+                         "it holds a %s (%s); write it as a TrainingJob (docs/migration.md has each of its fields)",
+                         kind, version);
+    if (first)
+        return error_set(error, ERROR_INVALID, "it holds a %s (%s) and no TrainingJob", kind, version);
+    return error_set(error, ERROR_INVALID, "it holds no TrainingJob");
+}
+
 static int job_find(struct manifest *manifest, struct error *error)
 {
     for (struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
@@ -30,7 +45,7 @@ static int job_find(struct manifest *manifest, struct error *error)
         manifest->job = item;
     }
     if (!manifest->job)
-        return error_set(error, ERROR_INVALID, "it holds no TrainingJob");
+        return no_job_found(manifest->documents, error);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/control_plane.h"
@@ -17,6 +18,7 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/summary.h"
+#include "operator/cli/volume_options.h"
 
 #define REFRESH_MS 200
 #define VOLUMES_TEXT_MAX 4096
@@ -109,10 +111,13 @@ static int read_inputs(struct run *run, struct error *error)
 
 static int connect(struct run *run, struct error *error)
 {
-    if (!in_cluster(run) && plane_start(run, error) < 0)
+    const struct run_options *options = run->options;
+    if (!in_cluster(run) &&
+        (volume_options_check(run->manifest.job, options->volumes, options->volume_count, error) < 0 ||
+         plane_start(run, error) < 0))
         return -1;
-    struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true};
-    return kube_client_new(run->loop, &run->config, &options, &run->client, error);
+    struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
+    return kube_client_new(run->loop, &run->config, &client, &run->client, error);
 }
 
 static struct storage_place place_of(const struct run *run)
@@ -121,16 +126,22 @@ static struct storage_place place_of(const struct run *run)
         .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
 }
 
+/* Whether --delete-volumes removes the directory. */
+static bool lies_in_state(const struct run *run, const char *directory)
+{
+    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
+    return strncmp(directory, volumes, strlen(volumes)) == 0;
+}
+
 /* Whoever wants to begin anew would wonder. */
 static void tell_checkpoints(const struct run *run, const char *directory, int64_t step)
 {
     SCOPED_FREE char *shown = path_for_people(directory);
-    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
-    bool deletable = strncmp(directory, volumes, strlen(volumes)) == 0;
     fprintf(stderr,
             "cox run: %s goes on from the checkpoints of an earlier run, up to step %lld, in %s; to begin at step 0: "
             "%s--set spec.checkpoint.path=ANOTHER\n",
-            run->manifest.name, (long long)step, shown, deletable ? "--fresh --delete-volumes, or " : "");
+            run->manifest.name, (long long)step, shown,
+            lies_in_state(run, directory) ? "--fresh --delete-volumes, or " : "");
 }
 
 static int apply(struct run *run, struct error *error)
@@ -195,10 +206,14 @@ static void say_resume(const struct run *run)
 static void run_conclude(struct run *run, struct run_outcome *outcome)
 {
     struct storage_place place = place_of(run);
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.job, run->manifest.name_space);
     terminal_keep(run->terminal, &run->view, clock_now_ms());
     *outcome = (struct run_outcome){
         .succeeded = job_view_succeeded(&run->view),
         .interrupted = run->interrupted,
+        .deleted = run->view.deleted,
+        .misfit = strstr(run->view.message, CHECKPOINT_MISFIT) != NULL,
+        .own_checkpoints = checkpoints && lies_in_state(run, checkpoints),
         .accuracy = run->view.accuracy,
         .weights = export_file(&place, run->manifest.job, run->view.name_space),
         .killed_at_step = run->preemption.step,
@@ -208,6 +223,10 @@ static void run_conclude(struct run *run, struct run_outcome *outcome)
     };
     if (run->interrupted) {
         say_resume(run);
+        return;
+    }
+    if (run->view.deleted) {
+        printf("\n%s was deleted before it was over; its volumes and checkpoints are kept\n", run->view.name);
         return;
     }
     SCOPED_BUFFER text;

@@ -37,6 +37,9 @@ struct run_options {
 struct run_outcome {
     bool succeeded;
     bool interrupted;
+    bool deleted;           /* the job was, before it was over */
+    bool misfit;            /* it failed since its checkpoints are of another model */
+    bool own_checkpoints;   /* they lie in the state directory */
     double accuracy;        /* NAN: unknown */
     char *weights;          /* exported file; NULL: none, or in a cluster */
     int64_t killed_at_step; /* -1: nobody was */

@@ -29,7 +29,7 @@ verdict $? "which goes with the job" "$(secrets)"
 job wrong '{}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
 wait_for wrong state Failed
 verdict $? "a permanent exit code fails the job"
-api GET "$jobs_path/wrong" | grep -q 'exited with code 65: the training data is wrong or missing; no such file'
+api GET "$jobs_path/wrong" | grep -q 'no such file (pod wrong-worker-1-1, exit code 65: the training data is wrong or missing)'
 verdict $? "it is told with its meaning and last words" "$(api GET "$jobs_path/wrong")"
 api PATCH "$jobs_path/wrong" '{"spec":{"runPolicy":{"ttlSecondsAfterFinished":2}}}' >/dev/null # not before it was looked at
 is_gone() { api GET "$jobs_path/$1" | grep -q NotFound; }
@@ -86,7 +86,7 @@ verdict $? "and goes on, without a restart" "$(pods owned)"
 job prepared '{"backoffLimit":1}' 1 'sleep 600' '{}' '"initContainers":[{"name":"fetch","image":"busybox","command":["/bin/sh","-c","echo no route >&2; exit 65"]}],'
 wait_for prepared state Failed 60 && [[ $(field prepared failures) == 2 && $(field prepared disruptions) == "" ]]
 verdict $? "a failing init container spends backoffLimit" "$(api GET "$jobs_path/prepared")"
-api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65'
+api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65; backoffLimit 1 is spent'
 verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"
 
 # A typing error in a template does not vanish.

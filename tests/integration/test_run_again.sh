@@ -94,6 +94,19 @@ echo 'exit 65' >script.sh
 run 1 --fre --delete-v && grep -q '^  .* run job.yaml --state state --fresh$' out
 verdict $? "the command that begins anew has what was asked for otherwise, and not twice that" "$(said)"
 
+# Checkpoints of another model are met again by the same command: what is printed does without them.
+# shellcheck disable=SC2028 # for the pod's shell
+echo 'echo "exit 66 (a checkpoint is required and none is usable): checkpoint of step 5 does not fit this job (use another checkpoint.path to start anew): w" >&2; exit 66' >script.sh
+run 1 --fresh && grep -q '^  .* --fresh --delete-volumes$' out && grep -q '^  .* --fresh --set spec.checkpoint.path=ANOTHER$' out &&
+    ! grep -q -- '--fresh$' out
+verdict $? "where the checkpoints do not fit, the printed commands do without them" "$(said)"
+run 1 --fresh --volume "runs=$work/theirs" && grep -q 'open the directory: No such file' err && ! grep -q 'again is' out
+verdict $? "a directory that is missing is told before a pod starts" "$(said)"
+run 1 --fresh --volume "run=$work" && grep -q 'has no claim "run" but runs; did you mean runs?' err && ! grep -q 'again is' out
+verdict $? "so is a claim that the job has not" "$(said)"
+run 2 --volume "runs=$work" --kubeconfig state/kubeconfig && grep -q -- '--volume goes without --kubeconfig' err
+verdict $? "a cluster takes no directory" "$(said)"
+
 mkdir -p theirs/volumes/of/mine theirs/pods
 echo mine >theirs/thesis.tex
 timeout 60 "$bin/cox" run job.yaml --state theirs --fresh --delete-volumes >out 2>err </dev/null
@@ -112,6 +125,16 @@ pkill -INT -P "$sleeper" # of timeout, in the background, it has no terminal
 wait "$sleeper"
 grep -q 'Interrupted, after what step is not known' out
 verdict $? "who is interrupted before a step is told of none" "$(said)"
+
+# Somebody deletes the job meanwhile.
+rm asleep
+timeout 240 "$bin/cox" run job.yaml --state piped --fresh >out 2>err </dev/null &
+sleeper=$!
+until_true 60 test -e asleep
+"$bin/cox" delete again --kubeconfig piped/kubeconfig >deleted 2>&1
+wait "$sleeper"
+[[ $? == 1 ]] && grep -q '^again was deleted before it was over' out && ! grep -q 'Once the cause is mended' out
+verdict $? "a run whose job is deleted ends" "$(said) $(cat deleted)"
 
 # Until `end` is there.
 echo "touch $work/begun; until [ -e $work/end ]; do sleep 0.1; done" >script.sh

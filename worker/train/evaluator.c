@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
 #include "common/crc32c.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
@@ -23,7 +24,7 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
 {
     struct loss_sums sums;
     if (state_tensors_restore(&trainer->state, image, error) < 0)
-        return error_wrap(error, "checkpoint of step %lld does not fit this job", (long long)image->manifest.step);
+        return error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT, (long long)image->manifest.step);
     if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
                        0, dataset_count(trainer->validation), &sums, error) < 0)
         return -1;

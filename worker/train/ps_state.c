@@ -94,7 +94,7 @@ int ps_state_load(void *context, const char *checkpoint, struct variables *varia
     checkpoint_image_release(&image);
     if (result < 0)
         return error_wrap(error,
-                          "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
+                          "checkpoint of step %lld " CHECKPOINT_MISFIT " (use another checkpoint.path to start anew)",
                           (long long)name.step);
     report_say(trainer->report, "starts from the checkpoint of step %lld", (long long)name.step);
     return 0;

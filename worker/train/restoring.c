@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -46,7 +47,7 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
 {
     if (state_tensors_restore(&trainer->state, image, error) < 0)
         return error_wrap(error,
-                          "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
+                          "checkpoint of step %lld " CHECKPOINT_MISFIT " (use another checkpoint.path to start anew)",
                           (long long)image->manifest.step);
     finished_examples_read(image->manifest.model, trainer->restored_finished);
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/contract/exit_code.h"
+#include "common/last_words.h"
 
 static const char *const reasons[] = {
 #define X(name, text) [name] = (text),
@@ -96,57 +97,74 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
     return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};
 }
 
+/* What the container did, such as "exited with code 139 (signal 11, Segmentation fault)". */
 static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
 {
     bool own = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
     const char *meaning = own ? exit_code_meaning(pod->exit_code) : NULL;
-    buffer_format(out, " exited with code %d", pod->exit_code);
+    buffer_format(out, "code %d", pod->exit_code);
     if (meaning)
         buffer_format(out, ": %s", meaning);
     else if (pod->exit_code > 128 && pod->exit_code < 128 + 65)
         buffer_format(out, " (signal %d, %s)", pod->exit_code - 128, strsignal(pod->exit_code - 128));
 }
 
-/* For what a sentence goes on with after these words. */
-#define WORDS_MARGIN 64
-
-/* Of what is too long, the end: a program says last why it ends. */
-static void describe_words(const char *before, const char *words, struct buffer *out)
+static void append_clean(const char *before, const char *text, struct buffer *out)
 {
-    size_t length = strlen(words), taken = out->length + strlen(before) + WORDS_MARGIN;
-    size_t room = out->ceiling > taken ? out->ceiling - taken : 0;
-    while (length > 0 && (words[length - 1] == '\n' || words[length - 1] == ' '))
-        length--;
-    for (; length > room; words++)
-        length--;
-    while (length > 0 && ((unsigned char)*words & 0xc0) == 0x80) { /* not from within a character */
-        words++;
-        length--;
-    }
-    if (length > 0)
-        buffer_format(out, "%s%.*s", before, (int)length, words);
+    if (!*text)
+        return;
+    buffer_append_string(out, before, NULL);
+    last_words_clean(text, strlen(text), LAST_WORDS_MAX, out);
 }
 
-void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
+/* "pod a-worker-0-1" or "init container fetch of pod a-worker-0-1". */
+static void describe_pod(const struct pod_view *pod, struct buffer *out)
 {
     if (*pod->init_container)
         buffer_format(out, "init container %s of ", pod->init_container);
     buffer_format(out, "pod %s", pod->name);
+}
+
+/* How it ended, of a pod that has not said why. */
+static void describe_end(const struct pod_view *pod, enum ending_kind kind, enum framework framework,
+                         struct buffer *out)
+{
+    describe_pod(pod, out);
     if (kind == ENDING_OUT_OF_MEMORY)
         buffer_format(out, " ran out of memory (limit %s)", *pod->memory_limit ? pod->memory_limit : "of its node");
     else if (never_ran(pod))
         buffer_format(out, " could not start (%s)", pod->end_reason);
     else if (pod->exit_code == 0)
         buffer_append_string(out, " was asked to end, and exited with code 0", NULL);
-    else if (pod->exit_code != EXIT_CODE_NONE)
+    else if (pod->exit_code != EXIT_CODE_NONE) {
+        buffer_append_string(out, " exited with ", NULL);
         describe_exit(pod, framework, out);
-    else if (kind == ENDING_PERMANENT)
+    } else if (kind == ENDING_PERMANENT)
         buffer_format(out, " could not start (%s)", pod->waiting_reason);
     else
         buffer_append_string(out, pod_view_deleting(pod) ? " was deleted" : " was disrupted", NULL);
-    describe_words(": ", *pod->reason ? pod->reason : "", out);
-    describe_words(": ", pod->message, out);
-    describe_words("; ", pod->termination_message, out);
+}
+
+void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
+{
+    SCOPED_BUFFER words;
+    buffer_init(&words, 2 * LAST_WORDS_MAX);
+    if (kind != ENDING_OUT_OF_MEMORY)
+        last_words(pod->termination_message, pod->exit_code, &words);
+    bool says_why = words.length > 0 && pod->exit_code > 0 && !never_ran(pod);
+    if (says_why) {
+        buffer_format(out, "%s (", buffer_text(&words));
+        describe_pod(pod, out);
+        buffer_append_string(out, ", exit ", NULL);
+        describe_exit(pod, framework, out);
+        buffer_append_byte(out, ')', NULL);
+    } else {
+        describe_end(pod, kind, framework, out);
+    }
+    append_clean(": ", pod->reason, out);
+    append_clean(": ", pod->message, out);
+    if (!says_why)
+        append_clean(": ", buffer_text(&words), out);
     if (kind == ENDING_PERMANENT)
-        describe_words("; ", pod->waiting_message, out);
+        append_clean(": ", pod->waiting_message, out);
 }

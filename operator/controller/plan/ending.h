@@ -44,8 +44,8 @@ bool ending_is_success(const struct pod_view *pod, enum framework framework);
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
                               int64_t now_ms);
 
-/* Appends a sentence: "pod digits-worker-1-1 exited with code 65: the training data is wrong or missing; <its own
- * words>". */
+/* Appends a sentence that begins with the cause where the program named one: "images.gz is truncated (pod digits-worker-1-1, exit
+ * code 65: the training data is wrong or missing)", else "pod digits-worker-1-1 exited with code 137 (signal 9, Killed)". */
 void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out);
 
 #endif

@@ -23,8 +23,8 @@ bool limit_exceeded(const struct job_status *status, const struct run_policy *po
 void limit_finish(struct planning *planning, const char *last)
 {
     planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
-                    planning_format(planning, "backoffLimit %" PRId64 " is spent%s%s",
-                                    planning->job->run_policy.backoff_limit, last ? "; last: " : "", last ? last : ""));
+                    planning_format(planning, "%s%sbackoffLimit %" PRId64 " is spent", last ? last : "",
+                                    last ? "; " : "", planning->job->run_policy.backoff_limit));
 }
 
 const char *limit_wait_words(struct planning *planning)

@@ -128,6 +128,37 @@ Test(job_view, no_pod_of_a_large_crew_is_left_out)
     job_view_release(&view);
 }
 
+#define FAILED_POD(index, message)                                                                                     \
+    "{'metadata':{'labels':{'coxswain.dev/role':'worker','coxswain.dev/index':'" index                                 \
+    "'}},'status':{'phase':'Failed',"                                                                                  \
+    "'containerStatuses':[{'name':'trainer','state':{'terminated':{'exitCode':1,'message':'" message "'}}}]}}"
+
+Test(job_view, why_other_pods_than_the_chief_failed_is_told_once)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "cnn");
+    static const char *const messages[] = {FAILED_POD("0", "ValueError: of the chief, whose log is shown"),
+                                           FAILED_POD("1", "KeyError: a"), FAILED_POD("2", "KeyError: b")};
+    SCOPED_JSON *running = json_of("{'status':{'state':'Running'}}");
+    SCOPED_JSON *restarting = json_of("{'status':{'state':'Restarting'}}");
+    SCOPED_JSON *failed = json_of("{'status':{'state':'Failed','conditions':[{'type':'Failed','status':'True',"
+                                  "'message':'worker 2: KeyError: b (pod cnn-worker-2-1, exit code 1)'}]}}");
+    job_view_take_job(&view, running);
+    for (int i = 0; i < 2; i++) {
+        SCOPED_JSON *pod = json_of(messages[i]);
+        job_view_take_pod(&view, i == 0 ? "cnn-worker-0-1" : "cnn-worker-1-1", pod);
+    }
+    buffer_clear(&view.events);
+    job_view_take_job(&view, restarting);
+    cr_expect_str_eq(buffer_text(&view.events), "cnn is Restarting\nworker-1 | KeyError: a\n");
+    SCOPED_JSON *pod = json_of(messages[2]);
+    job_view_take_pod(&view, "cnn-worker-2-1", pod);
+    buffer_clear(&view.events);
+    job_view_take_job(&view, failed);
+    cr_expect_str_eq(buffer_text(&view.events), "cnn is Failed\n", "the summary quotes it");
+    job_view_release(&view);
+}
+
 Test(job_view, the_newest_evaluation_counts)
 {
     struct job_view view;

@@ -106,3 +106,14 @@ Test(manifest, a_setting_that_takes_the_name_away)
 {
     expect_refused_setting("metadata.name=null", "no metadata.name");
 }
+
+Test(manifest, a_job_of_kubeflow_is_named_with_the_page_that_helps)
+{
+    check_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\n",
+                  "it holds a PyTorchJob (kubeflow.org/v1); write it as a TrainingJob (docs/migration.md");
+}
+
+Test(manifest, what_is_there_instead_is_named)
+{
+    check_refused("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "it holds a Pod (v1) and no TrainingJob");
+}

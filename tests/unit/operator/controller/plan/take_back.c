@@ -224,7 +224,7 @@ Test(take_back, without_one_the_job_fails_when_the_time_is_over)
     scene_plan(&scene);
     expect_exceeded();
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
-                     "backoffLimit 0 is spent; last: worker 1: pod digits-worker-1-1 exited with code 1");
+                     "worker 1: pod digits-worker-1-1 exited with code 1; backoffLimit 0 is spent");
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/volume_options.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/memory.h"
+#include "common/nearest_word.h"
+#include "common/scope.h"
+
+#define CLAIMS_MAX 64
+
+struct claims {
+    const char *names[CLAIMS_MAX];
+    size_t count;
+};
+
+static void add_claims(struct claims *claims, const struct json *volumes)
+{
+    for (const struct json *item = json_first(volumes); item && claims->count < CLAIMS_MAX; item = json_next(item)) {
+        const char *claim = json_string_at(item, "persistentVolumeClaim.claimName", NULL);
+        bool known = claim == NULL;
+        for (size_t i = 0; i < claims->count && !known; i++)
+            known = strcmp(claims->names[i], claim) == 0;
+        if (!known)
+            claims->names[claims->count++] = claim;
+    }
+}
+
+/* A person may have written the name of the storage instead of its claim's. */
+static const char *claim_of_storage(const struct json *job, const char *storage)
+{
+    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), storage) == 0)
+            return json_string_at(item, "persistentVolumeClaim.claimName", NULL);
+    return NULL;
+}
+
+static int unknown_claim(const struct json *job, const struct claims *claims, const char *option, const char *name,
+                         struct error *error)
+{
+    const char *meant = claim_of_storage(job, name);
+    SCOPED_BUFFER text;
+    buffer_init(&text, ERROR_MESSAGE_MAX);
+    if (!meant)
+        meant = nearest_word(name, claims->names, claims->count);
+    for (size_t i = 0; i < claims->count; i++)
+        buffer_format(&text, "%s%s", i == 0 ? "" : ", ", claims->names[i]);
+    if (claims->count == 0)
+        return error_set(error, ERROR_INVALID, "--volume %s: the job has no claim", option);
+    return error_set(error, ERROR_INVALID, "--volume %s: the job has no claim \"%s\" but %s%s%s%s", option, name,
+                     buffer_text(&text), meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+}
+
+int volume_options_check(const struct json *job, const char *const *volumes, unsigned count, struct error *error)
+{
+    struct claims claims = {.count = 0};
+    add_claims(&claims, json_at(job, "spec.storage"));
+    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
+        add_claims(&claims, json_at(role, "template.spec.volumes"));
+    for (unsigned i = 0; i < count; i++) {
+        const char *directory = strchr(volumes[i], '=') + 1;
+        SCOPED_FREE char *name = memory_copy_bytes(volumes[i], (size_t)(directory - volumes[i] - 1));
+        bool known = claims.count == CLAIMS_MAX;
+        struct stat status;
+        for (size_t j = 0; j < claims.count && !known; j++)
+            known = strcmp(claims.names[j], name) == 0;
+        if (!known)
+            return unknown_claim(job, &claims, volumes[i], name, error);
+        if (stat(directory, &status) < 0)
+            return error_set_errno(error, "--volume %s: open the directory", volumes[i]);
+        if (!S_ISDIR(status.st_mode))
+            return error_set(error, ERROR_INVALID, "--volume %s: it is no directory", volumes[i]);
+    }
+    return 0;
+}
