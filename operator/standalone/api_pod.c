@@ -73,6 +73,31 @@ void api_pod_log(struct api_request *request)
         serve_log(request, pod, container);
 }
 
+/* ---- exec, attach, port-forward ---- */
+
+bool api_pod_refuse_stream(struct api_request *request)
+{
+    static const struct {
+        const char *subresource, *command, *instead;
+    } streams[] = {{"exec", "kubectl exec", "run the command on this machine"},
+                   {"attach", "kubectl attach", "read what it writes with kubectl logs -f"},
+                   {"portforward", "kubectl port-forward", "connect to the pod's own address (status.podIP)"}};
+    const struct api_path *path = &request->path;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        if (strcmp(request->resource->storage, "pods") != 0 || strcmp(path->subresource, streams[i].subresource) != 0)
+            continue;
+        SCOPED_JSON *pod = NULL;
+        struct json *refused = registry_read(request->registry, request->resource, path->namespace, path->name, &pod);
+        if (!refused)
+            refused = refusal_new(501, "NotImplemented",
+                                  "the embedded control plane has no %s: its pods are processes of this machine; %s",
+                                  streams[i].command, streams[i].instead);
+        api_refuse(request, refused);
+        return true;
+    }
+    return false;
+}
+
 /* ---- eviction ---- */
 
 /* What the eviction API leaves on a pod besides deleting it: whoever judges its end sees a disruption. */

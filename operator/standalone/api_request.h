@@ -70,9 +70,11 @@ void api_update(struct api_request *request);
 void api_patch(struct api_request *request);
 void api_delete(struct api_request *request);
 void api_delete_collection(struct api_request *request);
-void api_scale(struct api_request *request);     /* GET, PUT, PATCH …/scale */
-void api_pod_log(struct api_request *request);   /* GET …/log */
-void api_pod_evict(struct api_request *request); /* POST …/eviction */
+void api_scale(struct api_request *request);   /* GET, PUT, PATCH …/scale */
+void api_pod_log(struct api_request *request); /* GET …/log */
+void api_pod_evict(struct api_request *request);
+/* True when the request was one for exec, attach or portforward, which no pod of this node serves: it is refused with a sentence. */
+bool api_pod_refuse_stream(struct api_request *request); /* POST …/eviction */
 
 /* What PATCH sends: by Content-Type. */
 struct json *api_patch_kind(const struct api_request *request, enum patch_kind *ret_kind);

@@ -65,7 +65,7 @@ static void answer_version(struct api_request *request)
 
 static bool serve_public(struct api_request *request, const char *path)
 {
-    if (same(path, "/version"))
+    if (same(path, "/version") || same(path, "/version/"))
         answer_version(request);
     else if (same(path, "/healthz") || same(path, "/livez") || same(path, "/readyz"))
         answer_text(request, 200, "ok");
@@ -261,6 +261,8 @@ static bool find_resource(struct api_request *request)
     const struct api_path *path = &request->path;
     const struct resource_table *table = registry_resources(request->registry);
     request->resource = resource_find(table, path->group, path->version, path->plural);
+    if (request->resource && api_pod_refuse_stream(request))
+        return false;
     if (request->resource && has_subresource(request->resource, path->subresource))
         return true;
     if (request->resource == NULL && serve_review(request))

@@ -82,6 +82,13 @@ static struct json *describe_node(void)
     json_set_string(address, "type", "InternalIP");
     json_set_string(address, "address", "127.0.0.1");
     struct json *info = json_set_object(status, "nodeInfo");
+    /* All of these are required by the API, and clients with generated types refuse a node without them. */
+    json_set_string(info, "machineID", "");
+    json_set_string(info, "systemUUID", "");
+    json_set_string(info, "bootID", "");
+    json_set_string(info, "operatingSystem", "linux");
+    json_set_string(info, "architecture", strcmp(kernel.machine, "aarch64") == 0 ? "arm64" : "amd64");
+    json_set_string(info, "kubeProxyVersion", "");
     json_set_string(info, "kubeletVersion", "v1.36.0+coxswain");
     json_set_string(info, "osImage", kernel.sysname);
     json_set_string(info, "kernelVersion", kernel.release);

@@ -183,10 +183,10 @@ static void pod_add(struct node *node, const struct json *object)
 static void pod_drop(struct node *node, size_t index)
 {
     struct pod *pod = node->pods[index];
-    SCOPED_FREE char *directory = pod_directory_path(&node->options, pod_uid(pod));
+    SCOPED_FREE char *uid = memory_copy_string(pod_uid(pod));
     address_give_back(&node->addresses, pod_address(pod));
     pod_free(pod);
-    directory_remove(directory);
+    pod_files_remove(&node->options, uid);
     memmove(&node->pods[index], &node->pods[index + 1], (node->pod_count - index - 1) * sizeof(struct pod *));
     node->pod_count--;
     node_changed(node);
@@ -200,9 +200,7 @@ static void pod_observed(void *context, enum registry_change change, const char 
     if (change == REGISTRY_DELETED && index < node->pod_count) {
         pod_drop(node, index);
     } else if (change == REGISTRY_DELETED) {
-        SCOPED_FREE char *directory =
-            pod_directory_path(&node->options, json_string_at(object, "metadata.uid", "none"));
-        directory_remove(directory);
+        pod_files_remove(&node->options, json_string_at(object, "metadata.uid", "none"));
     } else if (index < node->pod_count) {
         pod_update(node->pods[index], object);
         node_changed(node);
@@ -329,8 +327,7 @@ static void leftovers_remove(struct node *node)
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (entry->d_name[0] == '.' || has_pod(pods, entry->d_name))
             continue;
-        SCOPED_FREE char *leftover = memory_format("%s/%s", path, entry->d_name);
-        directory_remove(leftover);
+        pod_files_remove(&node->options, entry->d_name);
     }
 }
 

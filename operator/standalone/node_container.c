@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/standalone/node_container.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/contract/environment.h"
@@ -22,6 +25,25 @@ char *pod_hosts_path(const char *pod_directory)
 char *container_log_path(const char *pod_directory, const char *container)
 {
     return memory_format("%s/logs/%s.log", pod_directory, container);
+}
+
+char *pod_temporary_path(const char *uid)
+{
+    const char *machine = getenv("TMPDIR");
+    return memory_format("%s/cox-%.13s", machine && *machine == '/' ? machine : "/tmp", uid);
+}
+
+/* Names in /tmp may be anybody's: it has to be a directory of ours. */
+static int temporary_make(const char *path, struct error *error)
+{
+    struct stat status;
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return error_set_errno(error, "make %s", path);
+    if (lstat(path, &status) < 0)
+        return error_set_errno(error, "look at %s", path);
+    if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+        return error_set(error, ERROR_FORBIDDEN, "%s is there and not a directory of this user: remove it", path);
+    return 0;
 }
 
 /* <pod directory>/containers/<container>/termination-log; release with free(). */
@@ -67,7 +89,7 @@ static int mounts_prepare(const struct volume_source *source, const struct json 
 static void inherit(struct environment *environment, const char *program_directory)
 {
     static const char *const names[] = {
-        "HOME",         "USER",         "LANG",         "LC_ALL",       "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+        "HOME",         "USER",         "LANG",         "LC_ALL",       "TZ", "LD_LIBRARY_PATH",
         "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
@@ -121,6 +143,7 @@ static int environment_prepare(const struct volume_source *source, const struct 
     struct environment *environment = &launch->environment;
     inherit(environment, source->options->program_directory);
     environment_set(environment, "HOSTNAME", launch->hostname);
+    environment_set(environment, "TMPDIR", launch->temporary);
     if (environment_resolve(environment, container, source->configuration, error) < 0)
         return -1;
     if (launch->namespaces)
@@ -208,8 +231,9 @@ int container_launch_prepare(const struct volume_source *source, const struct js
         .namespaces = namespaces,
         .hostname =
             memory_copy_string(json_string_at(pod, "spec.hostname", json_string_at(pod, "metadata.name", NODE_NAME))),
+        .temporary = pod_temporary_path(json_string_at(pod, "metadata.uid", "")),
     };
-    if (mounts_prepare(source, container, &launch, error) < 0 ||
+    if (temporary_make(launch.temporary, error) < 0 || mounts_prepare(source, container, &launch, error) < 0 ||
         environment_prepare(source, container, &launch, error) < 0 ||
         command_prepare(source, container, &launch, error) < 0 ||
         directory_prepare(source, container, &launch, error) < 0) {
@@ -229,6 +253,7 @@ void container_launch_release(struct container_launch *launch)
     free(launch->executable);
     free(launch->directory);
     free(launch->hostname);
+    free(launch->temporary);
     environment_release(&launch->environment);
     volume_mounts_release(&launch->mounts);
     mount_plan_release(&launch->plan);

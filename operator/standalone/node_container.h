@@ -18,6 +18,7 @@ struct container_launch {
     struct environment environment;
     char *directory;
     char *hostname;
+    char *temporary; /* TMPDIR */
     struct volume_mounts mounts;
     struct mount_plan plan; /* with namespaces */
     bool namespaces;
@@ -28,6 +29,10 @@ struct container_launch {
 int container_launch_prepare(const struct volume_source *source, const struct json *container, bool namespaces,
                              struct container_launch *ret_launch, struct error *error);
 void container_launch_release(struct container_launch *launch);
+
+/* The directory that a pod's programs get as TMPDIR: the pod's own, and below the machine's, since a path in the state directory is
+ * too long for Unix sockets. Made with the first container, removed once the pod is over. Release with free(). */
+char *pod_temporary_path(const char *uid);
 
 /* <pod directory>/hosts, /logs/<container>.log; release with free(). */
 char *pod_hosts_path(const char *pod_directory);

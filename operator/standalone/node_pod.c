@@ -49,6 +49,19 @@ char *pod_directory_path(const struct node_options *options, const char *uid)
     return memory_format("%s/" STATE_PODS "/%s", options->state_directory, uid);
 }
 
+static void temporary_remove(const char *uid)
+{
+    SCOPED_FREE char *path = pod_temporary_path(uid);
+    directory_remove(path);
+}
+
+void pod_files_remove(const struct node_options *options, const char *uid)
+{
+    SCOPED_FREE char *path = pod_directory_path(options, uid);
+    directory_remove(path);
+    temporary_remove(uid);
+}
+
 bool pod_runs(const struct pod *pod)
 {
     return pod_state_runs(&pod->state);
@@ -360,6 +373,8 @@ void pod_advance(struct pod *pod)
     pod->due = NULL;
     if (next_ms > 0)
         pod->due = event_timer_start(pod->host.options->loop, next_ms - clock_now_ms(), due, pod);
+    if (pod_state_over(&pod->state))
+        temporary_remove(pod_uid(pod));
     publish(pod);
     leave(pod);
 }

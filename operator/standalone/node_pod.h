@@ -51,5 +51,7 @@ struct container_log *pod_container_log(const struct pod *pod, const char *conta
 
 /* <state>/pods/<uid>; release with free(). */
 char *pod_directory_path(const struct node_options *options, const char *uid);
+/* Removes what a pod has left on the machine: that directory and its TMPDIR. */
+void pod_files_remove(const struct node_options *options, const char *uid);
 
 #endif

@@ -11,6 +11,7 @@ if ! command -v curl >/dev/null; then
 fi
 bin=$(cd "${BUILD:?}" && pwd)
 work=$(mktemp -d)
+export TMPDIR=$work # of pods, too, which stay behind when a control plane is killed
 
 finish_also() {
     :

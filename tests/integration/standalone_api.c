@@ -562,6 +562,51 @@ Test(standalone_api, what_is_not_there_is_refused_in_the_real_shapes)
     close_scene(&scene);
 }
 
+Test(standalone_api, streams_into_pods_are_refused_with_what_to_do_instead)
+{
+    static const struct {
+        const char *subresource, *instead;
+    } streams[] = {{"exec?command=ls", "run the command on this machine"},
+                   {"attach", "kubectl logs -f"},
+                   {"portforward", "status.podIP"}};
+    struct scene scene;
+    open_scene(&scene);
+    expect_only(&scene, 201, "POST", PODS,
+                "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"none\"}]}}");
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        SCOPED_FREE char *path = memory_format(PODS "/a/%s", streams[i].subresource);
+        static const char *const methods[] = {"GET", "POST"}; /* over WebSockets, over SPDY */
+        for (size_t j = 0; j < 2; j++) {
+            struct answer answer = ask_as(&scene, methods[j], path, "application/json", NULL, NULL);
+            cr_expect_eq(answer.status, 501);
+            cr_expect_str_eq(json_string_at(answer.body, "reason", ""), "NotImplemented");
+            cr_expect(strstr(json_string_at(answer.body, "message", ""), streams[i].instead));
+            json_free(answer.body);
+        }
+    }
+    expect_refusal(&scene, 404, "NotFound", "POST", PODS "/none/exec", NULL);
+    close_scene(&scene);
+}
+
+Test(standalone_api, clients_with_generated_types_find_all_that_they_require)
+{
+    static const char *const required[] = {
+        "architecture",   "bootID",    "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion",
+        "kubeletVersion", "machineID", "operatingSystem",         "osImage",       "systemUUID"};
+    struct scene scene;
+    open_scene(&scene);
+    struct answer answer = ask_as(&scene, "GET", "/version/", NULL, NULL, NULL);
+    cr_expect_eq(answer.status, 200);
+    cr_expect_str_eq(json_string_at(answer.body, "major", ""), "1");
+    json_free(answer.body);
+    answer = ask_as(&scene, "GET", "/api/v1/nodes", NULL, NULL, NULL);
+    const struct json *info = json_at(json_first(json_at(answer.body, "items")), "status.nodeInfo");
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        cr_expect_not_null(json_string_at(info, required[i], NULL), "%s", required[i]);
+    json_free(answer.body);
+    close_scene(&scene);
+}
+
 Test(standalone_api, bad_data_is_refused)
 {
     struct scene scene;

@@ -7,6 +7,7 @@ set -eu
 build=${BUILD:?the build directory}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 state=$(mktemp -d)
+export TMPDIR=$state # where pods that the control plane cannot clean up after leave theirs
 server=
 trap 'if [ -n "$server" ]; then kill -9 "$server" 2>/dev/null || :; fi; rm -rf "$state"' EXIT
 
@@ -40,6 +41,20 @@ start() { # isolation
 for isolation in auto rewrite; do
     rm -rf "$state/s"
     start "$isolation"
+    # Two pods write the same name into their temporary folders, and see each their own.
+    for name in one two; do
+        request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"'$name'"},"spec":
+            {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none","command":["sh","-c",
+            "echo '$name' >>$TMPDIR/file; cat $TMPDIR/file >'"$state"'/'$name'; echo $TMPDIR >'"$state"'/'$name'.path; sleep 100"]}]}}' >/dev/null
+    done
+    wait_for test -s "$state/one.path" -a -s "$state/two.path"
+    test "$(cat "$state/one") $(cat "$state/two")" = "one two"
+    test -d "$(cat "$state/one.path")"
+    echo "ok each pod has a temporary folder of its own ($isolation)"
+    for name in one two; do request DELETE "/api/v1/namespaces/default/pods/$name?gracePeriodSeconds=0" >/dev/null; done
+    wait_for test ! -e "$(cat "$state/one.path")" -a ! -e "$(cat "$state/two.path")"
+    echo "ok which goes with the pod ($isolation)"
+    rm -f "$state"/one* "$state"/two*
     mark=$((100000 + $$))
     request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"probe"},"spec":
         {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none",
