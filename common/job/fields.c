@@ -109,13 +109,6 @@ static const struct field strategy_fields[] = {
          "So many of the workers are spare: the batch is cut for the others. Synchronous: a spare one computes what "
          "the slowest is late with, and the first answer counts. BoundedStaleness: nobody waits for so many of the "
          "slowest; what they are too late with others compute. 0 by default."},
-    {.name = "psBackup",
-     .kind = FIELD_BOOLEAN,
-     MEMBER(strategy_spec, ps_backup),
-     LONE,
-     .description =
-         "ParameterServer: each update is handed to a second ps before it is acknowledged, so that none is lost with "
-         "a ps. Needs at least two ps; false by default."},
     {.name = "shardedOptimizer",
      .kind = FIELD_BOOLEAN,
      MEMBER(strategy_spec, sharded_optimizer),

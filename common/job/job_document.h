@@ -144,10 +144,9 @@ struct strategy_spec {
     int64_t micro_batches; /* Pipeline, of each replica; FIELD_UNSET: 4 x stages */
     bool recompute;
     /* ParameterServer: */
-    enum parameter_server_mode mode; /* NOT_SAID: Async */
-    int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
-    int64_t backup_workers;          /* Synchronous and BoundedStaleness; FIELD_UNSET: none */
-    bool ps_backup;
+    enum parameter_server_mode mode;            /* NOT_SAID: Async */
+    int64_t staleness;                          /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
+    int64_t backup_workers;                     /* Synchronous and BoundedStaleness; FIELD_UNSET: none */
     bool sharded_optimizer;                     /* MultiWorkerMirrored */
     int64_t local_steps;                        /* MultiWorkerMirrored; FIELD_UNSET: none, every step is summed */
     double outer_learning_rate, outer_momentum; /* with local_steps; DECIMAL_UNSET: 0.7 and 0.9 */

@@ -103,8 +103,7 @@ static bool parameter_servers(const struct json *self, const struct json *old)
 static bool parameter_server_options(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool given = rule_has(self, "mode") || rule_has(self, "staleness") || rule_has(self, "backupWorkers") ||
-                 rule_has(self, "psBackup");
+    bool given = rule_has(self, "mode") || rule_has(self, "staleness") || rule_has(self, "backupWorkers");
     return rule_is(self, "type", "ParameterServer") || !given;
 }
 
@@ -125,13 +124,6 @@ static bool backup_workers_fit(const struct json *self, const struct json *old)
 {
     (void)old;
     return json_integer_at(self, "strategy.backupWorkers", 0) < json_integer_at(self, "workers", 1);
-}
-
-static bool backup_has_server(const struct json *self, const struct json *old)
-{
-    (void)old;
-    const struct json *servers = rule_element_named(json_member(self, "roles"), "ps");
-    return !json_boolean_at(self, "strategy.psBackup", false) || json_integer_at(servers, "count", 1) >= 2;
 }
 
 static bool image_of_foreign_framework(const struct json *self, const struct json *old)
@@ -726,9 +718,8 @@ const struct rule rules[] = {
      .about = &strategy_type,
      .field = "type",
      .holds = parameter_server_options,
-     .cel = "self.type == 'ParameterServer' || !(has(self.mode) || has(self.staleness) || has(self.backupWorkers) || "
-            "has(self.psBackup))",
-     .message = "mode, staleness, backupWorkers and psBackup are options of ParameterServer; leave them out"},
+     .cel = "self.type == 'ParameterServer' || !(has(self.mode) || has(self.staleness) || has(self.backupWorkers))",
+     .message = "mode, staleness and backupWorkers are options of ParameterServer; leave them out"},
     {.name = "Staleness",
      .about = &strategy_type,
      .field = "staleness",
@@ -748,13 +739,6 @@ const struct rule rules[] = {
      .holds = backup_workers_fit,
      .cel = "!has(self.strategy.backupWorkers) || self.strategy.backupWorkers < self.workers",
      .message = "must be lower than workers, for somebody has to compute the batch"},
-    {.name = "BackupServer",
-     .about = &training_job_spec_type,
-     .field = "strategy.psBackup",
-     .holds = backup_has_server,
-     .cel = "!has(self.strategy.psBackup) || !self.strategy.psBackup || "
-            "(has(self.roles) && self.roles.exists(r, r.name == 'ps' && has(r.count) && r.count >= 2))",
-     .message = "a backup needs a second ps; set the role ps to a count of 2 or more"},
     {.name = "Image",
      .about = &training_job_spec_type,
      .field = "image",

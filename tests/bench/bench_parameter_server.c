@@ -4,7 +4,7 @@
  * shared memory and over TCP, beside a raw loopback stream in the same run; and
  * the real worker: an MLP, 2 workers of one thread + 1 ps, batch 64 a worker. And a
  * table of 50,000 x 64 of which a step's 2,000 tokens name some rows: these rows
- * alone, and all of it. And how long two servers of 400 MB take to answer while one hands all of it to the other, its backup.
+ * alone, and all of it.
  *
  *     bench_parameter_server [seconds a measurement, default 4]
  *     bench_parameter_server --turns      Async by the protocol of tests/bench/peers/turns.py, with processor seconds
@@ -49,11 +49,6 @@ static struct parameter_tensor table = {.name = "t",
                                         .by_rows = true};
 static const struct parameter_layout embedding = {
     .tensors = &table, .tensor_count = 1, .elements = (int64_t)TABLE_ROWS * TABLE_WIDTH};
-/* Half of it a server's. */
-static struct parameter_tensor wide = {
-    .name = "l", .shape = {2 * 10000, 10000}, .rank = 2, .elements = (int64_t)2 * 10000 * 10000};
-static const struct parameter_layout large = {
-    .tensors = &wide, .tensor_count = 1, .elements = (int64_t)2 * 10000 * 10000};
 static const struct optimizer_spec sgd = {.type = OPTIMIZER_SGD, .learning_rate = 0.01};
 static char host[32];
 
@@ -346,143 +341,6 @@ static void measure_table(struct rpc *rpc, struct address_book *book, struct cre
     }
 }
 
-/* ---------------------------------------------------------------- a backup that comes late */
-
-/* Two servers, and the successor of the second, which begins when it is told to. */
-#define PAIR 2
-struct pair {
-    struct crew_seat seats[PAIR];
-    char hosts[PAIR][32];
-    pid_t servers[PAIR], successor;
-    int begin; /* the successor's */
-};
-
-static void serve_one_of(struct pair *pair, unsigned number, uint32_t epoch)
-{
-    struct device *device;
-    struct placement placement;
-    struct ps_server *server;
-    struct error error = ERROR_INIT;
-    placement_init(&placement, &large, PAIR);
-    if (device_open(&(struct device_options){.threads = 1}, &device, NULL) < 0)
-        _exit(1);
-    const struct ps_server_options options = {
-        .job_uid = "bench",
-        .generation = {.epoch = epoch},
-        .listen_address = pair->seats[number].host,
-        .port = pair->seats[number].port,
-        .variables = {.device = device, .optimizer = &sgd, .placement = &placement, .server = number},
-        .backup = true,
-        .servers = pair->seats,
-        .load = load,
-    };
-    if (ps_server_start(&options, &server, &error) < 0)
-        fprintf(stderr, "%s\n", error.message);
-    else
-        ps_server_wait(server, NULL);
-    _exit(0);
-}
-
-static void start_pair(struct pair *pair)
-{
-    int pipes[2];
-    char byte;
-    if (pipe(pipes) < 0)
-        exit(1);
-    for (unsigned i = 0; i < PAIR; i++) {
-        snprintf(pair->hosts[i], sizeof pair->hosts[i], "127.80.%d.%u", (int)(getpid() % 250), 2 + i);
-        pair->seats[i] = (struct crew_seat){.role = "ps", .host = pair->hosts[i], .port = 2222};
-    }
-    for (unsigned i = 0; i < PAIR; i++)
-        if ((pair->servers[i] = fork()) == 0)
-            serve_one_of(pair, i, 0);
-    pair->successor = fork();
-    if (pair->successor == 0) {
-        if (read(pipes[0], &byte, 1) == 1)
-            serve_one_of(pair, PAIR - 1, 1);
-        _exit(1);
-    }
-    pair->begin = pipes[1];
-}
-
-/* A server is asked who it is, again and again. */
-struct questions {
-    struct rpc *rpc;
-    const struct crew_seat *seat;
-    unsigned number;
-    struct rpc_stream *stream;
-    int64_t asked_ns, longest_ns, answers;
-};
-
-static void ask(struct questions *questions)
-{
-    struct ps_message message = {.type = PS_LOOK, .server = questions->number};
-    snprintf(message.job_uid, sizeof message.job_uid, "bench");
-    questions->asked_ns = clock_monotonic_ns();
-    ps_message_send(questions->stream, &message);
-}
-
-static void answered(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
-{
-    struct questions *questions = context;
-    (void)stream, (void)bytes, (void)length;
-    int64_t took = clock_monotonic_ns() - questions->asked_ns;
-    questions->answers++;
-    if (took > questions->longest_ns)
-        questions->longest_ns = took;
-    questions->asked_ns = 0;
-}
-
-static void unanswered(void *context, struct rpc_stream *stream, const struct error *error)
-{
-    (void)stream, (void)error;
-    ((struct questions *)context)->stream = NULL;
-}
-
-/* Every 2 ms, unless an answer is awaited. */
-static void keep_asking(void *context)
-{
-    static const struct rpc_stream_events events = {.message = answered, .closed = unanswered};
-    struct questions *questions = context;
-    if (questions->stream == NULL) {
-        questions->asked_ns = 0;
-        if (rpc_stream_open(questions->rpc, questions->seat->host, questions->seat->port, PS_METHOD_CONTROL, 0, &events,
-                            questions, &questions->stream, NULL) < 0)
-            return;
-    }
-    if (questions->asked_ns == 0)
-        ask(questions);
-}
-
-static void measure_backup(struct pair *pair)
-{
-    struct questions questions[PAIR] = {0};
-    struct dispatcher *dispatcher = lead(pair->seats, PAIR);
-    sleep(3); /* until each has the other's first copy */
-    kill(pair->servers[PAIR - 1], SIGKILL);
-    waitpid(pair->servers[PAIR - 1], NULL, 0);
-    if (write(pair->begin, "", 1) != 1)
-        exit(1);
-    for (unsigned i = 0; i < PAIR; i++) {
-        questions[i] = (struct questions){.seat = &pair->seats[i], .number = i};
-        if (rpc_new(keep_asking, &questions[i], 2, &questions[i].rpc, NULL) < 0)
-            exit(1);
-        rpc_start_ticks(questions[i].rpc);
-    }
-    sleep(4);
-    for (unsigned i = 0; i < PAIR; i++) {
-        rpc_stop(questions[i].rpc);
-        printf("ps of 400 MB, %s: longest answer %.1f ms of %lld\n", i == 0 ? "hands all to a new backup" : "takes it",
-               (double)questions[i].longest_ns / 1e6, (long long)questions[i].answers);
-    }
-    fflush(stdout);
-    dispatcher_free(dispatcher);
-    kill(pair->servers[0], SIGKILL);
-    kill(pair->successor, SIGKILL);
-    waitpid(pair->servers[0], NULL, 0);
-    waitpid(pair->successor, NULL, 0);
-}
-
 /* ---------------------------------------------------------------- the real worker */
 
 #define MEMBERS 3
@@ -606,13 +464,10 @@ int main(int argc, char **argv)
         seconds = strtod(argv[1], NULL);
     snprintf(host, sizeof host, "127.80.%d.1", (int)(getpid() % 250));
     struct lone_server of_layer, of_table;
-    struct pair pair;
-    start_pair(&pair);
     start_lone(&of_layer, &layer);
     start_lone(&of_table, &embedding);
     measure_against(&of_layer, measure_layer);
     measure_against(&of_table, measure_table);
-    measure_backup(&pair);
     report_worker("Async");
     report_worker("BoundedStaleness");
     report_worker("Synchronous");

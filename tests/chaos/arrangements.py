@@ -6,7 +6,6 @@ BATCH = 24
 EXAMPLES = 450  # learnt from: the last batch of an epoch is short
 SAVE_EVERY = 40
 
-
 @dataclass
 class Arrangement:
     name: str
@@ -34,10 +33,6 @@ class Arrangement:
         """What a batch is cut into, with servers and without Synchronous: not for workers that are spare."""
         return self.roles["worker"] - self.strategy.get("backupWorkers", 0)
 
-    @property
-    def backed(self):
-        return bool(self.strategy.get("psBackup"))
-
     def suffers(self, faults):
         """Names of those that can be done to such a crew."""
         alone = sum(self.roles.values()) == 1
@@ -48,12 +43,10 @@ class Arrangement:
         """Whether each example is visited exactly once an epoch."""
         return self.strategy["type"] != "PeerToPeer"
 
-
 def mirrored(name, workers, devices=1, **options):
     strategy = {"type": "MultiWorkerMirrored"}
     strategy.update(options.pop("strategy", {}))
     return Arrangement(name, strategy, {"worker": workers}, devices=devices, **options)
-
 
 def servers(name, mode, workers=2, ps=2, roles=None, **options):
     strategy = {"type": "ParameterServer", "mode": mode}
@@ -61,15 +54,12 @@ def servers(name, mode, workers=2, ps=2, roles=None, **options):
     every = {**(roles or {}), "worker": workers, "ps": ps}
     return Arrangement(name, strategy, every, bits=mode == "Synchronous", lockstep=False, width=96, steps=1200, **options)
 
-
 def elastic_servers(mode, **options):
     return servers(f"ParameterServer, {mode}, elastic 1 to 3", mode, workers=3, elastic=(1, 3), begins=2, **options)
-
 
 def peers(exchange, name="PeerToPeer", **options):
     return Arrangement(f"{name}, {exchange}", {"type": "PeerToPeer", "exchange": exchange}, {"worker": 3}, bits=False,
                        lockstep=False, steps=6000, **options)
-
 
 ARRANGEMENTS = [
     Arrangement("OneDevice", {"type": "OneDevice"}, {"worker": 1}, steps=6000),
@@ -91,26 +81,22 @@ ARRANGEMENTS = [
     Arrangement("Pipeline, 2 pods x 2", {"type": "Pipeline", "stages": 2, "microBatches": 4}, {"worker": 4}, alone=2,
                 steps=1500),
     servers("ParameterServer, Async", "Async"),
-    servers("ParameterServer, Async, psBackup", "Async", strategy={"psBackup": True}),
-    servers("ParameterServer, Async, psBackup, 3 ps", "Async", ps=3, strategy={"psBackup": True}),
-    servers("ParameterServer, Async, psBackup, on 3 nodes", "Async", strategy={"psBackup": True}, nodes=3),
+    servers("ParameterServer, Async, on 3 nodes", "Async", nodes=3),
     servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
-    servers("ParameterServer, BoundedStaleness, psBackup", "BoundedStaleness", strategy={"staleness": 3, "psBackup": True}),
     servers("ParameterServer, BoundedStaleness, 1 backup", "BoundedStaleness", workers=3,
             strategy={"staleness": 3, "backupWorkers": 1}),
     servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),
     servers("ParameterServer, Synchronous, on 2 nodes", "Synchronous", training={"logicalShards": 4}, nodes=2),
-    servers("ParameterServer, Synchronous, psBackup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
-            strategy={"psBackup": True, "backupWorkers": 1}, training={"logicalShards": 4}),
+    servers("ParameterServer, Synchronous, 1 backup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
+            strategy={"backupWorkers": 1}, training={"logicalShards": 4}),
     elastic_servers("Async"),
-    elastic_servers("Synchronous", training={"logicalShards": 6}, strategy={"psBackup": True}),
+    elastic_servers("Synchronous", training={"logicalShards": 6}),
     peers("SendToAll"),
     peers("Gossip"),
     peers("Gossip", "PeerToPeer, on 3 nodes", nodes=3),
     peers("SendToAll", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
     peers("Gossip", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
 ]
-
 
 def document(arrangement):
     """The job document, but for the crew's addresses."""

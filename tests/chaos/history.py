@@ -261,11 +261,11 @@ def epoch(name):
 
 
 class Contents:
-    """Which updates are in the values of each server, and in those that it keeps for the one before it, followed line by line."""
+    """Which updates are in the values of each server, followed line by line."""
 
     def __init__(self):
-        self.values, self.kept = {}, {}  # by the server's name
-        self.saved, self.committed, self.copied, self.given = {}, {}, {}, {}
+        self.values = {}  # by the server's name
+        self.saved, self.committed = {}, {}
         self.found = []
 
     def add(self, values, name, number):
@@ -282,16 +282,6 @@ class Contents:
             self.committed[number, epoch(whose)] = dict(self.saved.get(whose, {}))
         elif fate == "applied":
             self.add(self.values, name, number)
-        elif fate == "copied":
-            self.copied[name, number] = frozenset(self.values[name])
-        elif fate == "kept":
-            self.kept[name] = set(self.copied[whose, number])
-        elif fate == "mirrored":
-            self.add(self.kept, name, number)
-        elif fate == "gave":
-            self.given[whose] = frozenset(self.kept[name])
-        elif fate == "fetched":
-            self.values[name] = set(self.given[name])
 
     def loaded(self, name, checkpoint):
         if checkpoint == "-":

@@ -34,14 +34,11 @@ KINDS = [
     Arrangement("Pipeline, pods", {"type": "Pipeline", "stages": 2, "microBatches": 12}, {"worker": 2}),
     Arrangement("Pipeline, replicated", {"type": "Pipeline", "stages": 2, "microBatches": 6}, {"worker": 4}),
     servers("PS Async", "Async"),
-    servers("PS Async, psBackup", "Async", strategy={"psBackup": True}),
     servers("PS BoundedStaleness", "BoundedStaleness"),
     servers("PS Synchronous", "Synchronous", training=TWELVE),
-    servers("PS Synchronous, psBackup", "Synchronous", training=TWELVE, strategy={"psBackup": True}),
     peers("SendToAll"),
     peers("Gossip"),
 ]
-
 
 class Matrix:
     def __init__(self, worker, work):
@@ -85,7 +82,6 @@ class Matrix:
         shutil.rmtree(crew.directory)
         return None
 
-
 def main():
     kinds = [kind for kind in KINDS if re.search(os.environ.get("RESUME_ONLY", ""), kind.name)]
     failed = 0
@@ -112,7 +108,6 @@ def main():
     for row in rows:
         print("| " + " | ".join(row) + " |")
     return failed > 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -207,41 +207,6 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.stale(*twice[:3], "join 0 0", "hold 0 0", "take 1 0"))
         self.assertEqual(self.stale(*twice[:3], "join 0 0", "hold 0 0", "done 0 0"), [])
 
-    def backed(self, ended, lines=(), lost=None, frozen=()):
-        """A ps each of [(index, when, code)] that ended so; the run ends at 100. Updates are lost at the moment `lost`."""
-        def process(role, index, when, code, still=()):
-            return types.SimpleNamespace(role=role, index=index, ended=when, code=code, frozen=list(still), log=os.devnull)
-        processes = [process("ps", *end) for end in ended] + [process("ps", index, None, None, [still]) for index, still in frozen]
-        processes.append(process("worker", 0, 100, 0))
-        crew = types.SimpleNamespace(processes=processes, chief=("worker", 0), chief_logs=lambda: [])
-        steps = [applied("1.0.0", "worker-0-0", step, step) for step in range(1, 100)]
-        if lost is not None:
-            steps.append(f"lost 1.0.0 worker-0-0 7 {int(lost * 1e9)}")
-        arrangement = servers("two", "Async", strategy={"psBackup": True})
-        return verdicts.check_servers(arrangement, crew, self.read([*steps, *lines]))
-
-    def test_an_update_that_is_lost_in_spite_of_a_backup_is_noticed(self):
-        the_end = [(0, 100, 0), (1, 100, 0)]
-        self.assertTrue(self.backed(the_end, lost=50))
-        self.assertTrue(self.backed([(0, 48, -9), *the_end], lost=50))
-        self.assertTrue(self.backed([(0, 20, -9), (1, 21, -9), *the_end], lost=50))
-        self.assertTrue(self.backed([(0, 48, -9), (1, 101, -9)], lost=50))
-        self.assertTrue(self.backed([(0, 30, -9), (1, 48, -9), *the_end], lost=50))
-        self.assertTrue(self.backed([(0, 99, 0), (1, 99, 0)], lost=99.5))
-        self.assertTrue(self.backed([(0, 98, -9), (1, 100.5, -9)], lost=101))
-        self.assertEqual(self.backed(the_end), [])
-
-    def test_an_update_that_is_lost_with_two_neighbours_is_excused(self):
-        self.assertEqual(self.backed([(0, 47, -9), (1, 48, -9)], lost=50), [])
-        self.assertEqual(self.backed([(0, 48, -9)], lost=50, frozen=[(1, [44, 49])]), [])
-
-    def test_steps_that_are_repeated_in_spite_of_a_backup_are_noticed(self):
-        back = [applied("1.1.0", "worker-0-1", 90, 99.5)]
-        self.assertTrue(self.backed([(0, 48, -9)], back))
-        self.assertTrue(self.backed([(0, 20, -9), (1, 21, -9)], back))
-        self.assertEqual(self.backed([(0, 97, -9), (1, 98, -9)], back), [])
-        self.assertEqual(self.backed([(0, 48, -9)], [applied("1.1.0", "worker-0-1", 99, 99.5)]), [])
-
     def counted(self, *events):
         lines = [f"ticket {event}" if event[1] == "." else f"ticket 1.0.0 worker-0-0 {event}" for event in events]
         return check_counted(self.read(lines).tickets, 4)
@@ -301,15 +266,6 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.updates(*start, "ps-1-3 loaded 0 -"), ([], 4))
         self.assertEqual(self.updates(*start, "ps-1-3 loaded 0 -", "ps-1-3 applied 3 -"), ([], 3))
         self.assertEqual(self.updates(*start[:-1]), ([], 1))
-
-    def test_what_a_backup_gives_is_what_it_has_applied(self):
-        start = ["ps-0-1 loaded 0 -", "ps-0-1 applied 0 -", "ps-0-1 copied 7 -", "ps-0-1 applied 1 -", "ps-1-2 kept 7 ps-0-1",
-                 "ps-1-2 mirrored 1 ps-0-1"]
-        back = ["ps-1-2 gave 2 ps-0-3", "ps-0-3 fetched 2 -", "ps-0-3 applied 2 -", "ps-0-3 applied 3 -"]
-        self.assertEqual(self.updates(*start, *back), ([], 0))
-        self.assertEqual(self.updates(*start[:-1], *back), ([], 1))
-        self.assertTrue(self.updates(*start, "ps-1-2 mirrored 1 ps-0-1", *back)[0])
-        self.assertTrue(self.updates(*start, *back, "ps-0-3 applied 1 -")[0])
 
     def held(self, *events):
         lines = [f"peer 1.0.0 {event}" for event in events]

@@ -85,44 +85,13 @@ def absences(crew, history):
     return sorted(away)
 
 
-def both_away(arrangement, crew, history):
-    """[(from, to)] in which a ps and the one that backs it up were away at the same time, and until that must have been told. Two that
-    were asked to leave are no excuse: each stays until what it holds is saved."""
-    size, away = arrangement.roles["ps"], absences(crew, history)
-    found = []
-    for i, (_, end, index, left) in enumerate(away):
-        for begin, other_end, other, other_left in away[i + 1:]:
-            if begin < end and not (left and other_left) and (index - other) % size in (1, size - 1):
-                found.append((begin, history.first_applied(max(end, other_end)) + 1))
-    return found
-
-
 def updates_lost(crew):
     """By what the last chief tells."""
     return int(sum(numbers(LOST, crew.chief_logs())))
 
 
-def check_servers(arrangement, crew, history):
-    """With a backup of each ps: nothing is lost, and nobody goes back by more than a unit, but while two neighbours were away."""
-    if not arrangement.backed:
-        return []
-    excused = both_away(arrangement, crew, history)
-    wrong, before = [], 0
-    for at, lost in history.losses:
-        if lost > before and not any(begin <= at <= end for begin, end in excused):
-            wrong.append(f"{lost - before} updates were lost although each ps had a backup")
-        before = lost
-    if updates_lost(crew) and not any(lost for _, lost in history.losses):
-        wrong.append(f"{updates_lost(crew)} updates were lost, and the record does not say when")
-    for last, first in history.gone_back():
-        repeated = last.last - first.first + 1
-        if repeated > arrangement.unit and not any(begin <= first.at <= end for begin, end in excused):
-            wrong.append(f"{repeated} steps were repeated although each ps had a backup: after step {last.last} came {first.first}")
-    return wrong
-
-
 def check_leaving(arrangement, crew, history):
-    """Servers that leave on request cost nothing, with or without a backup, while there is a chief to have them saved: one that has not
+    """Servers that leave on request cost nothing while there is a chief to have them saved: one that has not
     left in another way."""
     if not arrangement.serves or not updates_lost(crew):
         return []
@@ -208,6 +177,6 @@ def judge(arrangement, crew, history, undisturbed):
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_leaving(arrangement, crew, history)
-    wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
+    wrong += check_examples(arrangement, history) + check_bound(arrangement, history)
     wrong += check_tickets(arrangement, history) + check_applied(arrangement, crew, history) + check_peers(arrangement, history)
     return wrong + check_end(arrangement, crew, undisturbed)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Crews of parameter servers by hand of which several are asked to leave at once: what was trained is in a checkpoint then,
-# although no save was due, with and without psBackup. Prints ok/not ok lines (see tests/run).
+# although no save was due. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -61,8 +61,7 @@ whole_crew() {
 }
 
 whole_crew plain ''
-whole_crew backed ', psBackup: true'
-whole_crew steps ', psBackup: true, mode: Synchronous'
+whole_crew steps ', mode: Synchronous'
 
 # ---- the servers alone: the chief sees to it, and their successors go on from there
 
@@ -85,4 +84,3 @@ both_servers() {
 }
 
 both_servers servers ''
-both_servers mirrors ', psBackup: true'

@@ -99,7 +99,6 @@ has_passed() {
 }
 
 synchronous='"mode":"Synchronous"'
-backup='"psBackup":true'
 
 # ---- the bits of one device
 
@@ -120,12 +119,6 @@ verdict $? "the crew rolls back and ends in the same bits" "$(chief_log rolled |
 says rolled 'resumes from the checkpoint of step [1-9]'
 verdict $? "and says from where" "$(chief_log rolled | tail -n 5)"
 
-slow_servers kept "$synchronous,$backup" "$long"
-find_victims kept worker 1 ps 0 && await_step kept 20 && strike kept
-verdict $? "a ps with a backup and a worker are killed and replaced"
-wait_for kept state Succeeded 120 && same_weights mirrored kept && ! says kept 'resumes from'
-verdict $? "nothing is rolled back, and the bits are the same" "$(chief_log kept | tail -n 5)"
-
 slow_servers led "$synchronous" "$long"
 find_victims led worker 0 && await_step led 20 && strike led
 verdict $? "the chief is killed and replaced"
@@ -139,12 +132,6 @@ find_victims counted ps 1 worker 1 && await_step counted 120 && strike counted
 verdict $? "asynchronous: a ps and a worker are killed and replaced"
 wait_for counted state Succeeded 120 && says counted '[0-9]+ updates that it had acknowledged since are lost'
 verdict $? "what is lost with a ps is counted" "$(chief_log counted | tail -n 5)"
-
-slow_servers safe "\"mode\":\"BoundedStaleness\",\"staleness\":2,$backup" "$longer"
-find_victims safe ps 1 worker 0 && await_step safe 20 && strike safe
-verdict $? "bounded staleness with backup: a ps and the chief are killed and replaced"
-wait_for safe state Succeeded 120 && ! says safe 'are lost|were lost'
-verdict $? "nothing is lost" "$(chief_log safe | tail -n 5)"
 
 # 577 digits to learn from: the last batch of each epoch has one, and the second worker's share of it none.
 held=123 slow_servers tailed '"mode":"Async"' "$long"

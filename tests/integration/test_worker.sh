@@ -167,9 +167,6 @@ strategy='PeerToPeer, shardedOptimizer: true' job sharded
 refused 64 'strategy.shardedOptimizer' sharded
 strategy='ParameterServer' job serverless
 refused 64 'ParameterServer keeps its variables on ps, and the crew has none' serverless
-strategy='ParameterServer, psBackup: true' job backless
-TF_CONFIG="{\"cluster\":{\"worker\":$(hosts 1 1),\"ps\":$(hosts 101 1)},\"task\":{\"type\":\"worker\",\"index\":0}}" \
-    refused 64 'a backup needs a second ps' backless
 images=$work/missing job nodata
 refused 65 'missing' nodata
 head -c 100000 images >short

@@ -17,16 +17,6 @@ void bulk_send(struct rpc_stream *stream, const void *bytes, size_t length)
     }
 }
 
-void bulk_send_later(struct rpc_stream *stream, rpc_body *body, void *context, size_t length)
-{
-    for (size_t offset = 0; offset < length; offset += BULK_BODY_MAX) {
-        size_t size = length - offset < BULK_BODY_MAX ? length - offset : BULK_BODY_MAX;
-        unsigned char head[BULK_HEAD_BYTES];
-        bulk_head_encode(&(struct bulk_head){.offset = offset, .total = length}, head);
-        rpc_stream_send_later(stream, head, sizeof head, body, context, offset, size);
-    }
-}
-
 int bulk_inbox_expect(struct bulk_inbox *inbox, size_t length, void *where, struct error *error)
 {
     if (where == NULL && inbox->capacity < length) {

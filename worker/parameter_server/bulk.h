@@ -12,9 +12,6 @@
 /* Sends `length` bytes that stay as they are until the other side has answered. */
 void bulk_send(struct rpc_stream *stream, const void *bytes, size_t length);
 
-/* Likewise, of what `body` gives piece by piece, each when its turn comes. */
-void bulk_send_later(struct rpc_stream *stream, rpc_body *body, void *context, size_t length);
-
 /* What is being received. Zeroed memory expects nothing. */
 struct bulk_inbox {
     unsigned char *bytes;

@@ -80,7 +80,6 @@ void dispatcher_cancel(struct dispatcher *dispatcher);
 struct server_standing {
     uint64_t incarnation;
     bool holds_state;
-    bool holds_guest; /* the state of the server before it too */
     uint32_t lineage;
     int64_t clock, updates, empty;                /* as variables.h has them */
     int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
@@ -91,11 +90,9 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
                              struct error *error);
 void server_standing_release(struct server_standing *standing);
 
-#define SERVER_START_BACKUP "@backup"
 struct server_start {
-    bool needed; /* else it goes on with what it holds */
-    const char
-        *path; /* of a checkpoint; "": afresh; SERVER_START_BACKUP: what the next server keeps of it, all of it */
+    bool needed;      /* else it goes on with what it holds */
+    const char *path; /* of a checkpoint; "": afresh */
     struct ticket_set tickets;
     int64_t updates, empty;
 };
@@ -104,9 +101,7 @@ struct dispatcher_plan {
     int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
     int64_t step;                                 /* Synchronous: steps applied */
     int64_t end;                                  /* of the run; 0: the dispenser's */
-    /* Only has backups give back what they keep; ERROR_UNAVAILABLE in the end, so that all is looked at anew. */
-    bool fetches_only;
-    bool keeps_tickets; /* what is finished and held stays so: a server alone was restored */
+    bool keeps_tickets;                           /* what is finished and held stays so: a server alone was restored */
     struct ticket_set finished;
     const struct server_start *starts; /* by server */
 };
@@ -149,7 +144,7 @@ uint64_t dispatcher_parting(struct dispatcher *dispatcher);
 /* After a save: those may go, and are returned. False, and nobody goes, when one was asked since the save was ordered, for it has
  * acknowledged more, and there is no save without the others: save again. */
 bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone);
-/* They cannot be saved: each goes as it is, one with a backup once that has everything. */
+/* They cannot be saved: each goes as it is. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 
 /* Whether a server is away, or back without a state: it answers nothing before the next dispatcher_begin. */

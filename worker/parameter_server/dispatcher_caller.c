@@ -171,9 +171,7 @@ static int64_t clock_of(const struct dispatcher *dispatcher, const struct dispat
 static void settle_start(struct dispatcher *dispatcher, struct led_server *server, struct beginning *beginning)
 {
     const struct server_start *start = &beginning->plan->starts[server->number];
-    if (beginning->plan->fetches_only) {
-        ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
-    } else if (beginning->keeps) {
+    if (beginning->keeps) {
         beginning->lost += settle(dispatcher, server, beginning->plan);
     } else {
         ticket_set_copy(&server->settled, &start->tickets);
@@ -186,9 +184,8 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
-    if (!plan->fetches_only)
-        find_finished(dispatcher, beginning);
-    if (!beginning->keeps && !plan->fetches_only)
+    find_finished(dispatcher, beginning);
+    if (!beginning->keeps)
         dispatcher->phase = PHASE_CLOSED;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
@@ -292,8 +289,6 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
     int result = check(dispatcher, error);
     if (result == 0 && (!dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher)))
         result = error_set(error, ERROR_UNAVAILABLE, "a ps was lost while the crew began");
-    if (result == 0 && plan->fetches_only)
-        result = error_set(error, ERROR_UNAVAILABLE, "a ps has its state back from its backup");
     if (result == 0) {
         on_rpc(dispatcher, open_desks, &beginning);
         *ret_lost = beginning.lost;

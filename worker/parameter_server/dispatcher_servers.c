@@ -135,7 +135,6 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
     ticket_set_copy(&tickets, &message->tickets);
     server->standing = (struct server_standing){.incarnation = message->incarnation,
                                                 .holds_state = message->holds_state,
-                                                .holds_guest = message->shared,
                                                 .lineage = message->lineage,
                                                 .clock = message->clock,
                                                 .updates = message->updates,

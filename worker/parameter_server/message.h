@@ -25,7 +25,6 @@
 #define PS_METHOD_TICKETS "/coxswain.Tickets/Take"         /* a worker at the chief */
 #define PS_METHOD_EXCHANGE "/coxswain.Parameters/Exchange" /* a worker at a server */
 #define PS_METHOD_CONTROL "/coxswain.Parameters/Control"   /* the chief at a server */
-#define PS_METHOD_MIRROR "/coxswain.Parameters/Mirror"     /* a server at its backup */
 
 #define PS_MESSAGE_MAX ((size_t)768 << 10)
 #define PS_UID_MAX 128
@@ -46,7 +45,7 @@
     X(RETURN)  /* worker: ticket, not done */                                                                                   \
     X(RESTART) /* chief: lineage: everything under way is void */                                                               \
     X(OVER)    /* chief: there are no more tickets */                                                                           \
-    X(BEAT)    /* both ways; a server whose backup is awaited: it is there */                                                   \
+    X(BEAT)    /* both ways: the sender is there */                                                                             \
     X(LEAVE)   /* worker: goes by request */                                                                                    \
     X(REFUSED) /* generation is stale, or another job's: text */                                                                \
     /* Worker and server */                                                                                                     \
@@ -70,16 +69,9 @@
     X(WRITE_OFF) /* chief: tickets, empty (not 0: all of them are); STANDING follows */                                         \
     X(FINISH)    /* chief: the run is over */                                                                                   \
     X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */             \
-    /* Server and backup */                                                                                                     \
-    X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest, newest; SEEN or SUPERSEDED follows */               \
-    X(COPY)     /* server: lineage, clock, updates, empty, tickets, base_*; bulk: parameters, slots, staged shares */           \
-    X(FORWARD)  /* server: ticket, lineage, clock, rate, scale, rows; bulk */                                                   \
-    X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                            \
-    X(MIRRORED) /* backup: ticket (-1: a copy) */                                                                               \
     /* Which process is a server */                                                                                             \
-    X(LOOK)       /* anybody: job_uid, server, newest */                                                                        \
-    X(SEEN)       /* server: generation */                                                                                      \
-    X(SUPERSEDED) /* backup, to a server of which it has met a successor: newest */
+    X(LOOK) /* anybody: job_uid, server, newest */                                                                              \
+    X(SEEN) /* server: generation */
 
 /* A verdict of SAVED that is no errno: the save before is still being written. SAVED of that one follows, for whoever leads then. */
 #define PS_SAVE_WAITS UINT32_MAX

@@ -33,38 +33,18 @@ static uint32_t newest_lineage(const struct recovery_options *options, const str
     return lineage;
 }
 
-/* A state of before the newest is none. Its backup holds no later one: whoever fetched that would be here again, and again. */
-static void discard(const struct recovery_options *options, struct server_standing *standings, unsigned number)
-{
-    standings[number].holds_state = false;
-    standings[(number + 1) % options->server_count].holds_guest = false;
-}
-
-/* Whether this server has no state, and a backup that holds it. */
-static bool can_fetch(const struct recovery_options *options, const struct server_standing *standings, unsigned number)
-{
-    return options->backup && !standings[number].holds_state &&
-           standings[(number + 1) % options->server_count].holds_guest;
-}
-
 enum recovery_kind recovery_choose(const struct recovery_options *options,
                                    struct server_standing standings[PS_SERVERS_MAX])
 {
     uint32_t lineage = newest_lineage(options, standings);
-    unsigned holders = 0, kept = 0;
+    unsigned holders = 0;
     for (unsigned i = 0; i < options->server_count; i++) {
-        if (standings[i].holds_state && standings[i].lineage != lineage)
-            discard(options, standings, i);
+        standings[i].holds_state &= standings[i].lineage == lineage;
         holders += standings[i].holds_state;
     }
-    for (unsigned i = 0; i < options->server_count; i++)
-        kept += can_fetch(options, standings, i);
     if (holders == options->server_count)
         return RECOVERY_GO_ON;
-    bool some_go_on = holders > 0 && !is_synchronous(options);
-    if (holders + kept == options->server_count || (some_go_on && kept > 0))
-        return RECOVERY_FETCH;
-    return some_go_on ? RECOVERY_SOME : RECOVERY_ALL;
+    return holders > 0 && !is_synchronous(options) ? RECOVERY_SOME : RECOVERY_ALL;
 }
 
 /* ---------------------------------------------------------------- plans */
@@ -139,14 +119,6 @@ static void plan_all(const struct recovery_options *options, const struct server
     plan->base_consumed = source->consumed;
 }
 
-static void plan_fetch(const struct recovery_options *options, const struct server_standing *standings,
-                       struct server_start *starts, struct dispatcher_plan *plan)
-{
-    for (unsigned i = 0; i < options->server_count; i++)
-        starts[i] = (struct server_start){.needed = can_fetch(options, standings, i), .path = SERVER_START_BACKUP};
-    plan->fetches_only = true;
-}
-
 static bool has_moved(const struct server_standing *standing, const struct recovery_source *source, unsigned number)
 {
     const struct ticket_set *saved = &source->tickets[number];
@@ -186,9 +158,6 @@ void recovery_plan(const struct recovery_options *options, enum recovery_kind ki
     case RECOVERY_GO_ON:
         take_all_terms(options, standings, ret_plan);
         ret_plan->keeps_tickets = options->begun;
-        break;
-    case RECOVERY_FETCH:
-        plan_fetch(options, standings, starts, ret_plan);
         break;
     case RECOVERY_SOME:
         plan_some(options, standings, source, starts, ret_plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What servers start from, by how their chief finds them: as they are, from their
- * backups, or from a checkpoint. Pure functions; whoever calls them reads the
+ * What servers start from, by how their chief finds them: as they are, or from
+ * a checkpoint. Pure functions; whoever calls them reads the
  * checkpoint, when one is needed, and begins with the plan.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_RECOVERY_H
@@ -13,7 +13,6 @@ struct recovery_options {
     enum parameter_server_mode mode;
     unsigned server_count;
     int64_t per_step; /* tickets */
-    bool backup;
     uint32_t chief_epoch;
     bool begun;       /* tickets have flowed under this chief … */
     uint32_t lineage; /* … and this was their lineage */
@@ -21,9 +20,8 @@ struct recovery_options {
 
 enum recovery_kind {
     RECOVERY_GO_ON, /* all hold what was trained: a new chief takes over, or a connection was lost */
-    RECOVERY_FETCH, /* servers that have nothing get back what the next ones keep for them; what becomes of the rest is then seen */
-    RECOVERY_SOME, /* some hold what was trained, and go on; the others start from the source. Asynchronous only */
-    RECOVERY_ALL,  /* everybody starts from the source */
+    RECOVERY_SOME,  /* some hold what was trained, and go on; the others start from the source. Asynchronous only */
+    RECOVERY_ALL,   /* everybody starts from the source */
 };
 
 /* What a checkpoint says, or (path "") a fresh run. */

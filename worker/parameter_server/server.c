@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/parameter_server/server.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +8,10 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
-#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 #include "worker/parameter_server/waiting.h"
 
 #define TICK_MS 200
-
-void ps_server_say(struct ps_server *server, const char *format, ...)
-{
-    char text[PS_TEXT_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (server->options.say)
-        server->options.say(server->options.context, text);
-}
 
 void ps_server_record(struct ps_server *server, enum server_fate fate, const struct variables *variables,
                       int64_t number, const char *path)
@@ -56,8 +43,7 @@ bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is
 static void tell_waits(struct ps_server *server)
 {
     char text[PS_TEXT_MAX] = "";
-    mirror_describe(server, text);
-    if (!text[0] && server->control == NULL && ps_server_is_long(server, server->unled_since_ms, false))
+    if (server->control == NULL && ps_server_is_long(server, server->unled_since_ms, false))
         snprintf(text, sizeof text, "waiting for the chief");
     if (strcmp(text, server->waiting) == 0)
         return;
@@ -73,7 +59,6 @@ static void tick(void *context)
     server_control_tick(server);
     server_succession_tick(server);
     server_store_tick(server);
-    mirror_tick(server);
     server_parting_tick(server);
     tell_waits(server);
 }
@@ -81,7 +66,6 @@ static void tick(void *context)
 static const struct rpc_method methods[] = {
     {PS_METHOD_EXCHANGE, server_exchange_opened},
     {PS_METHOD_CONTROL, server_control_opened},
-    {PS_METHOD_MIRROR, mirror_opened},
 };
 
 static void wake(void *context)
@@ -106,7 +90,7 @@ static int open_door(struct ps_server *server, struct error *error)
     const struct ps_server_options *options = &server->options;
     if (variables_init(&server->variables, &options->variables, error) < 0 ||
         rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0 ||
-        mirror_start(server, error) < 0 || open_lines(server, error) < 0)
+        open_lines(server, error) < 0)
         return -1;
     if (rpc_server_start(server->rpc, options->listen_address, options->port, methods, sizeof methods / sizeof *methods,
                          server, &server->door, error) < 0)
@@ -169,13 +153,11 @@ void ps_server_free(struct ps_server *server)
     if (server->rpc)
         rpc_stop(server->rpc);
     server_store_stop(server);
-    mirror_stop(server);
     bulk_lines_free(server->lines);
     if (server->rpc)
         rpc_free(server->rpc);
     for (unsigned i = 0; i < PS_WORKERS_MAX; i++)
         free(server->outgoing[i]);
-    mirror_free(server);
     variables_release(&server->variables);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);

@@ -21,17 +21,11 @@
 
 struct ps_server;
 
-/* What becomes of a server's values, and of those that it keeps for the server before it: `number` says which, `whose` where they
- * come from or go to, or else which server this is. */
+/* What becomes of a server's values: `number` says which, `whose` where they come from or go to, or else which server this is. */
 #define SERVER_FATES(X)                                                                                                \
     X(LOADED, "loaded") /* they are those of the checkpoint `whose` ("-": of a fresh start), after `number` updates */ \
-    X(APPLIED, "applied")   /* ticket `number` is in them now; Synchronous: the step after `number` steps */           \
-    X(SAVED, "saved")       /* a copy of them goes into the directory `whose`, save `number` */                        \
-    X(COPIED, "copied")     /* a copy goes to the backup, with sequence `number` */                                    \
-    X(KEPT, "kept")         /* what is kept is the copy of `whose` with sequence `number` */                           \
-    X(MIRRORED, "mirrored") /* as APPLIED, of what is kept for `whose` */                                              \
-    X(GAVE, "gave")         /* what is kept, of `number` updates, goes to `whose` */                                   \
-    X(FETCHED, "fetched")   /* they are what the backup gave, after `number` updates */
+    X(APPLIED, "applied") /* ticket `number` is in them now; Synchronous: the step after `number` steps */             \
+    X(SAVED, "saved")     /* a copy of them goes into the directory `whose`, save `number` */
 enum server_fate {
 #define X(name, text) SERVER_##name,
     SERVER_FATES(X)
@@ -45,20 +39,16 @@ struct ps_server_options {
     uint16_t port;      /* 0: any free one */
     uint16_t data_port; /* for lines; 0, or one that is taken: any free one */
     struct variables_options variables;
-    uint32_t digest;                 /* parameter_layout_digest */
-    bool backup;                     /* hand each update to the next server before acknowledging it */
-    const struct crew_seat *servers; /* all of them, by number; for the backup */
-    bool never_saved;                /* the job keeps no checkpoints: no chief will have it save */
-    int64_t lost_ms;                 /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
+    uint32_t digest;  /* parameter_layout_digest */
+    bool never_saved; /* the job keeps no checkpoints: no chief will have it save */
+    int64_t lost_ms;  /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
 
     /* Fills parameters and slots from a checkpoint's directory, or ("") with what a fresh run starts from. On the rpc's thread. */
     int (*load)(void *context, const char *checkpoint, struct variables *variables, struct error *error);
     /* Writes a copy of them into a file of `directory`; any thread. */
     int (*store)(void *context, const char *directory, const struct variables *copy, char ret_name[64],
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error);
-    void (*say)(void *context, const char *text); /* for people */
-    /* Whom this server has been waiting for: its backup, the chief; "": nobody any more. On the rpc's thread, when it changes. May be
-     * NULL. */
+    /* Whom this server has been waiting for: the chief; "": nobody any more. On the rpc's thread, when it changes. May be NULL. */
     void (*waits)(void *context, const char *text);
     /* Told of each before anybody else hears of it, on the rpc's thread. `whose`: a checkpoint's name, or "ps-0-7", the role, number
      * and epoch of a server. May be NULL. */
@@ -67,7 +57,6 @@ struct ps_server_options {
     int64_t patience_ms; /* before `waits` names anybody; 0: as waiting.h says */
     int64_t
         leave_ms; /* that one that is asked to leave waits for the chief's save, half of it more for its end; 0: 15000 */
-    int64_t look_ms; /* how often to look whether the backup is another process now; 0: as lookout.h says */
 };
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);
@@ -77,9 +66,9 @@ uint16_t ps_server_port(const struct ps_server *server);
 int ps_server_wait(struct ps_server *server, struct error *error);
 /* From any thread. */
 void ps_server_cancel(struct ps_server *server);
-/* As cancel, but nothing that was acknowledged is lost by it: not before the chief has saved, and from the copy for that on nothing
- * more is acknowledged; where the chief cannot save, not before the backup has everything. A chief that does not see to it in time is
- * not waited for, and one that is away where there is nothing for it to save not for long. One that has no state yet goes at once, and
+/* As cancel, but waits until the chief has saved, so that nothing is lost that was acknowledged; from the copy for that on nothing
+ * more is acknowledged. A chief that does not save in time, or cannot, is not waited for, and one that is away where there is nothing
+ * for it to save not for long. One that has no state yet goes at once, and
  * acknowledges nothing, whatever it is told until it is gone. */
 void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);

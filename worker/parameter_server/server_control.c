@@ -6,7 +6,6 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/dispatcher.h"
-#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 #define LOST_MS_DEFAULT 600000
@@ -17,14 +16,13 @@ static void say(struct ps_server *server, const struct ps_message *message)
         ps_message_send(server->control->stream, message);
 }
 
-void server_control_say_standing(struct ps_server *server, bool answers)
+static void say_standing(struct ps_server *server, bool answers)
 {
     const struct variables *variables = &server->variables;
     say(server, &(struct ps_message){.type = PS_STANDING,
                                      .incarnation = server->incarnation,
                                      .generation = server->options.generation,
                                      .holds_state = variables->holds_state,
-                                     .shared = mirror_holds_guest(server),
                                      .pull = answers,
                                      .lineage = variables->lineage,
                                      .clock = variables->clock,
@@ -34,11 +32,6 @@ void server_control_say_standing(struct ps_server *server, bool answers)
                                      .base_epoch = server->base.epoch,
                                      .base_consumed = server->base.consumed,
                                      .tickets = variables->applied});
-}
-
-void server_control_say_stepped(struct ps_server *server, int64_t step)
-{
-    say(server, &(struct ps_message){.type = PS_STEPPED, .step = step});
 }
 
 /* Whoever asks may have met our successor. */
@@ -72,7 +65,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
     server->control = control;
     server->admits = false;
     server->chief = message->generation;
-    server_control_say_standing(server, false);
+    say_standing(server, false);
     server_parting_tell(server);
 }
 
@@ -80,14 +73,6 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
 {
     struct variables *variables = &server->variables;
     struct error error = ERROR_INIT;
-    if (strcmp(message->path, SERVER_START_BACKUP) == 0) {
-        if (variables->holds_state) /* it came while the chief asked again: workers may have gone on with it */
-            server_control_say_standing(server, true);
-        else
-            mirror_fetch(server);
-        return;
-    }
-    mirror_abandon_fetch(server);
     variables_keep(variables, 0, variables->elements);
     if (server->options.load(server->options.context, message->path, variables, &error) < 0) {
         ps_server_fail(server, &error);
@@ -102,8 +87,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->holds_state = true;
     server->saved_updates = variables->updates;
     ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");
-    server_control_say_standing(server, true);
-    mirror_copy(server);
+    say_standing(server, true);
 }
 
 static void on_reduce(struct ps_server *server, const struct ps_message *message)
@@ -130,8 +114,7 @@ static void on_apply(struct ps_server *server, const struct ps_message *message)
     }
     if (server->variables.updates != before)
         ps_server_record(server, SERVER_APPLIED, &server->variables, message->step, NULL);
-    if (!mirror_step(server, message))
-        server_control_say_stepped(server, message->step);
+    say(server, &(struct ps_message){.type = PS_STEPPED, .step = message->step});
 }
 
 static void on_save(struct ps_server *server, const struct ps_message *message)
@@ -155,7 +138,7 @@ static void on_admit(struct ps_server *server, const struct ps_message *message)
 static void on_write_off(struct ps_server *server, const struct ps_message *message)
 {
     variables_write_off(&server->variables, &message->tickets, message->empty != 0);
-    server_control_say_standing(server, false);
+    say_standing(server, false);
 }
 
 static void on_parting(struct ps_server *server, const struct ps_message *message)

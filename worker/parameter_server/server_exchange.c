@@ -5,7 +5,6 @@
 
 #include "common/memory.h"
 #include "worker/comm/traffic.h"
-#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 static size_t own_bytes(const struct ps_server *server)
@@ -94,7 +93,7 @@ static void send_values(struct exchange *exchange, const struct row_set *rows, b
     bulk_send(exchange->stream, outgoing, bytes_of(server, rows));
 }
 
-void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull)
+static void acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull)
 {
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_ACK,
                                                            .ticket = ticket,
@@ -183,14 +182,14 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
     admit(exchange);
 }
 
-/* The values after an update begin to travel while it is applied, where nobody else has to hear of it first. */
+/* The values after an update begin to travel while it is applied. */
 static bool hand_over_early(struct exchange *exchange, const struct update *update)
 {
     struct ps_server *server = exchange->server;
     struct variables *variables = &server->variables;
     if (!exchange->push.pull || !exchange->push.lined || update->rows->listed || update_is_empty(update) ||
-        variables->options.shares > 0 || server->mirror != NULL ||
-        variables_judge(variables, update) != UPDATE_APPLIED || !line_is_ready(exchange))
+        variables->options.shares > 0 || variables_judge(variables, update) != UPDATE_APPLIED ||
+        !line_is_ready(exchange))
         return false;
     variables_copy_end(&exchange->values, variables);
     if (variables_copy_expect(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) < 0)
@@ -251,8 +250,7 @@ static void take_update(struct exchange *exchange)
     count(server, &update, verdict);
     if (verdict == UPDATE_APPLIED && variables->options.shares == 0)
         ps_server_record(server, SERVER_APPLIED, variables, update.ticket, NULL);
-    if (!mirror_update(server, exchange, &update, verdict, exchange->push.pull))
-        server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull && !handed_over);
+    acknowledge(exchange, update.ticket, verdict, exchange->push.pull && !handed_over);
 }
 
 static void on_push(struct exchange *exchange, const struct ps_message *message)
@@ -344,7 +342,6 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
             break;
         }
     }
-    mirror_forget(server, exchange);
     bulk_line_free(exchange->line);
     variables_copy_end(&exchange->values, &server->variables);
     variables_copy_release(&exchange->values);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/clock.h"
-#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 /* Well within a pod's grace period, and what a chief needs that is on its way. */
@@ -59,7 +58,6 @@ void server_parting_done(struct ps_server *server, bool is_saved)
         go(server);
 }
 
-/* A backup does not make the chief's save needless: it may be asked to leave itself a moment later, and so may everybody. */
 void server_parting_tell(struct ps_server *server)
 {
     if (server->asked_ms != 0 && !server->dismissed && server->control != NULL)
@@ -75,10 +73,9 @@ static void begin(struct ps_server *server, int64_t now_ms)
         go(server);
 }
 
-/* `is_kept`: its backup, if it is to have one, has all of it. */
-static bool needs_no_save(const struct ps_server *server, bool is_kept)
+static bool needs_no_save(const struct ps_server *server)
 {
-    return server->variables.updates == server->saved_updates || (server->options.never_saved && is_kept);
+    return server->variables.updates == server->saved_updates || server->options.never_saved;
 }
 
 void server_parting_tick(struct ps_server *server)
@@ -88,10 +85,7 @@ void server_parting_tick(struct ps_server *server)
         return;
     if (server->asked_ms == 0)
         begin(server, now_ms);
-    bool is_kept = server->mirror == NULL || mirror_is_whole(server);
-    bool unled =
-        server->control == NULL && needs_no_save(server, is_kept) && now_ms - server->unled_since_ms > UNLED_MS;
-    bool unsaved = server->dismissed && is_kept;
-    if (unled || unsaved || now_ms - server->asked_ms > leave_ms(server))
+    bool unled = server->control == NULL && needs_no_save(server) && now_ms - server->unled_since_ms > UNLED_MS;
+    if (unled || server->dismissed || now_ms - server->asked_ms > leave_ms(server))
         go(server);
 }

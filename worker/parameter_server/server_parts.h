@@ -2,8 +2,8 @@
  *
  * A server's inside, for the files that make it: server.c (life cycle),
  * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
- * shard of a checkpoint), server_mirror.c (backup), server_parting.c (leaving on
- * request), server_succession.c (being replaced). Only they include it.
+ * shard of a checkpoint), server_parting.c (leaving on request),
+ * server_succession.c (being replaced). Only they include it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -48,9 +48,6 @@ struct data_base {
     int64_t step, epoch, consumed;
 };
 
-struct mirror;
-struct guest_link;
-
 struct store_job {
     struct variables_copy copy;
     char directory[PS_PATH_MAX];
@@ -84,13 +81,7 @@ struct ps_server {
     bool frozen;       /* on the way out: nothing more is acknowledged */
     bool dismissed;    /* the chief has answered the wish */
     struct ps_server_counts counts;
-    char waiting[PS_TEXT_MAX];   /* as last told */
-    struct mirror *mirror;       /* to the backup; NULL: there is none */
-    struct variables guest;      /* of the server before this one … */
-    struct data_base guest_base; /* … and what that has kept with them */
-    struct guest_link *guest_link;
-    struct generation guest_generation; /* of the newest that was here */
-    struct variables_copy guest_copy;   /* on its way back */
+    char waiting[PS_TEXT_MAX]; /* as last told */
 
     pthread_t storing;
     bool storing_runs;
@@ -107,7 +98,6 @@ static inline struct data_base data_base_of(const struct ps_message *message)
     return (struct data_base){message->base_step, message->base_epoch, message->base_consumed};
 }
 
-void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Tells the witness; `path`: its last part is whose. NULL: this server's. */
 void ps_server_record(struct ps_server *server, enum server_fate fate, const struct variables *variables,
                       int64_t number, const char *path);
@@ -126,7 +116,7 @@ void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_
 void server_parting_tick(struct ps_server *server);
 /* The state is being saved on the way out: nothing more is acknowledged, workers wait for the successor. */
 void server_parting_freeze(struct ps_server *server);
-/* The chief's word. Unsaved: a backup that has everything will do, and is waited for; without one nothing more can be done. */
+/* The chief has answered the wish to leave: all servers are saved, or cannot be. */
 void server_parting_done(struct ps_server *server, bool is_saved);
 /* There may be another chief, which has not heard of the wish. */
 void server_parting_tell(struct ps_server *server);
@@ -146,11 +136,7 @@ void server_exchange_tick(struct ps_server *server);
 void server_exchange_admit(struct ps_server *server);
 /* Sends all workers away, and takes none in before the chief says so. */
 void server_exchange_close(struct ps_server *server);
-void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
 void server_control_tick(struct ps_server *server);
-/* `answers`: to a START. */
-void server_control_say_standing(struct ps_server *server, bool answers);
-void server_control_say_stepped(struct ps_server *server, int64_t step);
 
 int server_store_start(struct ps_server *server, struct error *error);
 void server_store_stop(struct ps_server *server);

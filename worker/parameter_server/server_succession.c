@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "common/clock.h"
-#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 /* A chief's successor is there sooner, as a rule. */
@@ -29,7 +28,6 @@ bool server_is_superseded(struct ps_server *server, struct generation newest)
         server->options.variables.server, own.attempt, own.epoch, newest.attempt, newest.epoch);
     server->frozen = true;
     server_exchange_close(server);
-    mirror_part(server);
     ps_server_fail(server, &error);
     return true;
 }

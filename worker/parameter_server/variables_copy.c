@@ -73,24 +73,6 @@ void variables_keep(struct variables *variables, int64_t first, int64_t count)
         keep_in(copy, first, count);
 }
 
-const void *variables_copy_place(void *context, size_t offset, size_t length)
-{
-    struct variables_copy *copy = context;
-    int64_t elements = copy->values.elements, end = (int64_t)((offset + length) / sizeof(float));
-    for (int64_t at = (int64_t)(offset / sizeof(float)); at < end;) {
-        int64_t first = at % elements, count = least(elements - first, end - at);
-        if (at / elements <= copy->values.slot_count)
-            keep_in(copy, first, count);
-        at += count;
-    }
-    return (const unsigned char *)copy->memory + offset;
-}
-
-size_t variables_copy_bytes(const struct variables_copy *copy)
-{
-    return copy->whole;
-}
-
 /* From the end, since updates come from the beginning. */
 void variables_copy_complete(struct variables_copy *copy)
 {
@@ -131,7 +113,6 @@ size_t variables_copy_give(void *context, size_t offset, struct link *link)
 static int reserve(struct variables_copy *copy, const struct variables *variables, unsigned arrays, struct error *error)
 {
     size_t bytes = ((size_t)variables->elements * arrays + 1) * sizeof(float);
-    copy->whole = bytes - sizeof(float);
     if (copy->memory != NULL)
         return 0;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,12 +129,8 @@ static int begin(struct variables_copy *copy, struct variables *variables, enum 
                  enum segment_state state, struct error *error)
 {
     unsigned slots = part == VARIABLES_PARAMETERS ? 0 : variables->slot_count;
-    unsigned shares = part == VARIABLES_WHOLE ? variables->options.shares : 0;
-    if (reserve(copy, variables, 1 + slots + shares, error) < 0)
+    if (reserve(copy, variables, 1 + slots, error) < 0)
         return -1;
-    for (unsigned i = 0; i < shares; i++)
-        memcpy(copy->memory + (int64_t)(1 + slots + i) * variables->elements, variables->shares[i],
-               (size_t)variables->elements * sizeof(float));
     struct ticket_set applied = copy->values.applied;
     ticket_set_copy(&applied, &variables->applied);
     copy->values = *variables;

@@ -8,7 +8,6 @@
  *
  *     variables_copy_begin       the moment; on the thread of the updates
  *     variables_copy_complete    on any one other thread; then `values` may be read
- *     variables_copy_place       instead, piece by piece, on any one thread
  *     variables_copy_give        instead, to send what it is of from the beginning to the end
  *     variables_copy_end         on the thread of the updates, after that
  *
@@ -22,8 +21,7 @@
 #include "worker/comm/bulk_line.h"
 #include "worker/parameter_server/variables.h"
 
-/* WHOLE: shares of a synchronous step that are staged, too; these are copied at once. */
-enum variables_part { VARIABLES_PARAMETERS, VARIABLES_WITH_SLOTS, VARIABLES_WHOLE };
+enum variables_part { VARIABLES_PARAMETERS, VARIABLES_WITH_SLOTS };
 
 /* Zeroed memory is one that has not begun. It keeps its memory for the next time. */
 struct variables_copy {
@@ -33,7 +31,6 @@ struct variables_copy {
     float *memory;
     size_t bytes;
     atomic_int *states; /* of the segments */
-    size_t whole;       /* bytes that are copied, or will be */
     int64_t segments;
     int64_t reached; /* expected: so many of them are there */
 };
@@ -46,10 +43,6 @@ void variables_copy_complete(struct variables_copy *copy);
 int variables_copy_expect(struct variables_copy *copy, struct variables *variables, enum variables_part part,
                           struct error *error);
 void variables_copy_reach(struct variables_copy *copy, int64_t end);
-/* Where `length` bytes from `offset` on are, of the parameters, slots and shares one after the other; they stay there until the next
- * begin. For bulk_send_later. */
-const void *variables_copy_place(void *copy, size_t offset, size_t length);
-size_t variables_copy_bytes(const struct variables_copy *copy);
 /* Writes to the link from byte `offset` of the parameters on, as much as it takes now of one segment; how much that is, or
  * BULK_LINE_LATER. For bulk_line_send_from. */
 size_t variables_copy_give(void *copy, size_t offset, struct link *link);

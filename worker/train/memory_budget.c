@@ -129,51 +129,25 @@ static void add_best(const struct question *question, struct memory_plan *plan)
         plan->bytes[MEMORY_SNAPSHOT] += 2 * graph_layout(question->graph)->elements * (int64_t)sizeof(float);
 }
 
-/* What servers hold of the values: this one, and the one before it, whose backup it is. */
-static void read_placement(const struct question *question, int64_t *ret_own, int64_t *ret_guest)
-{
-    const struct crew *crew = &question->trainer->crew;
-    struct placement placement;
-    placement_init(&placement, graph_layout(question->graph), crew->server_count);
-    unsigned before = (crew->rank + crew->server_count - 1) % crew->server_count;
-    *ret_own = placement.elements[crew->rank] * (int64_t)sizeof(float);
-    *ret_guest = question->job->strategy.ps_backup ? placement.elements[before] * (int64_t)sizeof(float) : 0;
-    placement_release(&placement);
-}
-
-/* A ps: its part of the variables; a gradient for each share of a batch, and their sum, where it waits for all. */
-static void add_server_state(const struct question *question, int64_t own, int64_t guest, struct memory_plan *plan)
-{
-    int64_t slots = optimizer_slot_count(&question->job->training.optimizer);
-    plan->bytes[MEMORY_PARAMETERS] += own + guest;
-    plan->bytes[MEMORY_OPTIMIZER] += (own + guest) * slots;
-    if (question->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS)
-        plan->bytes[MEMORY_GRADIENTS] += (own + guest) * (question->steps.shares + 1);
-    if (question->trainer->checkpoint_directory != NULL)
-        plan->bytes[MEMORY_SNAPSHOT] += own * (1 + slots);
-}
-
-/* For each worker that does not share memory: values on their way out, or those of them that an update would overwrite meanwhile,
- * and an update on its way in. With a backup, for each worker an update on its way there; and both states, as one server sends
- * them and the other receives them. */
-static void add_server_exchange(const struct question *question, int64_t own, int64_t guest, struct memory_plan *plan)
+/* A ps: its part of the variables; a gradient for each share of a batch, and their sum, where it waits for all; for each worker that
+ * does not share memory, values on their way out, or those that an update would overwrite meanwhile, and an update on its way in. */
+static void add_server(const struct question *question, struct memory_plan *plan)
 {
     const struct trainer *trainer = question->trainer;
     const struct crew *crew = &trainer->crew;
+    struct placement placement;
+    placement_init(&placement, graph_layout(question->graph), crew->server_count);
+    int64_t own = placement.elements[crew->rank] * (int64_t)sizeof(float);
+    placement_release(&placement);
     int64_t slots = optimizer_slot_count(&question->job->training.optimizer);
-    int64_t workers = crew->size - crew_has_own_chief(crew);
+    plan->bytes[MEMORY_PARAMETERS] += own;
+    plan->bytes[MEMORY_OPTIMIZER] += own * slots;
+    if (question->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS)
+        plan->bytes[MEMORY_GRADIENTS] += own * (question->steps.shares + 1);
+    if (trainer->checkpoint_directory != NULL)
+        plan->bytes[MEMORY_SNAPSHOT] += own * (1 + slots);
     if (crew_members_here(crew, trainer->identity) == 1)
-        plan->bytes[MEMORY_EXCHANGE] += 2 * workers * own;
-    if (guest > 0)
-        plan->bytes[MEMORY_EXCHANGE] += workers * own + 2 * (own + guest) * (1 + slots);
-}
-
-static void add_server(const struct question *question, struct memory_plan *plan)
-{
-    int64_t own, guest;
-    read_placement(question, &own, &guest);
-    add_server_state(question, own, guest, plan);
-    add_server_exchange(question, own, guest, plan);
+        plan->bytes[MEMORY_EXCHANGE] += 2 * (crew->size - crew_has_own_chief(crew)) * own;
 }
 
 /* Beside what the host has: values and gradients once more on each device, which a stream copies and one computes. The chief's

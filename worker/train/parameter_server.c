@@ -16,12 +16,6 @@
 
 /* ---------------------------------------------------------------- a server */
 
-static void tell(void *context, const char *text)
-{
-    struct trainer *trainer = context;
-    report_say(trainer->report, "%s", text);
-}
-
 static void tell_waiting(void *context, const char *text)
 {
     struct trainer *trainer = context;
@@ -94,14 +88,11 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
                           strategy->mode == PARAMETER_SERVER_BOUNDED_STALENESS && strategy->backup_workers > 0,
                       .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness},
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
-        .backup = trainer->job->strategy.ps_backup,
-        .servers = trainer->crew.servers,
         .never_saved = trainer->checkpoint_directory == NULL,
         .lost_ms = trainer->identity->lost_ms,
         .leave_ms = trainer->identity->grace_ms / 2,
         .load = ps_state_load,
         .store = ps_state_store,
-        .say = tell,
         .waits = tell_waiting,
         .witness = record_fate,
         .context = trainer,

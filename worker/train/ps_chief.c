@@ -164,7 +164,7 @@ static void name_parting(uint64_t parting, char text[PS_TEXT_MAX])
         snprintf(text + length, PS_TEXT_MAX - length, " %s asked to leave", parting & (parting - 1) ? "were" : "was");
 }
 
-/* Servers on their way out: also with a backup, which may be among them, or be asked next. */
+/* Saves all servers where some were asked to leave, and lets those go. */
 static void see_off(struct ps_chief *chief)
 {
     struct trainer *trainer = chief->trainer;
@@ -176,9 +176,7 @@ static void see_off(struct ps_chief *chief)
     int result = trainer->store ? save_and_see_off(chief, &parting, &cause) : -1;
     name_parting(parting, who);
     if (trainer->store == NULL) {
-        report_warn(trainer->report, "%s; without a checkpoint, %s", who,
-                    trainer->job->strategy.ps_backup ? "the next ps alone keeps what it holds"
-                                                     : "what it holds is lost");
+        report_warn(trainer->report, "%s; without a checkpoint, what it holds is lost", who);
     } else if (result == 0) {
         report_say(trainer->report, "%s; all servers were saved first", who);
         chief->saw_off = true;

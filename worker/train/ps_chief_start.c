@@ -116,7 +116,6 @@ static struct recovery_options options_of(const struct ps_chief *chief)
     return (struct recovery_options){.mode = chief->mode,
                                      .server_count = chief->placement.server_count,
                                      .per_step = chief->per_step,
-                                     .backup = chief->trainer->job->strategy.ps_backup,
                                      .chief_epoch = (uint32_t)chief->trainer->identity->incarnation,
                                      .begun = chief->begun,
                                      .lineage = chief->base.lineage};
@@ -150,8 +149,6 @@ static int begin(struct ps_chief *chief, enum recovery_kind kind, const struct r
 static void set_end(struct ps_chief *chief, struct dispatcher_plan *plan)
 {
     struct step_plan *steps = &chief->trainer->plan;
-    if (plan->fetches_only)
-        return;
     step_plan_go_on(steps, plan->base_step, plan->base_epoch, plan->base_consumed);
     plan->end = steps->total_steps * chief->per_step;
 }

@@ -61,9 +61,6 @@ static int check_servers(const struct job_document *job, const struct crew *crew
         return error_set(error, ERROR_INVALID,
                          "strategy.type: ParameterServer keeps its variables on ps, and the crew has none; name one or "
                          "more under ps in TF_CONFIG's cluster, or take OneDevice");
-    if (job->strategy.ps_backup && crew->server_count < 2)
-        return error_set(error, ERROR_INVALID,
-                         "strategy.psBackup: a backup needs a second ps; set the role ps to a count of 2 or more");
     return 0;
 }
 

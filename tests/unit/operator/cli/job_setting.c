@@ -41,7 +41,7 @@ Test(job_setting, values_are_of_the_kind_that_the_field_takes)
     check("spec.training.epochs=4", "spec.training.epochs", "4");
     check("spec.training.optimizer.learningRate=0.01", "spec.training.optimizer.learningRate", "\"0.01\"");
     check("spec.strategy.type=Mirrored", "spec.strategy", "{\"type\":\"Mirrored\"}");
-    check("spec.strategy.psBackup=true", "spec.strategy.psBackup", "true");
+    check("spec.strategy.recompute=true", "spec.strategy.recompute", "true");
     check("spec.checkpoint.path=1", "spec.checkpoint.path", "\"1\"");
     check("spec.checkpoint.path=a=b", "spec.checkpoint.path", "\"a=b\"");
     check("spec.elastic={minWorkers: 1, maxWorkers: 4}", "spec.elastic", "{\"minWorkers\":1,\"maxWorkers\":4}");

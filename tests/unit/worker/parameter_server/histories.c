@@ -54,9 +54,8 @@ struct snapshot_of_server {
 struct play {
     enum parameter_server_mode mode;
     unsigned server_count; /* 0: 2 */
-    bool backup, share_memory;
+    bool share_memory;
     bool orderly;  /* servers are asked to leave instead of killed */
-    bool in_pairs; /* servers 0 and 1 are killed at once, and nobody else */
     bool together; /* all of them, at times one only while the other is being saved */
     atomic_bool asks_while_saving;
     unsigned departed; /* seen off so far */
@@ -88,8 +87,6 @@ struct play {
     bool has_snapshot;
     atomic_llong recorded[SERVERS_MAX]; /* likewise, by what the servers' record says */
     int64_t in_the_end[SERVERS_MAX];    /* how many updates are in its parameters */
-    atomic_uint kept[SERVERS_MAX];      /* of what lineage its backup's last copy is */
-    atomic_uint told;                   /* by servers, to people */
 
     pthread_mutex_t lock;
     struct history_entry *history;
@@ -169,25 +166,16 @@ static int store(void *context, const char *directory, const struct variables *c
     return 0;
 }
 
-static void count_words(void *context, const char *text)
-{
-    (void)text;
-    atomic_fetch_add(&((struct play *)context)->told, 1);
-}
-
-/* Follows how many updates are in each server's values, from what `load` has put there, and what backups keep of them. */
+/* Follows how many updates are in each server's values, from what `load` has put there. */
 static void witness_server(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose)
 {
     struct play *play = context;
     unsigned server = 0;
-    if (fate != SERVER_FETCHED && fate != SERVER_KEPT && (fate != SERVER_APPLIED || is_empty(play, number)))
+    (void)lineage;
+    if (fate != SERVER_APPLIED || is_empty(play, number))
         return;
     must(sscanf(whose, "ps-%u-", &server) == 1 && server < play->server_count, whose);
-    if (fate == SERVER_KEPT)
-        atomic_store(&play->kept[server], lineage);
-    else
-        atomic_store(&play->recorded[server],
-                     fate == SERVER_FETCHED ? number : atomic_load(&play->recorded[server]) + 1);
+    atomic_fetch_add(&play->recorded[server], 1);
 }
 
 static void start_server(struct play *play, unsigned number)
@@ -206,11 +194,8 @@ static void start_server(struct play *play, unsigned number)
                       .refuses_late = play->spare > 0,
                       .staleness = play->staleness},
         .digest = 5,
-        .backup = play->backup,
-        .servers = play->seats,
         .load = load,
         .store = store,
-        .say = count_words,
         .witness = witness_server,
         .context = play,
     };
@@ -572,7 +557,6 @@ static int begin(struct play *play)
     const struct recovery_options options = {.mode = play->mode,
                                              .server_count = play->server_count,
                                              .per_step = 2,
-                                             .backup = play->backup,
                                              .chief_epoch = play->chief_epoch,
                                              .begun = play->begun,
                                              .lineage = play->lineage};
@@ -583,7 +567,7 @@ static int begin(struct play *play)
     int64_t lost;
     cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
     recovery_plan(&options, recovery_choose(&options, standings), standings, &source, starts, &plan);
-    if (!plan.fetches_only && plan.lineage != play->lineage)
+    if (plan.lineage != play->lineage)
         record(play, CREW_GOES_BACK, 0, -1);
     int result = dispatcher_begin(play->dispatcher, &plan, &lost, NULL);
     if (result == 0) {
@@ -626,8 +610,7 @@ static void depart(struct play *play, unsigned number)
     play->departed++;
 }
 
-/* Servers that were asked to leave: all are saved, and their successors go on from that, or from their backups. True: another chief
- * must begin. */
+/* Servers that were asked to leave: all are saved, and their successors go on from that. True: another chief must begin. */
 static bool see_off(struct play *play)
 {
     uint64_t gone;
@@ -664,14 +647,6 @@ static void kill_servers(struct play *play, unsigned victim)
             kill_server(play, i);
 }
 
-static void kill_pair(struct play *play)
-{
-    for (unsigned i = 0; i < 2; i++)
-        ps_server_free(play->servers[i]);
-    for (unsigned i = 0; i < 2; i++)
-        start_server(play, i);
-}
-
 /* A server goes with it, before or after, or all, or none. */
 static void kill_chief(struct play *play)
 {
@@ -699,9 +674,6 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
                                                       : draw(play, play->server_count + WORKERS + play->leaderless);
     if (play->orderly) {
         ask_to_leave(play, victim % play->server_count, number);
-    } else if (play->in_pairs) {
-        kill_pair(play);
-        *ret_kills_server = true;
     } else if (victim == play->server_count + WORKERS) {
         if (play->freezes && draw(play, 2)) /* the next one misses somebody who has a clock */
             freeze(crew->workers[draw(play, WORKERS)]);
@@ -797,7 +769,7 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
     atomic_store(&play->awaited_step, kills_every > 0 ? SIGHT : play->end);
     do {
         do
-            while (begin(play) < 0) /* lost again, or back from the backup: look anew */
+            while (begin(play) < 0) /* lost again: look anew */
                 ;
         while (!follow(play, &crew, kills_every, ret_kills));
         if (play->late)
@@ -916,9 +888,9 @@ static void expect_exact_losses(struct play *play, unsigned kills)
               (long long)dispatcher_lost(play->dispatcher));
 }
 
-Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
+Test(histories, what_is_lost_is_counted_exactly)
 {
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .end = 600};
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .by_rows = true, .end = 600};
     unsigned kills;
     set_up(&play, 11);
     run(&play, 20, &kills);
@@ -928,7 +900,7 @@ Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
 
 Test(histories, what_is_lost_is_counted_through_the_chiefs_death)
 {
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .leaderless = true, .end = 600};
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .server_count = 3, .leaderless = true, .end = 600};
     unsigned kills;
     set_up(&play, 13);
     run(&play, 15, &kills);
@@ -1028,67 +1000,6 @@ Test(histories, servers_that_are_all_asked_to_leave_lose_nothing)
     expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true});
 }
 
-/* Each is the other's backup, which is none then. */
-Test(histories, servers_with_backups_that_are_all_asked_to_leave_lose_nothing)
-{
-    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true, .backup = true});
-}
-
-static void expect_every_update(struct play play, unsigned seed)
-{
-    unsigned kills;
-    play.mode = PARAMETER_SERVER_ASYNC;
-    play.backup = true;
-    play.end = 600;
-    set_up(&play, seed);
-    run(&play, 20, &kills);
-    for (unsigned i = 0; i < play.server_count; i++)
-        cr_expect(play.in_the_end[i] == play.end - count_empty(&play), "ps %u has %lld of %lld updates", i,
-                  (long long)play.in_the_end[i], (long long)(play.end - count_empty(&play)));
-    cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0);
-    tear_down(&play);
-}
-
-Test(histories, with_a_backup_every_update_counts_exactly_once)
-{
-    expect_every_update((struct play){.share_memory = true}, 23);
-}
-
-Test(histories, with_a_backup_rows_count_exactly_once)
-{
-    expect_every_update((struct play){.by_rows = true}, 29);
-}
-
-Test(histories, with_a_backup_every_update_counts_through_the_chiefs_death)
-{
-    expect_every_update((struct play){.leaderless = true}, 37);
-}
-
-/* Who keeps whose state is no matter of pairs then. */
-Test(histories, with_backups_in_a_ring_of_three_every_update_counts_exactly_once)
-{
-    expect_every_update((struct play){.server_count = 3, .leaderless = true}, 79);
-}
-
-Test(histories, with_a_backup_a_share_without_examples_is_no_loss)
-{
-    expect_every_update((struct play){.leaderless = true, .empty_every = 7}, 71);
-}
-
-/* The state of server 0 is lost with its backup, server 1. That of server 1 is with server 2. */
-Test(histories, of_neighbours_that_are_lost_at_once_the_second_loses_nothing)
-{
-    struct play play = {
-        .mode = PARAMETER_SERVER_ASYNC, .server_count = 3, .backup = true, .in_pairs = true, .end = 600};
-    unsigned kills;
-    set_up(&play, 83);
-    run(&play, 20, &kills);
-    for (unsigned i = 1; i < play.server_count; i++)
-        cr_expect(play.in_the_end[i] == play.end, "ps %u has %lld updates", i, (long long)play.in_the_end[i]);
-    expect_exact_losses(&play, kills);
-    tear_down(&play);
-}
-
 static void expect_synchronous(struct play play, unsigned seed)
 {
     unsigned kills;
@@ -1108,107 +1019,14 @@ Test(histories, synchronous_steps_count_once_through_rollbacks)
     expect_synchronous((struct play){0}, 5);
 }
 
-Test(histories, synchronous_steps_count_once_with_a_backup)
+Test(histories, synchronous_steps_of_rows_count_once)
 {
-    expect_synchronous((struct play){.backup = true, .by_rows = true}, 7);
+    expect_synchronous((struct play){.by_rows = true}, 7);
 }
 
 Test(histories, synchronous_steps_count_once_through_the_chiefs_death)
 {
     expect_synchronous((struct play){.leaderless = true}, 41);
-}
-
-/* ---------------------------------------------------------------- a server's state and its backup's */
-
-/* A plan of our own, while no worker is there. */
-static int begin_with(struct play *play, struct dispatcher_plan plan, unsigned starter, const char *path)
-{
-    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
-    struct server_standing standings[PS_SERVERS_MAX];
-    int64_t lost;
-    cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
-    for (unsigned i = 0; i < play->server_count; i++)
-        server_standing_release(&standings[i]);
-    starts[starter] = (struct server_start){.needed = true, .path = path};
-    plan.starts = starts;
-    int result = dispatcher_begin(play->dispatcher, &plan, &lost, NULL);
-    free(starts);
-    return result;
-}
-
-/* Each server's backup has its state, as of what has begun last. */
-static void await_copies(struct play *play)
-{
-    cr_assert(play->lineage > 0);
-    for (unsigned i = 0; i < play->server_count; i++)
-        while (atomic_load(&play->kept[i]) != play->lineage)
-            usleep(1000);
-}
-
-Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup, .timeout = 120)
-{
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
-    set_up(&play, 43);
-    start_chief(&play);
-    while (begin(&play) < 0)
-        ;
-    await_copies(&play);
-    cr_expect(begin_with(&play, (struct dispatcher_plan){.fetches_only = true}, 0, SERVER_START_BACKUP) < 0);
-    cr_expect(begin(&play) == 0 && atomic_load(&play.told) == 0);
-    tear_down(&play);
-}
-
-/* Whoever starts from there is asked to do so again, for ever. */
-Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 120)
-{
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
-    set_up(&play, 47);
-    start_chief(&play);
-    while (begin(&play) < 0)
-        ;
-    await_copies(&play);
-    kill_server(&play, 0);
-    cr_expect(begin_with(&play, (struct dispatcher_plan){.lineage = play.lineage + 1}, 1, "") < 0);
-    int tries = 0;
-    while (begin(&play) < 0 && tries < 20)
-        tries++;
-    cr_expect(tries < 20, "the servers do not agree on a lineage");
-    tear_down(&play);
-}
-
-static void await_standings(struct play *play, struct server_standing standings[PS_SERVERS_MAX])
-{
-    cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
-    for (unsigned i = 0; i < play->server_count; i++)
-        server_standing_release(&standings[i]);
-}
-
-/* The backup has come back itself, and has not started: it knows of no plan but the one that came with what it keeps. */
-Test(histories, a_state_comes_back_with_its_place_in_the_data, .timeout = 120)
-{
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
-    struct dispatcher_plan plan = {.base_step = 5, .base_epoch = 1, .base_consumed = 100};
-    struct server_standing standings[PS_SERVERS_MAX];
-    set_up(&play, 73);
-    start_chief(&play);
-    while (begin(&play) < 0)
-        ;
-    plan.lineage = play.lineage + 1;
-    cr_assert(begin_with(&play, plan, 0, "") == 0);
-    kill_server(&play, 1);
-    do { /* its guest comes by itself; the chief need not have noticed yet that it was lost */
-        usleep(10000);
-        await_standings(&play, standings);
-    } while (standings[1].holds_state || !standings[1].holds_guest);
-    kill_server(&play, 0);
-    do {
-        cr_assert(begin_with(&play, (struct dispatcher_plan){.fetches_only = true}, 0, SERVER_START_BACKUP) < 0);
-        await_standings(&play, standings);
-    } while (!standings[0].holds_state || atomic_load(&play.told) == 0);
-    cr_expect(standings[0].base_step == 5 && standings[0].base_epoch == 1 && standings[0].base_consumed == 100,
-              "step %lld, epoch %lld, %lld consumed", (long long)standings[0].base_step,
-              (long long)standings[0].base_epoch, (long long)standings[0].base_consumed);
-    tear_down(&play);
 }
 
 /* ---------------------------------------------------------------- the bound */
@@ -1267,9 +1085,8 @@ Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills)
 
 Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills_of_the_chief)
 {
-    expect_the_bound(
-        (struct play){.staleness = 3, .spare = 1, .backup = true, .freezes = true, .leaderless = true, .slow = true},
-        67, 12);
+    expect_the_bound((struct play){.staleness = 3, .spare = 1, .freezes = true, .leaderless = true, .slow = true}, 67,
+                     12);
 }
 
 Test(histories, the_bound_is_never_exceeded)
@@ -1284,6 +1101,5 @@ Test(histories, the_bound_is_never_exceeded_through_kills)
 
 Test(histories, the_bound_is_never_exceeded_through_kills_of_the_chief)
 {
-    expect_the_bound((struct play){.staleness = 3, .backup = true, .freezes = true, .leaderless = true, .slow = true},
-                     59, 12);
+    expect_the_bound((struct play){.staleness = 3, .freezes = true, .leaderless = true, .slow = true}, 59, 12);
 }

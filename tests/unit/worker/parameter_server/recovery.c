@@ -8,79 +8,36 @@
 
 #define SERVERS 3
 
-static struct recovery_options example(enum parameter_server_mode mode, bool backup)
+static struct recovery_options example(enum parameter_server_mode mode)
 {
-    return (struct recovery_options){
-        .mode = mode, .server_count = SERVERS, .per_step = 2, .backup = backup, .chief_epoch = 1};
+    return (struct recovery_options){.mode = mode, .server_count = SERVERS, .per_step = 2, .chief_epoch = 1};
 }
 
-/* "123": lineages; 0: without a state. "111": who keeps a guest, the state of the one before it. */
-static void stand(const char *lineages, const char *guests, struct server_standing standings[PS_SERVERS_MAX])
+/* "123": lineages; 0: without a state. */
+static void stand(const char *lineages, struct server_standing standings[PS_SERVERS_MAX])
 {
     for (unsigned i = 0; i < SERVERS; i++)
         standings[i] = (struct server_standing){.holds_state = lineages[i] != '0',
-                                                .holds_guest = guests[i] != '0',
                                                 .lineage = (uint32_t)(lineages[i] - '0'),
                                                 .updates = 7 + i,
                                                 .tickets = {.low = 14 + i}};
 }
 
-static enum recovery_kind choose_among(const char *lineages, const char *guests, enum parameter_server_mode mode,
-                                       bool backup)
+static enum recovery_kind choose(const char *lineages, enum parameter_server_mode mode)
 {
-    const struct recovery_options options = example(mode, backup);
+    const struct recovery_options options = example(mode);
     struct server_standing standings[PS_SERVERS_MAX];
-    stand(lineages, guests, standings);
+    stand(lineages, standings);
     return recovery_choose(&options, standings);
-}
-
-static enum recovery_kind choose(const char *lineages, enum parameter_server_mode mode, bool backup)
-{
-    return choose_among(lineages, "111", mode, backup);
 }
 
 Test(recovery, follows_from_who_holds_what)
 {
-    cr_expect_eq(choose("111", PARAMETER_SERVER_ASYNC, false), RECOVERY_GO_ON);
-    cr_expect_eq(choose("110", PARAMETER_SERVER_ASYNC, false), RECOVERY_SOME);
-    cr_expect_eq(choose("110", PARAMETER_SERVER_SYNCHRONOUS, false), RECOVERY_ALL);
-    cr_expect_eq(choose("110", PARAMETER_SERVER_SYNCHRONOUS, true), RECOVERY_FETCH);
-    cr_expect_eq(choose("000", PARAMETER_SERVER_ASYNC, false), RECOVERY_ALL);
-    cr_expect_eq(choose("121", PARAMETER_SERVER_ASYNC, false), RECOVERY_SOME, "what was left is no state");
-}
-
-/* Of servers 0 and 1, that are lost together, 1 has its backup in 2. The state of 0 was with 1. */
-Test(recovery, what_a_backup_holds_is_fetched_whoever_else_is_lost)
-{
-    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH);
-    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_BOUNDED_STALENESS, true), RECOVERY_FETCH);
-    cr_expect_eq(choose_among("044", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME, "when it has it back");
-    cr_expect_eq(choose_among("004", "000", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME);
-    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_SYNCHRONOUS, true), RECOVERY_ALL,
-                 "all are at the same step, and so at that of the checkpoint");
-    cr_expect_eq(choose_among("000", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_ALL,
-                 "nothing is lost where all is done again");
-}
-
-/* Server 1 keeps what 0 had before all began anew, of which its chief told 2 alone. */
-Test(recovery, what_a_backup_holds_of_before_is_not_fetched_again_and_again)
-{
-    cr_expect_eq(choose_among("004", "010", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH);
-    cr_expect_eq(choose_among("304", "010", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME);
-    cr_expect_eq(choose_among("304", "011", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH, "of 1, which is lost");
-}
-
-Test(recovery, nothing_is_fetched_that_no_backup_holds)
-{
-    SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
-    const struct recovery_options options = example(PARAMETER_SERVER_ASYNC, true);
-    struct server_standing standings[PS_SERVERS_MAX];
-    struct dispatcher_plan fetches;
-    stand("004", "001", standings);
-    recovery_plan(&options, recovery_choose(&options, standings), standings, NULL, starts, &fetches);
-    cr_expect(fetches.fetches_only && !starts[0].needed && starts[1].needed && !starts[2].needed);
-    cr_expect_str_eq(starts[1].path, SERVER_START_BACKUP);
-    recovery_plan_release(&fetches, starts);
+    cr_expect_eq(choose("111", PARAMETER_SERVER_ASYNC), RECOVERY_GO_ON);
+    cr_expect_eq(choose("110", PARAMETER_SERVER_ASYNC), RECOVERY_SOME);
+    cr_expect_eq(choose("110", PARAMETER_SERVER_SYNCHRONOUS), RECOVERY_ALL);
+    cr_expect_eq(choose("000", PARAMETER_SERVER_ASYNC), RECOVERY_ALL);
+    cr_expect_eq(choose("121", PARAMETER_SERVER_ASYNC), RECOVERY_SOME, "what was left is no state");
 }
 
 static struct dispatcher_plan plan(const struct recovery_options *options, const char *lineages,
@@ -89,7 +46,7 @@ static struct dispatcher_plan plan(const struct recovery_options *options, const
     struct server_standing standings[PS_SERVERS_MAX];
     struct recovery_source source = {.path = memory_copy_string("here"), .step = 5};
     struct dispatcher_plan plan;
-    stand(lineages, "111", standings);
+    stand(lineages, standings);
     recovery_plan(options, recovery_choose(options, standings), standings, &source, starts, &plan);
     recovery_source_release(&source);
     return plan;
@@ -98,7 +55,7 @@ static struct dispatcher_plan plan(const struct recovery_options *options, const
 Test(recovery, what_goes_on_is_what_all_agree_on)
 {
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
-    struct recovery_options options = example(PARAMETER_SERVER_SYNCHRONOUS, false);
+    struct recovery_options options = example(PARAMETER_SERVER_SYNCHRONOUS);
     struct dispatcher_plan agreed = plan(&options, "444", starts);
     cr_expect(agreed.lineage == 4 && agreed.step == 7 && agreed.finished.low == 14 && !agreed.keeps_tickets);
     recovery_plan_release(&agreed, starts);
@@ -112,12 +69,12 @@ Test(recovery, what_goes_on_is_what_all_agree_on)
 static bool keeps_what_some_have(bool begun, int64_t applied_since)
 {
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
-    struct recovery_options options = example(PARAMETER_SERVER_ASYNC, false);
+    struct recovery_options options = example(PARAMETER_SERVER_ASYNC);
     struct server_standing standings[PS_SERVERS_MAX];
     struct recovery_source source = {.path = memory_copy_string("here"), .step = 6, .server_count = SERVERS};
     struct dispatcher_plan plan;
     options.begun = begun;
-    stand("440", "000", standings);
+    stand("440", standings);
     for (unsigned i = 0; i < SERVERS; i++) {
         source.updates[i] = 7 + i;
         ticket_set_reset(&source.tickets[i], i == 2 ? 13 : 14 + i);
@@ -143,7 +100,7 @@ Test(recovery, what_a_server_that_left_had_not_acknowledged_is_not_lost_to_the_n
 Test(recovery, no_two_rollbacks_have_the_same_lineage)
 {
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
-    struct recovery_options options = example(PARAMETER_SERVER_SYNCHRONOUS, false);
+    struct recovery_options options = example(PARAMETER_SERVER_SYNCHRONOUS);
     uint32_t last = 0;
     for (unsigned i = 0; i < 20; i++) {
         struct dispatcher_plan rollback = plan(&options, "000", starts);

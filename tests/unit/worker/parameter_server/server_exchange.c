@@ -66,7 +66,6 @@ static void start_server(struct scene *scene)
         .listen_address = scene->host,
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement},
         .digest = 5,
-        .servers = &scene->seat,
         .load = load,
         .context = scene,
     };

@@ -36,7 +36,7 @@ struct scene {
     char hosts_file[64];
     char names[SERVERS][8], addresses[SERVERS][32];
     unsigned next_address;
-    bool backup, never_saved;
+    bool never_saved;
     atomic_int value; /* that servers start with */
     atomic_bool disk_hangs;
     atomic_uint writing; /* shards that were begun */
@@ -98,11 +98,6 @@ static int store(void *context, const char *directory, const struct variables *c
     return 0;
 }
 
-static void say(void *context, const char *text)
-{
-    (void)context, (void)text;
-}
-
 static void start_server(struct scene *scene, unsigned number, struct generation generation)
 {
     struct error error = ERROR_INIT;
@@ -114,14 +109,10 @@ static void start_server(struct scene *scene, unsigned number, struct generation
         .port = scene->seats[number].port,
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement, .server = number},
         .digest = 5,
-        .backup = scene->backup,
         .never_saved = scene->never_saved,
-        .servers = scene->seats,
         .load = load,
         .store = store,
-        .say = say,
         .context = scene,
-        .look_ms = LOOK_MS,
         .leave_ms = 60 * PATIENCE,
     };
     cr_assert(ps_server_start(&options, &scene->servers[number], &error) == 0, "%s", error.message);
@@ -170,11 +161,8 @@ static void start_chief(struct scene *scene, uint32_t epoch)
 
 static int begin(struct scene *scene)
 {
-    const struct recovery_options options = {.mode = PARAMETER_SERVER_ASYNC,
-                                             .server_count = SERVERS,
-                                             .per_step = 1,
-                                             .chief_epoch = 1,
-                                             .backup = scene->backup};
+    const struct recovery_options options = {
+        .mode = PARAMETER_SERVER_ASYNC, .server_count = SERVERS, .per_step = 1, .chief_epoch = 1};
     struct server_standing standings[PS_SERVERS_MAX];
     struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
     struct dispatcher_plan plan;
@@ -248,7 +236,7 @@ static void call(void *context)
 
 /* ---------------------------------------------------------------- the scene */
 
-/* With scene->backup and scene->never_saved as they are. */
+/* With scene->never_saved as it is. */
 static void set_up_scene(struct scene *scene)
 {
     snprintf(scene->hosts_file, sizeof scene->hosts_file, "%s/superseded-XXXXXX", P_tmpdir);
@@ -266,15 +254,15 @@ static void set_up_scene(struct scene *scene)
         start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
 }
 
-static void set_up(struct scene *scene, bool backup)
+static void set_up(struct scene *scene)
 {
-    *scene = (struct scene){.backup = backup};
+    *scene = (struct scene){0};
     set_up_scene(scene);
 }
 
-static void set_up_led(struct scene *scene, bool backup)
+static void set_up_led(struct scene *scene)
 {
-    set_up(scene, backup);
+    set_up(scene);
     start_chief(scene, 1);
     begin_at_last(scene);
 }
@@ -311,7 +299,7 @@ static void tear_down(struct scene *scene)
 Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .timeout = 180)
 {
     struct scene scene;
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
     expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
     expect_loss(&scene);
@@ -325,7 +313,7 @@ Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .tim
 Test(superseded, an_older_server_is_no_successor, .timeout = 180)
 {
     struct scene scene;
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 1});
     expect_superseded(scene.servers[1], "epoch 1, is superseded: its successor of attempt 1, epoch 2,");
     struct dispatcher_event event;
@@ -336,33 +324,11 @@ Test(superseded, an_older_server_is_no_successor, .timeout = 180)
     tear_down(&scene);
 }
 
-/* With no chief at all. */
-Test(superseded, a_backup_tells_a_server_that_a_newer_one_has_taken_its_place, .timeout = 180)
-{
-    struct scene scene;
-    set_up_led(&scene, true);
-    lose_chief(&scene);
-    replace(&scene, 0, (struct generation){.attempt = 1, .epoch = 7});
-    expect_superseded(scene.former[0], "ps 0 of attempt 1, epoch 1, is superseded");
-    tear_down(&scene);
-}
-
-/* Its connection to the one that was its backup lives: what is handed on there would be nowhere when it is needed. */
-Test(superseded, a_server_leaves_a_backup_that_another_process_is_now, .timeout = 180)
-{
-    struct scene scene;
-    set_up_led(&scene, true);
-    lose_chief(&scene);
-    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
-    expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
-    tear_down(&scene);
-}
-
 /* The chief that leads its successor has never known it. */
 Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
 {
     struct scene scene;
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_free(scene.dispatcher);
@@ -382,7 +348,7 @@ Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
 static void expect_to_end_by(const char *method, struct ps_message message)
 {
     struct scene scene;
-    set_up(&scene, false);
+    set_up(&scene);
     scene.method = method;
     scene.call = message;
     snprintf(scene.call.job_uid, sizeof scene.call.job_uid, "uid");
@@ -399,8 +365,6 @@ Test(superseded, a_server_hears_it_from_whoever_has_met_its_successor, .timeout 
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = own, .newest = newest});
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_LOOK, .newest = newest});
     expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = own, .newest = newest});
-    expect_to_end_by(PS_METHOD_MIRROR,
-                     (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = own, .newest = newest});
 }
 
 Test(superseded, a_server_hears_it_from_callers_of_a_newer_attempt, .timeout = 180)
@@ -408,7 +372,6 @@ Test(superseded, a_server_hears_it_from_callers_of_a_newer_attempt, .timeout = 1
     const struct generation next = {.attempt = 2};
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = next});
     expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = next});
-    expect_to_end_by(PS_METHOD_MIRROR, (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = next});
 }
 
 /* ---------------------------------------------------------------- whom servers take in */
@@ -499,7 +462,7 @@ Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
     const struct ps_message look = {.type = PS_LOOK, .server = 0, .newest = newest},
                             claim = {.type = PS_CLAIM, .generation = own, .server = 0, .newest = newest},
                             open = {.type = PS_OPEN, .generation = own, .server = 0, .newest = newest};
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &look) == PS_NONE);
     cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &claim) == PS_NONE);
     cr_expect(answer_to(&scene, 1, PS_METHOD_EXCHANGE, &open) == PS_NONE);
@@ -543,7 +506,7 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
 {
     struct scene scene;
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
@@ -578,7 +541,7 @@ static void expect_to_leave(struct ps_server *server)
 Test(succession, a_server_that_was_asked_to_leave_before_it_had_a_state_acknowledges_nothing, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, false);
+    set_up(&scene);
     ps_server_leave(scene.servers[0]);
     expect_to_leave(scene.servers[0]);
     start_chief(&scene, 1);
@@ -647,7 +610,7 @@ static void begin_with_an_update(struct scene *scene)
 
 static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
 {
-    set_up(scene, false);
+    set_up(scene);
     scene->last_save_ms = last_save_ms;
     begin_with_an_update(scene);
 }
@@ -676,7 +639,7 @@ Test(succession, so_it_does_where_its_chief_was_lost_in_the_midst_of_a_save, .ti
 Test(succession, a_server_that_has_nothing_to_save_does_not_wait_for_a_chief_for_long, .timeout = 180)
 {
     struct scene scene;
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     lose_chief(&scene);
     ps_server_leave(scene.servers[0]);
     expect_to_leave(scene.servers[0]);
@@ -700,7 +663,7 @@ Test(succession, a_chief_reads_values_after_a_save_that_is_not_its_last, .timeou
 {
     struct scene scene;
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    set_up_led(&scene, false);
+    set_up_led(&scene);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
@@ -735,7 +698,7 @@ Test(succession, a_server_that_refuses_a_save_goes_on, .timeout = 180)
     struct scene scene;
     struct last_save save = {.scene = &scene};
     pthread_t thread;
-    set_up(&scene, false);
+    set_up(&scene);
     scene.last_save_ms = 1;
     start_chief(&scene, 1);
     begin_at_last(&scene);

@@ -260,30 +260,3 @@ Test(variables_copy, values_after_an_update_are_given_as_it_reaches_them)
     variables_copy_end(&copy, &variables);
     tear_down();
 }
-
-/* ---------------------------------------------------------------- piece by piece */
-
-static void expect_placed(size_t first, size_t count, float value)
-{
-    const float *placed = variables_copy_place(&copy, first * sizeof(float), count * sizeof(float));
-    for (size_t i = 0; i < count; i++)
-        cr_assert(placed[i] == value, "element %zu: %g", first + i, (double)placed[i]);
-}
-
-Test(variables_copy, pieces_are_of_one_moment_though_updates_come_in_between)
-{
-    set_up();
-    apply(0);
-    float parameter = variables.parameters[0], velocity = variables.slots[0][0];
-    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_WHOLE, NULL) == 0);
-    cr_assert(variables_copy_bytes(&copy) == 2 * (size_t)ELEMENTS * sizeof(float));
-    expect_placed(0, 1000, parameter);
-    apply(1);
-    expect_placed(1000, ELEMENTS - 1000 - 5, parameter);
-    const float *across = variables_copy_place(&copy, (ELEMENTS - 5) * sizeof(float), 10 * sizeof(float));
-    cr_expect(across[4] == parameter && across[5] == velocity);
-    apply(2);
-    expect_placed(ELEMENTS + 5, ELEMENTS - 5, velocity);
-    variables_copy_end(&copy, &variables);
-    tear_down();
-}

@@ -127,10 +127,8 @@ static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_e
 
 static uint16_t mute_start(struct mute *mute, const char *host, unsigned answers)
 {
-    static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, opened},
-                                                {PS_METHOD_EXCHANGE, opened},
-                                                {PS_METHOD_CONTROL, opened},
-                                                {PS_METHOD_MIRROR, opened}};
+    static const struct rpc_method methods[] = {
+        {PS_METHOD_TICKETS, opened}, {PS_METHOD_EXCHANGE, opened}, {PS_METHOD_CONTROL, opened}};
     struct error error = ERROR_INIT;
     atomic_store(&mute->answers, answers);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &mute->rpc, &error), 0, "%s", error.message);
@@ -655,7 +653,7 @@ static void expect_refusal(struct scene *scene, unsigned seat, const char *metho
     scene->rpc = NULL;
 }
 
-/* ---- a backup */
+/* ---- a server */
 
 static int load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
 {
@@ -684,8 +682,6 @@ static void start_server(struct scene *scene)
         .listen_address = scene->hosts[0],
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement},
         .digest = 5,
-        .backup = true,
-        .servers = scene->seats + 1,
         .load = load,
         .waits = hear_waits,
         .context = scene,
@@ -703,26 +699,7 @@ Test(waiting, callers_of_another_version_are_refused, .timeout = 240)
     start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
     expect_refusal(&scene, 1, PS_METHOD_EXCHANGE);
     expect_refusal(&scene, 1, PS_METHOD_CONTROL);
-    expect_refusal(&scene, 1, PS_METHOD_MIRROR);
     expect_refusal(&scene, 0, PS_METHOD_TICKETS);
-    tear_down(&scene);
-}
-
-/* Nothing is acknowledged before the backup has it: the server names the backup, the worker names the server. */
-Test(waiting, a_backup_that_is_frozen_is_named_by_its_server, .timeout = 120)
-{
-    struct scene scene;
-    set_up(&scene, OPENS | STANDS | STARTS | ACKNOWLEDGES);
-    start_server(&scene);
-    start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
-    (void)begin(&scene);
-    open_worker(&scene, scene.seats[0].port);
-    scene.pushes = true;
-    cr_assert_eq(pthread_create(&scene.thread, NULL, exchange, &scene), 0);
-    expect_words(&scene, describe_server, 2, ", the backup, to take updates");
-    expect_words(&scene, describe_links, 1, " to acknowledge ticket 57");
-    servers_link_cancel(scene.links);
-    pthread_join(scene.thread, NULL);
     tear_down(&scene);
 }
 

@@ -818,7 +818,6 @@ static const struct arrangement parameter_server_of_three_devices = {
 struct server_crew {
     const struct cell *cell;
     unsigned server_count, shares; /* of a batch: a logical shard for each device of a worker */
-    bool backup;
     struct worker workers[COUNT_MAX];
     struct trainer trainers[COUNT_MAX];
     struct crew_seat seats[COUNT_MAX], server_seats[SERVERS_MAX];
@@ -878,8 +877,6 @@ static void open_servers(struct server_crew *crew)
                           .server = i,
                           .shares = crew->shares},
             .digest = parameter_layout_digest(layout),
-            .backup = crew->backup,
-            .servers = crew->server_seats,
             .load = load_fresh,
             .store = store_in_whole,
             .context = crew,
@@ -973,7 +970,6 @@ static void begin_afresh(struct server_crew *crew)
     const struct recovery_options options = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
                                              .server_count = crew->server_count,
                                              .per_step = crew->shares,
-                                             .backup = crew->backup,
                                              .chief_epoch = 1};
     struct server_standing standings[PS_SERVERS_MAX];
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof(*starts));
@@ -1038,7 +1034,7 @@ static void fill_progress(struct server_crew *crew)
     ps_share_position(&crew->trainers[0], &base, progress->step, &progress->data_epoch, &progress->examples_consumed);
 }
 
-static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
+static uint32_t run_servers(struct cell cell, unsigned servers)
 {
     static struct server_crew crew;
     unsigned count = cell.count;
@@ -1049,7 +1045,6 @@ static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
     crew.cell = &cell;
     crew.server_count = servers;
     crew.shares = (unsigned)shards_of(&cell) / cell.devices;
-    crew.backup = backup;
     open_server_crew(&crew);
     begin_afresh(&crew);
     follow_to_the_end(&crew);
@@ -1061,7 +1056,7 @@ static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
 }
 
 static void expect_bits_of_servers(const struct arrangement *arrangement, unsigned shards,
-                                   const struct batching *batching, unsigned servers, bool backup)
+                                   const struct batching *batching, unsigned servers)
 {
     SKIP_WHERE_IT_TAKES_TOO_LONG();
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
@@ -1076,7 +1071,7 @@ static void expect_bits_of_servers(const struct arrangement *arrangement, unsign
         uint32_t reference = run_cell(cell, NULL);
         cell.arrangement = arrangement;
         for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
-            cr_expect_eq(run_servers(cell, servers, backup), reference, "%s, %u workers, %u servers, %s batches, %s",
+            cr_expect_eq(run_servers(cell, servers), reference, "%s, %u workers, %u servers, %s batches, %s",
                          arrangement->name, cell.count, servers, batching->name, optimizers[o]);
     }
 }
@@ -1102,26 +1097,24 @@ Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone
     close_server_crew(&crew);
 }
 
-#define SERVERS_MATRIX(name, batching, servers, backup)                                                                \
+#define SERVERS_MATRIX(name, batching, servers)                                                                        \
     Test(synchronous, name, .timeout = 240)                                                                            \
     {                                                                                                                  \
-        expect_bits_of_servers(&parameter_server, 0, &batchings[batching], servers, backup);                           \
+        expect_bits_of_servers(&parameter_server, 0, &batchings[batching], servers);                                   \
     }
-SERVERS_MATRIX(parameter_server_even, 0, 1, false)
-SERVERS_MATRIX(parameter_server_uneven, 1, 1, false)
-SERVERS_MATRIX(parameter_server_tiny_tail, 2, 1, false)
-SERVERS_MATRIX(parameter_servers_even, 0, 2, false)
-SERVERS_MATRIX(parameter_servers_uneven, 1, 2, false)
-SERVERS_MATRIX(parameter_servers_tiny_tail, 2, 2, false)
-SERVERS_MATRIX(parameter_servers_with_backup_uneven, 1, 2, true)
-SERVERS_MATRIX(parameter_servers_with_backup_tiny_tail, 2, 2, true)
+SERVERS_MATRIX(parameter_server_even, 0, 1)
+SERVERS_MATRIX(parameter_server_uneven, 1, 1)
+SERVERS_MATRIX(parameter_server_tiny_tail, 2, 1)
+SERVERS_MATRIX(parameter_servers_even, 0, 2)
+SERVERS_MATRIX(parameter_servers_uneven, 1, 2)
+SERVERS_MATRIX(parameter_servers_tiny_tail, 2, 2)
 
 /* Four shares of a batch each time. */
 Test(synchronous, parameter_server_of_several_devices, .timeout = 240)
 {
     for (size_t i = 0; i < BATCHINGS; i++) {
-        expect_bits_of_servers(&parameter_server_of_two_devices, 8, &batchings[i], 1, false);
-        expect_bits_of_servers(&parameter_server_of_three_devices, 12, &batchings[i], 1, false);
+        expect_bits_of_servers(&parameter_server_of_two_devices, 8, &batchings[i], 1);
+        expect_bits_of_servers(&parameter_server_of_three_devices, 12, &batchings[i], 1);
     }
 }
 

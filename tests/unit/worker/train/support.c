@@ -72,11 +72,6 @@ Test(support, parameter_servers_need_servers)
     expect(&job, 1, ERROR_INVALID, "name one or more under ps");
     struct crew crew = {.size = 1, .least = 1, .expected = 1, .server_count = 1};
     cr_expect_eq(support_check(&job, &crew, &error), 0, "%s", error.message);
-    job.strategy.ps_backup = true;
-    cr_assert_eq(support_check(&job, &crew, &error), -1);
-    cr_expect(error.kind == ERROR_INVALID && strstr(error.message, "a backup needs a second ps"), "%s", error.message);
-    crew.server_count = 2;
-    cr_expect_eq(support_check(&job, &crew, NULL), 0);
 }
 
 Test(support, a_synchronous_server_keeps_so_many_shares)
