@@ -172,11 +172,15 @@ void execution_request_end(struct execution *execution)
 
 /* ---------------------------------------------------------------- creates */
 
+/* A plan's pods are mostly refused for one reason: the first counts once, whatever the crew's size. A wrong object counts before
+ * all others, because it may end the job. */
 static void obstruct(struct execution *execution, enum obstacle_kind kind, const char *plural, const char *message)
 {
-    execution->refused = true;
-    if (!obstacle_is_final(execution->entry->obstacle))
+    bool is_wrong = obstacle_is_objects_fault(kind);
+    if (!execution->refused || (is_wrong && !execution->refused_as_wrong))
         job_entry_set_obstacle(execution->entry, execution->uid, kind, plural, message, clock_now_ms());
+    execution->refused = true;
+    execution->refused_as_wrong |= is_wrong;
 }
 
 void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
@@ -273,7 +277,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
     note_certainty(creation, answer);
     if (answer->error && creation->unsure.kind != ERROR_NONE) {
-        creation_note_refusal(creation, &creation->unsure);
+        creation_note_refusal(creation, &creation->unsure, NULL);
     } else if (came_and_went(creation, answer)) {
         job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.incarnation);
     } else if (answer->error) {
@@ -295,7 +299,7 @@ static void look(struct creation *creation, kube_answered *answered)
     kube_client_get(execution->executor.client, &path, &options);
 }
 
-void creation_note_refusal(const struct creation *creation, const struct error *error)
+void creation_note_refusal(const struct creation *creation, const struct error *error, const struct json *status)
 {
     SCOPED_FREE char *message = NULL;
     execution_note_failure(creation->execution, error, creation->name);
@@ -303,7 +307,8 @@ void creation_note_refusal(const struct creation *creation, const struct error *
         return;
     bool is_pod = creation->action != NULL;
     struct pod_source source = is_pod ? source_of(creation) : (struct pod_source){.role = NULL};
-    enum obstacle_kind kind = refusal_of_create(error, is_pod ? &source : NULL, &message);
+    enum obstacle_kind kind =
+        refusal_of_create(error, status, is_pod ? &source : NULL, creation->execution->plan.has_run, &message);
     refuse_creation(creation, kind, message);
 }
 
@@ -328,7 +333,7 @@ static void created(void *context, const struct kube_answer *answer)
         return;
     }
     if (answer->error) {
-        creation_note_refusal(creation, answer->error);
+        creation_note_refusal(creation, answer->error, answer->object);
     } else {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;

@@ -14,7 +14,7 @@ static void key_created(void *context, const struct kube_answer *answer)
     struct creation *creation = context;
     struct execution *execution = creation->execution;
     if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
-        creation_note_refusal(creation, answer->error);
+        creation_note_refusal(creation, answer->error, answer->object);
     } else {
         execution_create(execution, KUBE_SERVICES, creation->service);
     }
@@ -71,7 +71,7 @@ static void key_renewed(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS)
-        creation_note_refusal(creation, answer->error);
+        creation_note_refusal(creation, answer->error, answer->object);
     else
         note_key(creation->execution, true);
     creation_end(creation);
@@ -101,7 +101,7 @@ static void certificate_created(void *context, const struct kube_answer *answer)
     bool made = !answer->error || (answer->error->kind == ERROR_ALREADY_EXISTS &&
                                    !crew_certificate_replaces(execution->plan.certificate.number));
     if (!made)
-        creation_note_refusal(creation, answer->error);
+        creation_note_refusal(creation, answer->error, answer->object);
     else if (job_entry_is_about(execution->entry, execution->uid))
         execution->entry->certificate = execution->plan.certificate;
     creation_end(creation);

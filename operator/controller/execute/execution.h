@@ -28,6 +28,7 @@ struct execution {
     bool *deleted;              /* by action: that pod's end was asked for */
     size_t open;                /* requests without an answer */
     bool created, refused;      /* of the creates: one succeeded, one did not */
+    bool refused_as_wrong;      /* because the object itself is wrong */
     struct error failed;
 };
 
@@ -44,12 +45,13 @@ struct creation {
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
-/* Of what was written nothing but its version is of interest, of what is looked at its owner. All that a job has one of
- * goes before the pods of a large crew, which wait for it, and deletes do so, for whose end others wait. */
+/* After a write only the object's resourceVersion matters, after a read only its owner, so answers may be cut to their metadata.
+ * Requests for objects that a job has one of go before the creates of a large crew's pods, which wait for them; so do
+ * deletes, because other requests wait until the objects are gone. */
 struct kube_call_options execution_call_options(struct execution *execution, kube_answered *answered, void *context);
 /* The first that is worth a line in the log; a conflict only means that the cache is behind. */
 void execution_note_failure(struct execution *execution, const struct error *error, const char *what);
-/* Nothing more is created for this plan, and the job is told why. */
+/* Nothing more is created for this plan, and the job's status says why. */
 void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message);
 void execution_request_end(struct execution *execution);
 /* Notes a write's answer and ends its request. `write` NULL: of what no plan waits to see. */
@@ -60,7 +62,7 @@ void execution_write_answered(struct execution *execution, const struct kube_ans
 void execution_create(struct execution *execution, struct kube_resource resource, const struct json *object);
 /* Takes `creation` over: it holds what `answered` needs, which ends it. */
 void creation_send(struct creation creation, const struct json *object, kube_answered *answered);
-void creation_note_refusal(const struct creation *creation, const struct error *error);
+void creation_note_refusal(const struct creation *creation, const struct error *error, const struct json *status);
 void creation_end(struct creation *creation);
 
 /* Whether the job goes on with the fields of its templates: those that pods do not have end it before its first pod, and no later,

@@ -6,66 +6,80 @@
 
 #include "common/memory.h"
 
-#define STRICT "strict decoding error: "
+/* ---------------------------------------------------------------- who refused */
 
-/* Who speaks shows in the words alone: codes differ from webhook to webhook. The first that fits counts. */
+/* Where a webhook refuses, code, reason and causes are the webhook's own. That it was one shows in these words alone, with
+ * which the API server begins the message. */
+#define WEBHOOK "admission webhook \""
+
+/* What the API server's own admission plugins say. Each of them answers 403 with reason Forbidden (a policy with what its
+ * author chose) and without a cause that names a field, so only the words differ. */
 static const struct {
     const char *words;
     enum obstacle_kind kind;
     const char *remedy;
-} voices[] = {
+} speakers[] = {
+    /* any validating or mutating webhook */
+    {WEBHOOK, OBSTACLE_FORBIDDEN,
+     "a webhook of the cluster forbids it: have its rule changed, or create the job anew with a template that it "
+     "allows"},
+    /* ResourceQuota, when it is used up */
     {"exceeded quota", OBSTACLE_QUOTA, "free some of the quota or raise it"},
+    /* ResourceQuota, when the pod does not say how much it needs */
     {"failed quota", OBSTACLE_QUOTA,
      "a quota counts what the template does not name: give the namespace a LimitRange with defaults, or create the job "
      "anew with resources in the template"},
-    {"admission webhook \"", OBSTACLE_FORBIDDEN,
-     "a webhook of the cluster forbids it: have its rule changed, or create the job anew with a template that it "
-     "allows"},
+    /* ValidatingAdmissionPolicy */
     {"ValidatingAdmissionPolicy '", OBSTACLE_FORBIDDEN,
      "a policy of the cluster forbids it: have it changed, or create the job anew with a template that it allows"},
+    /* PodSecurity */
     {"violates PodSecurity", OBSTACLE_FORBIDDEN,
      "create the job anew with another securityContext in the template, or change the namespace's "
      "pod-security.kubernetes.io/enforce label"},
-    {"serviceaccount \"", OBSTACLE_FORBIDDEN, "create the ServiceAccount that the template names"},
+    /* ServiceAccount */
+    {"error looking up service account", OBSTACLE_FORBIDDEN, "create the ServiceAccount that the template names"},
+    /* Priority */
     {"no PriorityClass with name", OBSTACLE_FORBIDDEN, "create the PriorityClass of runPolicy.priorityClassName"},
+    /* LimitRange: "maximum memory usage per Container is 1Gi, …" */
     {"per Container is", OBSTACLE_FORBIDDEN,
      "the namespace's LimitRange forbids what the template asks for: change either"},
     {"per Pod is", OBSTACLE_FORBIDDEN, "the namespace's LimitRange forbids what the template asks for: change either"},
+    /* the authorizer: "User "u" cannot create resource "pods" …" */
     {"cannot create resource", OBSTACLE_FORBIDDEN,
      "the operator's role lacks this right: see its chart or deploy/rbac"},
-    {"is being terminated", OBSTACLE_FORBIDDEN, "the namespace is being deleted, and the job with it"},
 };
-#define VOICES (sizeof voices / sizeof *voices)
+#define SPEAKERS (sizeof speakers / sizeof *speakers)
 
-static size_t voice_of(const struct error *error)
+/* The words that come first in a message are those of whoever wrote it; what follows may quote others. SPEAKERS: none. */
+static size_t speaker_of(const char *message)
 {
-    size_t i = 0;
-    while (i < VOICES && !strstr(error->message, voices[i].words))
-        i++;
-    return i;
-}
-
-/* Without a remedy of its own. Where no answer came, whatever is wrong is not the object. */
-static enum obstacle_kind kind_of(const struct error *error)
-{
-    if (error->http_status == 0)
-        return OBSTACLE_OUTAGE;
-    switch (error->kind) {
-    case ERROR_NO_SPACE:
-        return OBSTACLE_QUOTA;
-    case ERROR_FORBIDDEN:
-        return OBSTACLE_FORBIDDEN;
-    case ERROR_INVALID:
-    case ERROR_TOO_LARGE:
-        return OBSTACLE_REJECTED;
-    default:
-        return OBSTACLE_OUTAGE;
+    size_t found = SPEAKERS;
+    const char *first = NULL;
+    for (size_t i = 0; i < SPEAKERS; i++) {
+        const char *place = strstr(message, speakers[i].words);
+        if (place && (!first || place < first)) {
+            first = place;
+            found = i;
+        }
     }
+    return found;
 }
+
+static bool is_of_webhook(const struct error *error)
+{
+    return strncmp(error->message, WEBHOOK, strlen(WEBHOOK)) == 0;
+}
+
+/* ---------------------------------------------------------------- fields that pods do not have */
+
+/* An object that cannot be decoded is answered with 400 and no details. */
+#define UNDECODABLE "cannot be handled as a "
+#define STRICT "strict decoding error: "
 
 const char *refusal_unknown_fields(const struct error *error)
 {
-    const char *strict = error->kind == ERROR_INVALID ? strstr(error->message, STRICT) : NULL;
+    bool may = error->kind == ERROR_INVALID && !is_of_webhook(error);
+    const char *strict = may ? strstr(error->message, STRICT) : NULL;
     return strict ? strict + strlen(STRICT) : NULL;
 }
 
@@ -80,25 +94,72 @@ char *refusal_place(const struct pod_source *source, const char *words)
                                           : memory_format("spec.roles[%s].template", source->role);
 }
 
-enum obstacle_kind refusal_of_create(const struct error *error, const struct pod_source *source, char **ret_message)
+/* ---------------------------------------------------------------- creates */
+
+/* The first cause with this reason (NULL: any) that names a field; "": there is none. */
+static const char *field_of_cause(const struct json *status, const char *reason)
 {
-    const char *words = error->message, *fields = refusal_unknown_fields(error);
-    enum obstacle_kind kind = kind_of(error);
-    size_t voice = kind != OBSTACLE_OUTAGE ? voice_of(error) : VOICES;
-    SCOPED_FREE char *place = source ? refusal_place(source, fields ? fields : words) : NULL;
+    const struct json *causes = json_at(status, "details.causes");
+    for (const struct json *cause = json_first(causes); cause; cause = json_next(cause)) {
+        const char *field = json_string_at(cause, "field", "");
+        if (*field && (!reason || strcmp(json_string_at(cause, "reason", ""), reason) == 0))
+            return field;
+    }
+    return "";
+}
+
+/* The API server's own validation refuses the object: it names the fields, or cannot even decode it. */
+static bool is_object_invalid(const struct error *error, const struct json *status)
+{
+    if (error->kind == ERROR_TOO_LARGE)
+        return true;
+    if (error->kind != ERROR_INVALID || is_of_webhook(error))
+        return false;
+    return *field_of_cause(status, NULL) || strstr(error->message, UNDECODABLE);
+}
+
+static char *of_invalid_object(const struct error *error, const char *place, bool has_run)
+{
+    if (!place)
+        return memory_copy_string(error->message);
+    if (!has_run)
+        return memory_format("%s; correct %s and create the job anew", error->message, place);
+    return memory_format(
+        "%s; earlier pods of the job were accepted, so it is tried again: undo what has changed in the "
+        "cluster since, or delete the job and create it anew with a corrected %s",
+        error->message, place);
+}
+
+enum obstacle_kind refusal_of_create(const struct error *error, const struct json *status,
+                                     const struct pod_source *source, bool has_run, char **ret_message)
+{
+    const char *words = error->message, *fields = refusal_unknown_fields(error), *field = field_of_cause(status, NULL);
+    bool refused = error->kind == ERROR_INVALID || error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NO_SPACE;
+    SCOPED_FREE char *place = source ? refusal_place(source, fields ? fields : *field ? field : words) : NULL;
+    if (error->http_status == 0 || !(refused || error->kind == ERROR_TOO_LARGE)) {
+        *ret_message = memory_copy_string(words);
+        return OBSTACLE_OUTAGE;
+    }
     if (place && fields) {
         *ret_message = memory_format("%s: %s: correct it and create the job anew", place, fields);
         return OBSTACLE_TEMPLATE;
     }
-    if (voice < VOICES) {
-        *ret_message = memory_format("%s; %s; it is tried again", words, voices[voice].remedy);
-        return voices[voice].kind;
+    if (is_object_invalid(error, status)) {
+        *ret_message = of_invalid_object(error, place, has_run);
+        return OBSTACLE_REJECTED;
     }
-    if (place && kind == OBSTACLE_REJECTED)
-        *ret_message = memory_format("%s; correct %s and create the job anew", words, place);
-    else
-        *ret_message = memory_copy_string(words);
-    return kind;
+    if (*field_of_cause(status, "NamespaceTerminating")) {
+        *ret_message =
+            memory_format("%s; the namespace is being deleted, and the job with it; it is tried again", words);
+        return OBSTACLE_FORBIDDEN;
+    }
+    size_t speaker = speaker_of(words);
+    if (speaker < SPEAKERS) {
+        *ret_message = memory_format("%s; %s; it is tried again", words, speakers[speaker].remedy);
+        return speakers[speaker].kind;
+    }
+    *ret_message = memory_format("%s; it is tried again", words);
+    return error->kind == ERROR_NO_SPACE ? OBSTACLE_QUOTA : OBSTACLE_FORBIDDEN;
 }
 
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an API server says when it does not create an object, and what follows from
- * it: whether it is tried again, and what to change. A job's spec cannot be changed
- * once it is made, so what only another template would mend ends the job; what a
- * policy, a quota or a role forbids may be allowed later.
+ * Decides what follows when the API server refuses to create an object of a job:
+ * whether it is tried again, and what a person has to change.
+ *
+ * Only where the API server's own validation finds the object wrong is it the job's
+ * fault: it then names the fields in details.causes, or cannot decode the object.
+ * What a webhook, a policy, a quota or a role forbids may be allowed later, so it is
+ * tried again. Whether a wrong object ends the job is the plan's to say
+ * (create_ends_job).
  */
 #ifndef COXSWAIN_CONTROLLER_REFUSAL_H
 #define COXSWAIN_CONTROLLER_REFUSAL_H
@@ -22,8 +26,10 @@ struct pod_source {
  * free(). */
 char *refusal_place(const struct pod_source *source, const char *words);
 
-/* `source` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
-enum obstacle_kind refusal_of_create(const struct error *error, const struct pod_source *source, char **ret_message);
+/* `status`: the Status of the answer, NULL when no answer came. `source` of a pod, NULL: it is no pod. `has_run`: as in the
+ * plan. `ret_message` is the server's words with the remedy; free with free(). */
+enum obstacle_kind refusal_of_create(const struct error *error, const struct json *status,
+                                     const struct pod_source *source, bool has_run, char **ret_message);
 
 /* Why nobody can tell whether pod `name` was made. Never final: nothing is said of the pod. */
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message);

@@ -116,15 +116,20 @@ bool create_may_be_tried(struct planning *planning)
     return false;
 }
 
+static bool ends_job(const struct planning *planning)
+{
+    return obstacle_is_objects_fault(planning->obstacle.kind) && !planning->plan->has_run;
+}
+
 bool create_is_due(struct planning *planning)
 {
-    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) && may_create_pods(planning);
+    return create_may_be_tried(planning) && !ends_job(planning) && may_create_pods(planning);
 }
 
 bool create_ends_job(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
-    if (!obstacle_is_final(obstacle->kind))
+    if (!ends_job(planning))
         return false;
     planning_finish(planning, CONDITION_FAILED, obstacle_reason(obstacle->kind),
                     planning_format(planning, "%s", obstacle->message));

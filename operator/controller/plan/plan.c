@@ -36,7 +36,7 @@ const char *obstacle_reason(enum obstacle_kind kind)
     return reasons[kind];
 }
 
-bool obstacle_is_final(enum obstacle_kind kind)
+bool obstacle_is_objects_fault(enum obstacle_kind kind)
 {
     return kind == OBSTACLE_REJECTED || kind == OBSTACLE_TEMPLATE;
 }
@@ -262,6 +262,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->attempt = planning.old->attempt;
     ret_plan->incarnation = planning.old->incarnation;
     ret_plan->first_pods = first_crew_is_unmade(&planning);
+    ret_plan->has_run = planning_has_run(&planning);
     if (!status_terminal(planning.old) && catch_up_plan(&planning))
         return;
     clear_kept_promises(&planning);

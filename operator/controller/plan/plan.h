@@ -45,15 +45,15 @@
     X(OBSTACLE_FORBIDDEN, "CreateForbidden") /* tried again: a policy or a role may change */                          \
     X(OBSTACLE_NAME_TAKEN, "NameTaken")      /* tried again: somebody else's object has the name */                    \
     X(OBSTACLE_OUTAGE, "CreateFailed")       /* tried again */                                                         \
-    X(OBSTACLE_REJECTED, "PodRejected") /* what is wrong is the template's: the job fails with the server's words */   \
-    X(OBSTACLE_TEMPLATE, "InvalidTemplate") /* it has fields that do not exist: the job fails, and they are named */
+    X(OBSTACLE_REJECTED, "PodRejected")      /* an object is wrong: a job that has not run fails, others try again */  \
+    X(OBSTACLE_TEMPLATE, "InvalidTemplate")  /* it has fields that do not exist: likewise, and they are named */
 #define X(name, text) name,
 enum obstacle_kind { OBSTACLES(X) };
 #undef X
 
 const char *obstacle_reason(enum obstacle_kind kind);
-/* It will not be tried again: the job fails. */
-bool obstacle_is_final(enum obstacle_kind kind);
+/* The object itself is wrong: neither a rule of the cluster nor an outage is the cause. */
+bool obstacle_is_objects_fault(enum obstacle_kind kind);
 
 struct obstacle {
     enum obstacle_kind kind;
@@ -236,6 +236,7 @@ struct plan {
     int64_t attempt, incarnation; /* of the pods to be created */
     struct job_status status;     /* as it should stand */
     bool first_pods;              /* no pod of the job was ever made */
+    bool has_run;                 /* training may have begun, and checkpoints may exist */
     bool begun;                   /* the first crew, which the status knows nothing of yet */
     bool write_status;            /* it differs, and it is time to say so */
     bool counts_wait;             /* mere counts differ, and may do so for a moment */

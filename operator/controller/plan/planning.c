@@ -116,6 +116,20 @@ int64_t planning_time(const struct planning *planning, enum status_time time)
     return ms == FIELD_UNSET ? FIELD_UNSET : ms + planning->input->moved_ms[time];
 }
 
+bool planning_has_run(const struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    if (old->attempt > 1 || old->restart_count > 0 || old->progress.step > 0 ||
+        condition_is(old, CONDITION_RUNNING, CONDITION_TRUE))
+        return true;
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        if (slot->done || slot_ready(slot) || (slot->occupant && pod_view_ended(slot->occupant)))
+            return true;
+    }
+    return false;
+}
+
 void planning_begin(struct planning *planning)
 {
     struct job_status *next = planning->next;

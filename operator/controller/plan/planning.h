@@ -70,7 +70,8 @@ bool create_backs_off(const struct planning *planning, const struct slot *slot);
 bool create_is_due(struct planning *planning);
 /* The promise that is left to keep may be used up (plan.h): it is made anew first. */
 bool create_promises_again(const struct planning *planning);
-/* What was refused will be refused for good: the job has failed. */
+/* An object of the job is wrong and the job has not run yet, so nothing is lost: it fails. A job that has run may have weeks of
+ * checkpoints, and its earlier pods were accepted: it tries again, with back-off, and says what the API server answers. */
 bool create_ends_job(struct planning *planning);
 
 /* An elastic job that shrank: whatever the plan says, its status knows of it. */
@@ -105,6 +106,9 @@ void planning_delete_pod(struct planning *planning, const struct pod_view *pod);
 
 /* A time of the old status by the clock as it goes now; FIELD_UNSET: it has none. */
 int64_t planning_time(const struct planning *planning, enum status_time time);
+
+/* Training may have begun: the crew was complete once, a pod was ready or has ended, or progress is known. */
+bool planning_has_run(const struct planning *planning);
 
 /* What the status says once, from the start on. */
 void planning_begin(struct planning *planning);

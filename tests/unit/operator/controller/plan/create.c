@@ -92,6 +92,63 @@ Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
                      "spec.containers[0].image: Required value");
 }
 
+/* Its checkpoints are worth weeks; a policy or an upgrade of the cluster may be to blame, and both can be undone. */
+Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
+{
+    static const enum obstacle_kind kinds[] = {OBSTACLE_REJECTED, OBSTACLE_TEMPLATE};
+    for (size_t i = 0; i < 2; i++) {
+        scene_release(&scene);
+        scene_init_running(&scene, 3);
+        scene_end_pod(&scene, &scene.pods[1], 137);
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.pods[1].current = false;
+        scene.input.now_ms += 60000;
+        scene.input.obstacle =
+            (struct obstacle){kinds[i], "spec.containers[0].image: Required value", scene.input.now_ms + 4000, NULL};
+        scene_plan(&scene);
+        cr_assert(scene.plan.has_run);
+        cr_assert_eq(scene.plan.action_count, 0, "it waits");
+        cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 4000);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), obstacle_reason(kinds[i]));
+        cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message,
+                         "spec.containers[0].image: Required value");
+        scene_accept(&scene);
+        scene.input.now_ms += 4000;
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1, "and tries again");
+    }
+}
+
+static void plan_a_rejected_pod(bool expected)
+{
+    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "no", SCENE_NOW, NULL};
+    scene_plan(&scene);
+    cr_expect_eq(scene.plan.has_run, expected);
+    cr_expect_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), expected ? "" : "PodRejected");
+}
+
+Test(create, what_tells_that_a_job_has_run_outlives_the_operator)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 1);
+    pod->ready = false;
+    plan_a_rejected_pod(false); /* pods that are only being started have trained nothing */
+    pod->ready = true;
+    plan_a_rejected_pod(true);
+    pod->ready = false;
+    scene.job.status.progress.step = 12;
+    plan_a_rejected_pod(true);
+    scene.job.status.progress.step = FIELD_UNSET;
+    scene.job.status.restart_count = 1;
+    plan_a_rejected_pod(true);
+    scene.job.status.restart_count = 0;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_TRUE;
+    plan_a_rejected_pod(true);
+}
+
 Test(create, a_status_older_than_the_pods_is_not_acted_upon)
 {
     scene_plan(&scene);
