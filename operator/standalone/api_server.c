@@ -52,14 +52,16 @@ static void answer_text(struct api_request *request, int status, const char *tex
 
 static void answer_version(struct api_request *request)
 {
+    static const char *const members[][2] = {
+        {"major", KUBERNETES_MAJOR}, {"minor", KUBERNETES_MINOR}, {"gitVersion", SERVER_VERSION},
+        {"gitCommit", ""},           {"gitTreeState", ""},        {"buildDate", "1970-01-01T00:00:00Z"},
+        {"goVersion", ""},           {"compiler", "cc"}};
     struct utsname machine;
     struct json *version = json_new_object();
-    json_set_string(version, "major", KUBERNETES_MAJOR);
-    json_set_string(version, "minor", KUBERNETES_MINOR);
-    json_set_string(version, "gitVersion", SERVER_VERSION);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) /* all are required */
+        json_set_string(version, members[i][0], members[i][1]);
     json_set_string(version, "platform",
                     uname(&machine) == 0 && same(machine.machine, "aarch64") ? "linux/arm64" : "linux/amd64");
-    json_set_string(version, "compiler", "cc");
     api_answer(request, 200, version);
 }
 
@@ -91,13 +93,7 @@ static bool serve_document(struct api_request *request, const char *path)
     const char *rest = after(path, "/openapi/v3");
     if (rest)
         serve_openapi_v3(request, rest);
-    else if (same(path, "/openapi/v2") && api_answer_form(request->exchange) == ANSWER_NONE)
-        api_refuse(request, refusal_new(406, "NotAcceptable", "OpenAPI v2 is served as application/json only"));
-    else if (same(path, "/openapi/v2"))
-        api_answer(request, 200, openapi_v2(registry_resources(request->registry)));
-    else
-        return false;
-    return true;
+    return rest != NULL;
 }
 
 /* ---- discovery ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is served, told to clients: the discovery documents, old and aggregated,
- * and OpenAPI v2 and v3 made from the types (custom ones with their full schema,
+ * and OpenAPI v3 made from the types (custom ones with their full schema,
  * built-in ones in outline). Each function returns a new root.
  */
 #ifndef COXSWAIN_STANDALONE_DISCOVERY_H
@@ -18,10 +18,9 @@ struct json *discovery_groups(const struct resource_table *table); /* /apis */
 struct json *discovery_group(const struct resource_table *table, const char *group);
 struct json *discovery_resources(const struct resource_table *table, const char *group, const char *version);
 
-/* /openapi/v3: the index of documents; /openapi/v3/api/v1, /openapi/v3/apis/<group>/<version>; /openapi/v2. */
+/* /openapi/v3: the index of documents; /openapi/v3/api/v1, /openapi/v3/apis/<group>/<version>. */
 struct json *openapi_index(const struct resource_table *table);
 struct json *openapi_document(const struct resource_table *table, const char *group, const char *version);
-struct json *openapi_v2(const struct resource_table *table);
 
 /* Subresources of a type, with the verbs that each takes; both end with a NULL. */
 struct subresource {

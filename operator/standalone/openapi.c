@@ -65,7 +65,7 @@ static struct json *outline(const struct resource *resource)
     return schema;
 }
 
-static struct json *schema_of(const struct resource *resource, const char *reference_root)
+static struct json *schema_of(const struct resource *resource)
 {
     const struct json *given = json_at(resource->version_definition, "schema.openAPIV3Schema");
     struct json *schema = given ? json_copy(given) : outline(resource);
@@ -74,10 +74,9 @@ static struct json *schema_of(const struct resource *resource, const char *refer
     add_property(properties, "kind", "string", "The REST resource that this object represents.");
     json_remove(properties, "metadata");
     struct json *metadata = json_set_object(properties, "metadata");
-    char reference[256];
-    snprintf(reference, sizeof reference, "%s" METADATA_SCHEMA, reference_root);
     json_set_string(metadata, "description", "Standard object's metadata.");
-    json_set_string(json_append(json_set_array(metadata, "allOf"), json_new_object()), "$ref", reference);
+    json_set_string(json_append(json_set_array(metadata, "allOf"), json_new_object()), "$ref",
+                    "#/components/schemas/" METADATA_SCHEMA);
     json_append(json_set_array(schema, "x-kubernetes-group-version-kind"), kind_of(resource));
     return schema;
 }
@@ -115,26 +114,22 @@ static struct json *metadata_schema(void)
 
 /* ---- paths ---- */
 
-static struct json *query_parameter(const char *name, bool v2)
+static struct json *query_parameter(const char *name)
 {
     struct json *parameter = json_new_object();
     json_set_string(parameter, "name", name);
     json_set_string(parameter, "in", "query");
-    if (v2)
-        json_set_string(parameter, "type", "string");
-    else
-        json_set_string(json_set_object(parameter, "schema"), "type", "string");
+    json_set_string(json_set_object(parameter, "schema"), "type", "string");
     return parameter;
 }
 
-static void add_operation(struct json *path, const char *method, const char *action, const struct resource *resource,
-                          bool v2)
+static void add_operation(struct json *path, const char *method, const char *action, const struct resource *resource)
 {
     struct json *operation = json_set_object(path, method);
     struct json *parameters = json_set_array(operation, "parameters");
     if (strcmp(action, "get") != 0 && strcmp(action, "list") != 0 && strcmp(action, "delete") != 0) {
-        json_append(parameters, query_parameter("dryRun", v2));
-        json_append(parameters, query_parameter("fieldValidation", v2));
+        json_append(parameters, query_parameter("dryRun"));
+        json_append(parameters, query_parameter("fieldValidation"));
     }
     struct json *ok = json_set_object(json_set_object(operation, "responses"), "200");
     json_set_string(ok, "description", "OK");
@@ -142,7 +137,7 @@ static void add_operation(struct json *path, const char *method, const char *act
     json_set(operation, "x-kubernetes-group-version-kind", kind_of(resource));
 }
 
-static void add_paths(struct json *paths, const struct resource *r, bool v2)
+static void add_paths(struct json *paths, const struct resource *r)
 {
     char version[API_VERSION_TEXT_MAX], collection[512], item[600];
     resource_api_version(r, version);
@@ -150,13 +145,13 @@ static void add_paths(struct json *paths, const struct resource *r, bool v2)
              r->namespaced ? "/namespaces/{namespace}" : "", r->plural);
     snprintf(item, sizeof item, "%s/{name}", collection);
     struct json *path = json_set_object(paths, collection);
-    add_operation(path, "get", "list", r, v2);
-    add_operation(path, "post", "post", r, v2);
+    add_operation(path, "get", "list", r);
+    add_operation(path, "post", "post", r);
     path = json_set_object(paths, item);
-    add_operation(path, "get", "get", r, v2);
-    add_operation(path, "put", "put", r, v2);
-    add_operation(path, "patch", "patch", r, v2);
-    add_operation(path, "delete", "delete", r, v2);
+    add_operation(path, "get", "get", r);
+    add_operation(path, "put", "put", r);
+    add_operation(path, "patch", "patch", r);
+    add_operation(path, "delete", "delete", r);
 }
 
 static void set_info(struct json *root)
@@ -181,8 +176,8 @@ struct json *openapi_document(const struct resource_table *table, const char *gr
         if (strcmp(r->group, group) != 0 || strcmp(r->version, version) != 0)
             continue;
         schema_name(r, name, sizeof name);
-        json_set(schemas, name, schema_of(r, "#/components/schemas/"));
-        add_paths(paths, r, false);
+        json_set(schemas, name, schema_of(r));
+        add_paths(paths, r);
     }
     return root;
 }
@@ -209,23 +204,6 @@ struct json *openapi_index(const struct resource_table *table)
         SCOPED_JSON *content = openapi_document(table, r->group, r->version);
         snprintf(url, sizeof url, "/openapi/v3/%s?hash=%08x", key, document_hash(content));
         json_set_string(json_set_object(paths, key), "serverRelativeURL", url);
-    }
-    return root;
-}
-
-struct json *openapi_v2(const struct resource_table *table)
-{
-    struct json *root = json_new_object();
-    json_set_string(root, "swagger", "2.0");
-    set_info(root);
-    struct json *paths = json_set_object(root, "paths");
-    struct json *definitions = json_set_object(root, "definitions");
-    json_set(definitions, METADATA_SCHEMA, metadata_schema());
-    for (const struct resource *r = resource_table_first(table); r; r = r->next) {
-        char name[512];
-        schema_name(r, name, sizeof name);
-        json_set(definitions, name, schema_of(r, "#/definitions/"));
-        add_paths(paths, r, true);
     }
     return root;
 }
