@@ -101,14 +101,11 @@ void buffer_consume(struct buffer *buffer, size_t length)
     memmove(buffer->data, buffer->data + length, buffer->length + 1);
 }
 
-int buffer_read_file(struct buffer *buffer, const char *path, struct error *error)
+int buffer_read_descriptor(struct buffer *buffer, int descriptor, const char *path, struct error *error)
 {
-    SCOPED_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return error_set_errno(error, "cannot open %s", path);
     SCOPED_FREE char *block = memory_allocate(READ_BLOCK, 1);
     for (;;) {
-        ssize_t got = read(file, block, READ_BLOCK);
+        ssize_t got = read(descriptor, block, READ_BLOCK);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -118,6 +115,14 @@ int buffer_read_file(struct buffer *buffer, const char *path, struct error *erro
         if (buffer_append(buffer, block, (size_t)got, error) < 0)
             return error_wrap(error, "%s is too large", path);
     }
+}
+
+int buffer_read_file(struct buffer *buffer, const char *path, struct error *error)
+{
+    SCOPED_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return error_set_errno(error, "cannot open %s", path);
+    return buffer_read_descriptor(buffer, file, path, error);
 }
 
 const char *buffer_text(const struct buffer *buffer)

@@ -17,7 +17,9 @@
 #ifndef COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
 #define COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
 
-#define CHECKPOINT_DIRECTORY_FORMAT "step-%08lld.attempt-%lld.epoch-%lld" /* step, attempt, chief's epoch: long long */
+#define CHECKPOINT_STEP_PREFIX "step-"
+#define CHECKPOINT_DIRECTORY_FORMAT                                                                                    \
+    CHECKPOINT_STEP_PREFIX "%08lld.attempt-%lld.epoch-%lld" /* step, attempt, chief's epoch: long long */
 #define CHECKPOINT_SAVING_PREFIX ".saving-"
 #define CHECKPOINT_REPLACED_PREFIX ".replaced-"
 #define CHECKPOINT_BAD_PREFIX ".bad-"
@@ -27,7 +29,10 @@
 #define CHECKPOINT_BEST "best.safetensors"
 #define CHECKPOINT_EXPORT "export.json"
 #define CHECKPOINT_TENSORBOARD "tensorboard"
-#define CHECKPOINT_TENSORBOARD_EVALUATOR "tensorboard/evaluator"
+#define CHECKPOINT_TENSORBOARD_EVALUATOR_NAME "evaluator"
+#define CHECKPOINT_TENSORBOARD_EVALUATOR CHECKPOINT_TENSORBOARD "/" CHECKPOINT_TENSORBOARD_EVALUATOR_NAME
+/* Beside an exported file NAME stands the directory .NAME.chiefs, with a record of each chief that exported it. */
+#define CHECKPOINT_CLAIMS_SUFFIX ".chiefs"
 
 /* Part of the worker's message when a checkpoint's tensors are not this job's; cox then says how to begin without it. */
 #define CHECKPOINT_MISFIT "does not fit this job"

@@ -16,6 +16,7 @@
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/part.h"
 #include "worker/checkpoint/retention.h"
+#include "worker/checkpoint/safe_path.h"
 #include "worker/checkpoint/snapshot.h"
 
 struct checkpoint_store {
@@ -131,7 +132,8 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
     if (checkpoint_image_open(path, candidate, restoration->image, &cause) == 0)
         return TRIAL_OPENED;
     /* Its chief was still about to retire it when this one claimed the directory. */
-    if (access(path, F_OK) < 0 && errno == ENOENT)
+    struct stat status;
+    if (safe_stat(path, &status) < 0 && errno == ENOENT)
         return TRIAL_VANISHED;
     if (!is_damage(&cause)) {
         error_set(error, cause.kind, "cannot read checkpoint %s: %s", path, cause.message);
@@ -499,7 +501,7 @@ static bool is_there(const struct checkpoint_store *store, const struct checkpoi
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(name, text);
     SCOPED_FREE char *path = file_path_join(store->directory, text);
-    return access(path, F_OK) == 0;
+    return file_exists(path);
 }
 
 int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,

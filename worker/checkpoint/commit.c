@@ -211,7 +211,7 @@ int checkpoint_commit_directory(const char *directory, const char *saving, const
 static int settle_replaced(const char *directory, const char *path, const char *name, struct error *error)
 {
     SCOPED_FREE char *final = file_path_join(directory, name);
-    if (access(final, F_OK) == 0)
+    if (file_exists(final))
         return file_remove_directory(path, error);
     if (file_calls.rename(path, final) < 0)
         return error_set_errno(error, "cannot rename %s to %s", path, final);

@@ -16,6 +16,7 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
+#include "worker/checkpoint/safe_path.h"
 
 #define MIB ((size_t)1 << 20)
 #define BURST_BYTES (8 * MIB) /* of one call */
@@ -207,9 +208,9 @@ static int write_spans(int descriptor, const struct disk_file_span *spans, unsig
 static int write_file(const char *path, const struct disk_file_span *spans, unsigned count, enum disk_file_way way,
                       struct error *error)
 {
-    int descriptor = file_calls.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (descriptor < 0)
-        return error_set_errno(error, "cannot create %s", path);
+    int descriptor;
+    if (file_create(path, &descriptor, error) < 0)
+        return -1;
     int result = write_spans(descriptor, spans, count, way, error);
     if (file_calls.close(descriptor) < 0 && result == 0)
         result = error_set_errno(error, "cannot close");
@@ -261,9 +262,9 @@ static void give_sign(int descriptor, int64_t before, int64_t size)
 static int read_all(const char *path, bool past_cache, bool gives_signs, uint32_t *ret_crc, int64_t *ret_size,
                     struct error *error)
 {
-    SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error_set_errno(error, "cannot open %s", path);
+    SCOPED_CLOSE int descriptor = -1;
+    if (file_open(path, &descriptor, error) < 0)
+        return -1;
     bool direct = past_cache && go_past_cache(descriptor);
     SCOPED_FREE unsigned char *memory = memory_allocate(BURST_BYTES + DISK_FILE_BLOCK, 1);
     unsigned char *blocks = first_block(memory);
@@ -307,7 +308,7 @@ int disk_file_check(const char *path, uint32_t crc, int64_t size, struct error *
 int64_t disk_file_progress(const char *path)
 {
     struct stat status;
-    if (stat(path, &status) < 0)
+    if (safe_stat(path, &status) < 0)
         return -1;
     return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec + status.st_size;
 }

@@ -26,7 +26,7 @@ struct disk_file_span {
     size_t length;
 };
 
-/* Writes a file whole, one span behind the other, then syncs and closes it; what was there is lost. Tells CRC-32C and size. */
+/* Writes a new file of all spans, then syncs and closes it; a file that had the name is removed first. Gives CRC-32C and size. */
 int disk_file_write(const char *path, const struct disk_file_span *spans, unsigned count, enum disk_file_way way,
                     uint32_t *ret_crc, int64_t *ret_size, struct error *error);
 

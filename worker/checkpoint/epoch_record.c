@@ -90,7 +90,7 @@ int epoch_record_read(const char *directory, int64_t epoch, struct epoch_record 
     SCOPED_BUFFER text;
     struct error cause = ERROR_INIT;
     buffer_init(&text, EPOCH_RECORD_BYTES_MAX);
-    if (buffer_read_file(&text, path, &cause) < 0 && cause.kind != ERROR_TOO_LARGE)
+    if (file_read(path, &text, &cause) < 0 && cause.kind != ERROR_TOO_LARGE && cause.kind != ERROR_CORRUPT)
         return error_set(error, cause.kind, "%s", cause.message);
     struct epoch_record record;
     if (epoch_record_parse(buffer_text(&text), text.length, &record, NULL) < 0 || record.epoch != epoch)

@@ -13,33 +13,69 @@
 
 #include "common/crc32c.h"
 #include "common/memory.h"
+#include "common/regular_file.h"
 #include "common/scope.h"
+#include "worker/checkpoint/safe_path.h"
 
 #define DIGEST_BLOCK (1 << 20)
 
-static int system_open(const char *path, int flags, mode_t mode)
-{
-    return open(path, flags, mode);
-}
-
-static int system_exchange(const char *one, const char *other)
-{
-    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
-}
-
 struct file_calls file_calls = {
-    .open = system_open,
+    .open = safe_open,
     .write = write,
     .fsync = fsync,
     .close = close,
-    .mkdir = mkdir,
-    .rename = rename,
-    .link = link,
-    .unlink = unlink,
-    .rmdir = rmdir,
-    .exchange = system_exchange,
+    .mkdir = safe_mkdir,
+    .rename = safe_rename,
+    .link = safe_link,
+    .unlink = safe_unlink,
+    .rmdir = safe_rmdir,
+    .exchange = safe_exchange,
     .sync_range = sync_file_range,
 };
+
+/* As error_set_errno: "cannot VERB PATH: why". A link is described in words of its own. */
+static int set_error(struct error *error, const char *verb, const char *path)
+{
+    int number = errno;
+    if (number != ELOOP) {
+        error_set_errno(error, "cannot %s %s", verb, path);
+        if (number == ENOTDIR && error)
+            error->kind = ERROR_CORRUPT;
+        return -1;
+    }
+    return error_set(error, ERROR_CORRUPT,
+                     "cannot %s %s: it, or the checkpoint's directory that holds it, is a symbolic link; links in "
+                     "place of a job's own files are not followed, remove it",
+                     verb, path);
+}
+
+int file_open(const char *path, int *ret_descriptor, struct error *error)
+{
+    off_t size;
+    int descriptor = file_calls.open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return set_error(error, "open", path);
+    if (regular_file_check(descriptor, path, &size, error) < 0) {
+        close(descriptor);
+        if (error && error->kind == ERROR_INVALID)
+            error->kind = ERROR_CORRUPT;
+        return -1;
+    }
+    *ret_descriptor = descriptor;
+    return 0;
+}
+
+int file_read(const char *path, struct buffer *buffer, struct error *error)
+{
+    SCOPED_CLOSE int descriptor = -1;
+    return file_open(path, &descriptor, error) < 0 ? -1 : buffer_read_descriptor(buffer, descriptor, path, error);
+}
+
+bool file_exists(const char *path)
+{
+    struct stat status;
+    return safe_stat(path, &status) == 0;
+}
 
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error)
 {
@@ -65,11 +101,27 @@ static int write_and_sync(int descriptor, const void *bytes, size_t length, stru
     return 0;
 }
 
-static int write_new(const char *path, int extra_flag, const void *bytes, size_t length, struct error *error)
+#define CREATE_TRIES 3
+
+int file_create(const char *path, int *ret_descriptor, struct error *error)
 {
-    int descriptor = file_calls.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | extra_flag, 0644);
+    int descriptor = -1;
+    for (int i = 0; i < CREATE_TRIES && descriptor < 0; i++) {
+        descriptor = file_calls.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (descriptor >= 0 || errno != EEXIST)
+            break;
+        if (file_calls.unlink(path) < 0 && errno != ENOENT)
+            return set_error(error, "replace", path);
+        errno = EEXIST;
+    }
     if (descriptor < 0)
-        return error_set_errno(error, "cannot create %s", path);
+        return set_error(error, "create", path);
+    *ret_descriptor = descriptor;
+    return 0;
+}
+
+static int fill_and_close(int descriptor, const char *path, const void *bytes, size_t length, struct error *error)
+{
     int result = write_and_sync(descriptor, bytes, length, error);
     if (file_calls.close(descriptor) < 0 && result == 0)
         result = error_set_errno(error, "cannot close");
@@ -78,7 +130,18 @@ static int write_new(const char *path, int extra_flag, const void *bytes, size_t
 
 int file_write(const char *path, const void *bytes, size_t length, struct error *error)
 {
-    return write_new(path, O_TRUNC, bytes, length, error);
+    int descriptor;
+    if (file_create(path, &descriptor, error) < 0)
+        return -1;
+    return fill_and_close(descriptor, path, bytes, length, error);
+}
+
+static int write_exclusive(const char *path, const void *bytes, size_t length, struct error *error)
+{
+    int descriptor = file_calls.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (descriptor < 0)
+        return set_error(error, "create", path);
+    return fill_and_close(descriptor, path, bytes, length, error);
 }
 
 int file_draft_name(const char *path, char **ret_draft, struct error *error)
@@ -95,7 +158,7 @@ static int write_draft(const char *path, const void *bytes, size_t length, char 
     char *draft;
     if (file_draft_name(path, &draft, error) < 0)
         return -1;
-    if (write_new(draft, O_EXCL, bytes, length, error) < 0) {
+    if (write_exclusive(draft, bytes, length, error) < 0) {
         free(draft);
         return -1;
     }
@@ -133,7 +196,7 @@ int file_write_exclusive(const char *path, const void *bytes, size_t length, str
         errno = number;
         /* Some storage has no hard links; there, the exclusive create must do. */
         if (number == EPERM || number == EOPNOTSUPP || number == ENOSYS)
-            return write_new(path, O_EXCL, bytes, length, error);
+            return write_exclusive(path, bytes, length, error);
         if (number != ENOENT || i + 1 == LINK_TRIES)
             return error_set_errno(error, "cannot create %s", path);
     }
@@ -145,7 +208,7 @@ int file_replace(const char *path, const void *bytes, size_t length, struct erro
     if (write_draft(path, bytes, length, &draft, error) < 0)
         return -1;
     if (file_calls.rename(draft, path) < 0)
-        return error_set_errno(error, "cannot replace %s", path);
+        return set_error(error, "replace", path);
     return 0;
 }
 
@@ -167,7 +230,7 @@ int file_sync_directory(const char *path, struct error *error)
 {
     int descriptor = file_calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (descriptor < 0)
-        return error_set_errno(error, "cannot open directory %s", path);
+        return set_error(error, "open", path);
     int result = 0;
     /* Some network file systems know no fsync on directories; their renames are durable by themselves. */
     if (file_calls.fsync(descriptor) < 0 && errno != EINVAL)
@@ -206,21 +269,28 @@ static int remove_entries(const char *path, DIR *directory, struct error *error)
 
 int file_remove_directory(const char *path, struct error *error)
 {
-    DIR *directory = opendir(path);
-    if (directory == NULL)
-        return errno == ENOENT ? 0 : error_set_errno(error, "cannot open directory %s", path);
+    int descriptor = safe_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (descriptor < 0 && (errno == ENOTDIR || errno == ELOOP))
+        return file_calls.unlink(path) < 0 && errno != ENOENT ? set_error(error, "remove", path) : 0;
+    if (descriptor < 0)
+        return errno == ENOENT ? 0 : set_error(error, "open", path);
+    DIR *directory = fdopendir(descriptor);
+    if (directory == NULL) {
+        close(descriptor);
+        return set_error(error, "open", path);
+    }
     int result = remove_entries(path, directory, error);
     closedir(directory);
     if (result == 0 && file_calls.rmdir(path) < 0 && errno != ENOENT)
-        result = error_set_errno(error, "cannot remove directory %s", path);
+        result = set_error(error, "remove", path);
     return result;
 }
 
 int file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error)
 {
-    SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error_set_errno(error, "cannot open %s", path);
+    SCOPED_CLOSE int descriptor = -1;
+    if (file_open(path, &descriptor, error) < 0)
+        return -1;
     SCOPED_FREE char *block = memory_allocate(DIGEST_BLOCK, 1);
     uint32_t crc = 0;
     int64_t size = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every system call by which a checkpoint reaches the disk, in one table, so
- * that tests can end the process at each of them, lose what was not synced, or
- * fill the disk. Paths are absolute or relative to the working directory.
+ * Reads, writes, replaces and removes the files that a job keeps on shared storage. Others
+ * may write there too: links that they put in a file's place are not followed
+ * (safe_path.h), and only regular files are read.
+ *
+ * The system calls that reach the disk are in one table, so that tests can end the process
+ * at each of them, lose what was not synced, or fill the disk.
  */
 #ifndef COXSWAIN_CHECKPOINT_FILE_H
 #define COXSWAIN_CHECKPOINT_FILE_H
@@ -33,7 +36,15 @@ struct file_calls {
 /* The system's own calls unless a test has put others in place. Not to be changed while a save is under way. */
 extern struct file_calls file_calls;
 
-/* Writes a file whole, then syncs and closes it; what was there is lost. */
+/* Opens a file to write, whose name was not there or is removed first. */
+int file_create(const char *path, int *ret_descriptor, struct error *error);
+/* Opens a regular file to read. ERROR_CORRUPT if something else has its name. */
+int file_open(const char *path, int *ret_descriptor, struct error *error);
+/* Reads a regular file whole. */
+int file_read(const char *path, struct buffer *buffer, struct error *error);
+bool file_exists(const char *path);
+
+/* Writes a new file whole, then syncs and closes it; a file that had the name is removed first. */
 int file_write(const char *path, const void *bytes, size_t length, struct error *error);
 
 /* Both write a draft beside it first (FILE_DRAFT_MARK in its name), so that nobody ever sees a file half written: one creates a
@@ -56,7 +67,8 @@ int file_sync_directory(const char *path, struct error *error);
 /* Creates the directory and its missing parents; fine when it is there. */
 int file_make_directories(const char *path, struct error *error);
 
-/* Removes a directory and the plain files in it (checkpoints hold no deeper levels). Fine when it is not there. */
+/* Removes a directory and the files in it (checkpoints hold no deeper levels). A file or a link of that name is itself removed, not
+ * what it points to. Succeeds if nothing is there. */
 int file_remove_directory(const char *path, struct error *error);
 
 /* CRC-32C and size of a file, read in blocks. */

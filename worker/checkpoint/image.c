@@ -12,7 +12,7 @@ static int read_manifest(const char *directory, struct manifest *ret_manifest, s
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_MANIFEST);
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_BYTES_MAX);
-    if (buffer_read_file(&text, path, error) < 0)
+    if (file_read(path, &text, error) < 0)
         return -1;
     return manifest_parse(buffer_text(&text), text.length, ret_manifest, error);
 }
@@ -60,7 +60,7 @@ int checkpoint_image_open(const char *directory, const struct checkpoint_name *n
     image.files = memory_allocate(image.manifest.file_count, sizeof *image.files);
     for (unsigned i = 0; i < image.manifest.file_count; i++) {
         SCOPED_FREE char *path = file_path_join(directory, image.manifest.files[i].name);
-        if (safetensors_open(path, &image.files[i], error) < 0) {
+        if (safetensors_open_kept(path, &image.files[i], error) < 0) {
             checkpoint_image_release(&image);
             return -1;
         }
@@ -84,6 +84,14 @@ int checkpoint_newest_manifest(const char *directory, struct manifest *ret_manif
     }
     lineage_release(&lineage);
     return result < 0 ? error_set(error, ERROR_NOT_FOUND, "no checkpoint in %s", directory) : 0;
+}
+
+int checkpoint_image_check(const struct checkpoint_image *image, struct error *error)
+{
+    for (unsigned i = 0; i < image->file_count; i++)
+        if (safetensors_check(&image->files[i], error) < 0)
+            return -1;
+    return 0;
 }
 
 void checkpoint_image_release(struct checkpoint_image *image)

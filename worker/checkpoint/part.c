@@ -217,7 +217,7 @@ int checkpoint_parts_call(const char *directory, const struct checkpoint_part_ke
 bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_part_key *key)
 {
     SCOPED_FREE char *call = call_path(directory, key);
-    return access(call, F_OK) == 0;
+    return file_exists(call);
 }
 
 /* ---- collecting */
@@ -240,7 +240,7 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     long long bytes = 0;
     char *end = NULL;
     buffer_init(&text, SUM_TEXT_MAX);
-    if (buffer_read_file(&text, path, error) < 0)
+    if (file_read(path, &text, error) < 0)
         return -1;
     if (strncmp(buffer_text(&text), FAILED_WORD, strlen(FAILED_WORD)) == 0)
         return take_failure(buffer_text(&text) + strlen(FAILED_WORD), error);
@@ -280,7 +280,7 @@ static int64_t wait_ns(const struct checkpoint_parts_patience *patience)
 /* Whether nothing has been begun although its rank has moved on, a moment ago. */
 static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
 {
-    if (fate != RANK_HAS_MOVED_ON || access(part, F_OK) == 0)
+    if (fate != RANK_HAS_MOVED_ON || file_exists(part))
         return false;
     if (*moved_ns == 0)
         *moved_ns = clock_monotonic_ns();
@@ -308,7 +308,7 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
         bool given_up = atomic_load(patience->given_up);
-        if (access(sum, R_OK) == 0)
+        if (file_exists(sum))
             return 0;
         if (fate == RANK_IS_LOST)
             return error_set(error, ERROR_UNAVAILABLE, "%s is lost, and its part of step %lld with it",

@@ -2,15 +2,13 @@
 #include "worker/checkpoint/safetensors.h"
 
 #include <endian.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/memory.h"
+#include "common/regular_file.h"
 #include "common/scope.h"
+#include "worker/checkpoint/file.h"
 
 #define METADATA "__metadata__"
 #define LENGTH_BYTES 8
@@ -192,43 +190,50 @@ int safetensors_parse(const void *bytes, size_t length, struct safetensors_file 
     return 0;
 }
 
-static int map_file(const char *path, void **ret_mapping, size_t *ret_bytes, struct error *error)
+static int open_descriptor(int descriptor, off_t size, const char *path, struct safetensors_file *ret_file,
+                           struct error *error)
 {
-    SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0)
-        return error_set_errno(error, "cannot open %s", path);
-    if (!S_ISREG(status.st_mode) || status.st_size < LENGTH_BYTES)
+    struct mapped_file *mapping;
+    if (size < LENGTH_BYTES)
         return error_set(error, ERROR_INVALID, "%s is not a safetensors file: it is too short", path);
-    void *mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapping == MAP_FAILED)
-        return error_set_errno(error, "cannot map %s", path);
-    *ret_mapping = mapping;
-    *ret_bytes = (size_t)status.st_size;
+    if (mapped_file_open(descriptor, path, &mapping, error) < 0)
+        return -1;
+    if (safetensors_parse(mapped_file_bytes(mapping), mapped_file_length(mapping), ret_file, error) < 0) {
+        mapped_file_close(mapping);
+        return error_wrap(error, "%s is not a usable safetensors file", path);
+    }
+    ret_file->mapping = mapping;
     return 0;
 }
 
 int safetensors_open(const char *path, struct safetensors_file *ret_file, struct error *error)
 {
-    void *mapping = NULL;
-    size_t bytes = 0;
-    if (map_file(path, &mapping, &bytes, error) < 0)
+    SCOPED_CLOSE int descriptor = -1;
+    off_t size;
+    if (regular_file_open(path, &descriptor, &size, error) < 0)
         return -1;
-    if (safetensors_parse(mapping, bytes, ret_file, error) < 0) {
-        munmap(mapping, bytes);
-        return error_wrap(error, "%s is not a usable safetensors file", path);
-    }
-    ret_file->mapping = mapping;
-    ret_file->mapping_bytes = bytes;
-    return 0;
+    return open_descriptor(descriptor, size, path, ret_file, error);
+}
+
+int safetensors_open_kept(const char *path, struct safetensors_file *ret_file, struct error *error)
+{
+    SCOPED_CLOSE int descriptor = -1;
+    off_t size;
+    if (file_open(path, &descriptor, error) < 0 || regular_file_check(descriptor, path, &size, error) < 0)
+        return -1;
+    return open_descriptor(descriptor, size, path, ret_file, error);
+}
+
+int safetensors_check(const struct safetensors_file *file, struct error *error)
+{
+    return file->mapping ? mapped_file_check(file->mapping, mapped_file_round(), error) : 0;
 }
 
 void safetensors_close(struct safetensors_file *file)
 {
     free(file->tensors);
     json_free(file->header);
-    if (file->mapping)
-        munmap(file->mapping, file->mapping_bytes);
+    mapped_file_close(file->mapping);
     *file = (struct safetensors_file){0};
 }
 

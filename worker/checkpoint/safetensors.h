@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "worker/checkpoint/disk_file.h"
+#include "worker/data/mapped_file.h"
 
 #define SAFETENSORS_RANK_MAX 8
 /* Headers beyond this are refused; a million tensors would fit. */
@@ -48,11 +49,16 @@ struct safetensors_file {
     struct safetensors_tensor *tensors; /* in the order of their bytes */
     unsigned count;
     struct json *header;
-    void *mapping;
-    size_t mapping_bytes;
+    struct mapped_file *mapping;
 };
 
+/* Opens a file that a user names; symbolic links are followed. */
 int safetensors_open(const char *path, struct safetensors_file *ret_file, struct error *error);
+/* Opens a file that a job keeps (file.h): no links. */
+int safetensors_open_kept(const char *path, struct safetensors_file *ret_file, struct error *error);
+/* To be asked after reading tensors: ERROR_NOT_FOUND if the file has become shorter since it was opened, so that some bytes may
+ * have been read as zeros. */
+int safetensors_check(const struct safetensors_file *file, struct error *error);
 /* The same from memory, which the caller keeps until the close (fuzzing, transfers). */
 int safetensors_parse(const void *bytes, size_t length, struct safetensors_file *ret_file, struct error *error);
 void safetensors_close(struct safetensors_file *file);

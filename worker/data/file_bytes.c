@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/regular_file.h"
 #include "common/scope.h"
 
 #define CHUNK (256 * 1024)
@@ -85,21 +85,10 @@ static int sink_append(struct sink *sink, const uint8_t *bytes, size_t length, s
     return 0;
 }
 
-static int map_descriptor(int descriptor, size_t length, struct file_bytes *ret_file, struct error *error)
+static int map_descriptor(int descriptor, const char *path, size_t length, const char *how, struct file_bytes *ret_file,
+                          struct error *error)
 {
-    *ret_file = (struct file_bytes){.length = length, .mapped = true, .how = "mapped"};
-    if (length == 0)
-        return 0;
-    void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (bytes == MAP_FAILED)
-        return error_set_errno(error, "cannot map %zu bytes", length);
-    ret_file->bytes = bytes;
-    return 0;
-}
-
-static int map_plain(int descriptor, const char *path, size_t length, struct file_bytes *ret_file, struct error *error)
-{
-    *ret_file = (struct file_bytes){.mapped = true, .how = "mapped"};
+    *ret_file = (struct file_bytes){.how = how};
     if (length == 0)
         return 0;
     if (mapped_file_open(descriptor, path, &ret_file->file, error) < 0)
@@ -127,7 +116,7 @@ static int inflate_all(gzFile stream, struct sink *sink, struct error *error)
     }
 }
 
-static int inflate_descriptor(int descriptor, struct file_bytes *ret_file, struct error *error)
+static int inflate_descriptor(int descriptor, const char *path, struct file_bytes *ret_file, struct error *error)
 {
     int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     gzFile stream = copy >= 0 ? gzdopen(copy, "rb") : NULL;
@@ -140,12 +129,8 @@ static int inflate_descriptor(int descriptor, struct file_bytes *ret_file, struc
     gzclose(stream);
     if (failed)
         return -1;
-    if (sink.descriptor >= 0) {
-        if (map_descriptor(sink.descriptor, sink.length, ret_file, error) < 0)
-            return -1;
-        ret_file->how = "inflated into a temporary file";
-        return 0;
-    }
+    if (sink.descriptor >= 0)
+        return map_descriptor(sink.descriptor, path, sink.length, "inflated into a temporary file", ret_file, error);
     *ret_file = (struct file_bytes){.bytes = sink.memory, .length = sink.length, .how = "inflated into memory"};
     sink.memory = NULL;
     return 0;
@@ -153,18 +138,15 @@ static int inflate_descriptor(int descriptor, struct file_bytes *ret_file, struc
 
 int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error *error)
 {
-    /* Not blocking, so that a pipe in the data's place is an error and not a wait without end. */
-    SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0)
-        return error_set_errno(error, "cannot open %s", path);
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, ERROR_INVALID, "%s is not a file", path);
+    SCOPED_CLOSE int descriptor = -1;
+    off_t size;
+    if (regular_file_open(path, &descriptor, &size, error) < 0)
+        return -1;
     uint8_t magic[2] = {0};
     ssize_t seen = pread(descriptor, magic, sizeof magic, 0);
     bool gzip = seen == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-    int failed = gzip ? inflate_descriptor(descriptor, ret_file, error)
-                      : map_plain(descriptor, path, (size_t)status.st_size, ret_file, error);
+    int failed = gzip ? inflate_descriptor(descriptor, path, ret_file, error)
+                      : map_descriptor(descriptor, path, (size_t)size, "mapped", ret_file, error);
     return failed ? error_wrap(error, "%s", path) : 0;
 }
 
@@ -172,9 +154,7 @@ void file_bytes_release(struct file_bytes *file)
 {
     if (file->file)
         mapped_file_close(file->file);
-    else if (file->mapped && file->bytes)
-        munmap((void *)(uintptr_t)file->bytes, file->length);
-    else if (!file->mapped)
+    else
         free((void *)(uintptr_t)file->bytes);
     *file = (struct file_bytes){0};
 }

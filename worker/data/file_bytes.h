@@ -8,7 +8,6 @@
 #ifndef COXSWAIN_DATA_FILE_BYTES_H
 #define COXSWAIN_DATA_FILE_BYTES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +21,7 @@
 struct file_bytes {
     const uint8_t *bytes;
     size_t length;
-    bool mapped;              /* else from malloc */
-    struct mapped_file *file; /* a plain file, which may shrink; NULL: nobody else has it */
+    struct mapped_file *file; /* NULL: the bytes are from malloc */
     const char *how;          /* "mapped", "inflated into memory", "inflated into a temporary file" */
 };
 

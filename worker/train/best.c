@@ -54,7 +54,7 @@ static double read_loss(const struct trainer *trainer)
     struct safetensors_file file;
     double kept = INFINITY;
     SCOPED_FREE char *path = best_path(trainer);
-    if (safetensors_open(path, &file, NULL) < 0)
+    if (safetensors_open_kept(path, &file, NULL) < 0)
         return INFINITY;
     const char *job = safetensors_metadata(&file, "job"), *loss = safetensors_metadata(&file, "validationLoss");
     if (job && loss && strcmp(job, trainer->identity->job_uid) == 0 && isfinite(strtod(loss, NULL)))
@@ -268,7 +268,7 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
             return error_set(error, ERROR_INVALID, "tensor %s is missing or of another size", tensor->name);
         memcpy(parameters + tensor->offset, found->data, bytes);
     }
-    return 0;
+    return safetensors_check(file, error);
 }
 
 /* A successor that finds none exports once more, so this is no reason to fail. */
@@ -306,7 +306,7 @@ static int export_best(struct trainer *trainer, struct error *error)
 {
     struct safetensors_file file;
     SCOPED_FREE char *path = best_path(trainer);
-    if (safetensors_open(path, &file, error) < 0)
+    if (safetensors_open_kept(path, &file, error) < 0)
         return error_wrap(error, "the best weights were never kept: is there validation data?");
     SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);

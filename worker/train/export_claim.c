@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
@@ -18,7 +19,7 @@ static char *directory_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-    return memory_format("%.*s.%s.chiefs", (int)folder, path, path + folder);
+    return memory_format("%.*s.%s" CHECKPOINT_CLAIMS_SUFFIX, (int)folder, path, path + folder);
 }
 
 static bool is_own(const struct epoch_record *record, const struct export_claim *claim)

@@ -33,7 +33,7 @@ static struct json *read_record(const char *directory)
     SCOPED_BUFFER text;
     struct json *document;
     buffer_init(&text, RECORD_BYTES_MAX);
-    if (buffer_read_file(&text, path, NULL) < 0 ||
+    if (file_read(path, &text, NULL) < 0 ||
         sealed_document_parse(buffer_text(&text), text.length, RECORD_BYTES_MAX, &document, NULL) < 0)
         return NULL;
     return document;

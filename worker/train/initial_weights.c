@@ -228,6 +228,8 @@ static int load(struct loading *loading, struct error *error)
         const struct parameter_tensor *tensor = &held->tensors[i];
         copy_values(tensor, origin_of(loading, tensor), loading->state->host.parameters + tensor->offset);
     }
+    if (safetensors_check(loading->file, error) < 0)
+        return -1;
     return training_state_to_device(loading->state, error);
 }
 

@@ -75,7 +75,7 @@ static int read_image(const struct variables *variables, const struct checkpoint
         if (read_array(variables, image, optimizer_slot_name(variables->options.optimizer, i), variables->slots[i],
                        error) < 0)
             return -1;
-    return 0;
+    return checkpoint_image_check(image, error);
 }
 
 int ps_state_load(void *context, const char *checkpoint, struct variables *variables, struct error *error)

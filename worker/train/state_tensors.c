@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/checkpoint/image.h"
 #include "worker/checkpoint/pieces.h"
 
 /* Of a tensor that is split over processes each saves its rows; whoever reads looks for the rows of the whole. */
@@ -221,7 +222,7 @@ int state_tensors_restore(struct training_state *state, const struct checkpoint_
     if (result == 0 && state->shards.size == 0)
         fill_optional(&tensors, image);
     state_tensors_release(&tensors);
-    if (result < 0 || training_state_to_device(state, error) < 0)
+    if (result < 0 || checkpoint_image_check(image, error) < 0 || training_state_to_device(state, error) < 0)
         return -1;
     state->progress = (struct training_progress){
         .step = image->manifest.step,

@@ -84,6 +84,21 @@ Test(weights, come_back_as_they_went_under_either_names)
     check_round_trip(EXPORT_HUGGING_FACE_NAMES);
 }
 
+/* Zeros must not pass for weights. */
+Test(weights, a_file_that_is_cut_off_before_it_is_read_is_an_error)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = open_bench(&gpt, 1);
+    struct safetensors_file file;
+    write_out(&b, EXPORT_OWN_NAMES);
+    cr_assert_eq(safetensors_open(b.path, &file, &error), 0, "%s", error.message);
+    cr_assert_eq(truncate(b.path, 4096), 0);
+    cr_expect_eq(initial_weights_load(&b.state, graph_layout(b.graph), &file, &error), -1);
+    cr_expect(strstr(error.message, b.path) && strstr(error.message, "shorter"), "%s", error.message);
+    safetensors_close(&file);
+    close_bench(&b);
+}
+
 Test(weights, hugging_face_files_hold_turned_matrices)
 {
     struct error error = ERROR_INIT;
