@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames, greetings, answers and heads of loads of the data plane. The fuzzer cannot guess a
+ * Frames, challenges, greetings, answers and heads of loads of the data plane. The fuzzer cannot guess a
  * CRC-32C, so it is mended first: what lies behind the check is tested as well.
  */
 #include <string.h>
@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     unsigned char bytes[GREETING_BYTES], again[GREETING_BYTES];
+    struct opening opening = {0};
     struct frame_header header;
     struct greeting greeting;
     enum greeting_answer answer;
@@ -29,12 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         load(bytes, FRAME_HEADER_BYTES, data, length, mend);
         if (frame_header_decode(bytes, &header, NULL) == 0)
             frame_header_encode(&header, again);
-        load(bytes, GREETING_BYTES, data, length, mend);
-        if (greeting_decode(bytes, &greeting, NULL) == 0)
-            greeting_encode(&greeting, again);
+        load(opening.challenge, CHALLENGE_BYTES, data, length, mend);
+        (void)challenge_check(&opening, NULL);
+        load(opening.greeting, GREETING_BYTES, data, length, mend);
+        if (greeting_decode(&opening, &greeting, NULL) == 0)
+            (void)greeting_encode(&greeting, &opening, NULL);
         load(bytes, GREETING_ANSWER_BYTES, data, length, mend);
-        if (greeting_answer_decode(bytes, &answer, NULL) == 0)
-            greeting_answer_encode(answer, again);
+        if (greeting_answer_decode(bytes, &opening, &answer, NULL) == 0)
+            greeting_answer_encode(answer, &opening, again);
         load(bytes, LOAD_HEAD_BYTES, data, length, mend);
         if (load_head_decode(bytes, &head, NULL) == 0)
             load_head_encode(&head, again);

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/comm/bulk_line_parts.h"
 
@@ -220,7 +219,7 @@ static void advance(struct bulk_line *line, short happened)
 {
     bool is_new = atomic_exchange(&line->poked, false) || line->is_new;
     line->is_new = false;
-    if (line_is_being_dialled(line)) {
+    if (line->phase == LINE_DIALLING) {
         line_open_further(line, happened != 0);
         return;
     }
@@ -235,7 +234,7 @@ static void advance(struct bulk_line *line, short happened)
         line_set_phase(line, LINE_CLOSED);
 }
 
-/* What the thread looks at: the bell, the door, guests, lines. */
+/* What the thread looks at: the bell, arrivals, lines. */
 struct watch {
     struct pollfd *polls;
     struct bulk_line **lines; /* of the last `line_count` polls */
@@ -257,7 +256,7 @@ static void watch_line(struct watch *watch, struct bulk_line *line)
 {
     struct pollfd *poll = watch_add(watch);
     pthread_mutex_lock(&line->lock);
-    bool connects = line->phase == LINE_CONNECTING, opens = connects || line_is_being_dialled(line);
+    bool opens = line->phase == LINE_DIALLING, connects = opens && line->handshake.phase == HANDSHAKE_CONNECTING;
     bool is_open = line->phase == LINE_OPEN;
     *poll = (struct pollfd){.fd = -1};
     if (opens || is_open) {
@@ -275,10 +274,8 @@ static void watch_all(struct watch *watch, struct bulk_lines *lines)
     watch->count = watch->line_count = 0;
     watch->at_once = false;
     *watch_add(watch) = (struct pollfd){.fd = lines->bell, .events = POLLIN};
-    bool is_open = lines->endpoint != NULL && clock_monotonic_ns() >= lines->door_shut_until_ns;
-    *watch_add(watch) = (struct pollfd){.fd = is_open ? endpoint_descriptor(lines->endpoint) : -1, .events = POLLIN};
-    for (unsigned i = 0; i < lines->guest_count; i++)
-        watch->at_once |= !link_prepare_poll(&lines->guests[i].link, true, false, watch_add(watch));
+    *watch_add(watch) =
+        (struct pollfd){.fd = lines->endpoint ? endpoint_descriptor(lines->endpoint) : -1, .events = POLLIN};
     pthread_mutex_lock(&lines->lock);
     for (struct bulk_line *line = lines->first; line != NULL; line = line->next)
         watch_line(watch, line);
@@ -334,10 +331,8 @@ static void *run(void *context)
         if (watch.polls[0].revents != 0)
             (void)!read(lines->bell, &rings, sizeof rings);
         advance_watched(&watch);
-        if (lines->endpoint != NULL) {
-            lines_accept(lines);
-            lines_advance_guests(lines);
-        }
+        if (lines->endpoint != NULL && watch.polls[1].revents != 0)
+            lines_take_arrivals(lines);
         sweep(lines);
     }
     free(watch.polls);
@@ -355,6 +350,8 @@ int bulk_lines_start(const struct bulk_lines_options *options, struct bulk_lines
     int result = lines->bell < 0 ? error_set_errno(error, "make an event for data connections") : 0;
     if (result == 0 && options->listens)
         result = endpoint_open(options->listen_address, options->port, &lines->endpoint, error);
+    if (result == 0 && options->listens)
+        result = endpoint_start(lines->endpoint, error);
     if (result == 0) {
         errno = pthread_create(&lines->thread, NULL, run, lines);
         lines->has_thread = errno == 0;
@@ -387,8 +384,6 @@ void bulk_lines_free(struct bulk_lines *lines)
         lines->first = line->next;
         release(line);
     }
-    for (unsigned i = 0; i < lines->guest_count; i++)
-        link_release(&lines->guests[i].link);
     endpoint_free(lines->endpoint);
     if (lines->bell >= 0)
         close(lines->bell);

@@ -10,16 +10,14 @@
 #include <stdatomic.h>
 
 #include "worker/comm/bulk_line.h"
-#include "worker/comm/collective.h"
 #include "worker/comm/endpoint.h"
 #include "worker/comm/handshake.h"
 
-#define BULK_GUESTS_MAX CREW_SIZE_MAX
 /* How often the thread looks around though nothing happens. */
 #define LINES_LOOK_MS 100
 
-/* Dialled: in that order. Expected: only the first and the last two. */
-enum line_phase { LINE_WAITING, LINE_CONNECTING, LINE_SECURING, LINE_GREETED, LINE_OPEN, LINE_CLOSED };
+/* WAITING: is expected; DIALLING: is dialled. */
+enum line_phase { LINE_WAITING, LINE_DIALLING, LINE_OPEN, LINE_CLOSED };
 enum load_kind { LOAD_NONE, LOAD_OUT, LOAD_IN };
 
 struct bulk_line {
@@ -33,9 +31,8 @@ struct bulk_line {
 
     pthread_mutex_t lock; /* of what follows */
     struct link link;
-    int64_t until_ns; /* of dialling */
-    unsigned char answer[GREETING_ANSWER_BYTES];
-    size_t answered;
+    int64_t until_ns;           /* of dialling */
+    struct handshake handshake; /* likewise */
 
     bool is_new;     /* the load has not been looked at */
     bool waits;      /* for more to send */
@@ -58,11 +55,6 @@ struct bulk_lines {
     pthread_mutex_t lock; /* of what follows; taken before a line's */
     struct bulk_line *first;
     bool stopping;
-
-    /* The thread's. */
-    struct guest guests[BULK_GUESTS_MAX]; /* the oldest first */
-    unsigned guest_count;
-    int64_t door_shut_until_ns; /* there was no descriptor for who is at it */
 };
 
 /* Not in the list yet, and then in it. */
@@ -73,10 +65,7 @@ void line_enter(struct bulk_line *line);
 void line_set_phase(struct bulk_line *line, enum line_phase phase);
 /* What a line that is dialled can do now; `ready`: something has come. */
 void line_open_further(struct bulk_line *line, bool ready);
-bool line_is_being_dialled(const struct bulk_line *line);
-
-/* The thread's part of being dialled. */
-void lines_accept(struct bulk_lines *lines);
-void lines_advance_guests(struct bulk_lines *lines);
+/* Seats the connections that have arrived. */
+void lines_take_arrivals(struct bulk_lines *lines);
 
 #endif

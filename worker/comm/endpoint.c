@@ -1,70 +1,226 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/comm/endpoint.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/memory.h"
-#include "common/scope.h"
-#include "worker/comm/socket_address.h"
+#include "worker/comm/crew_certificates.h"
+#include "worker/comm/handshake.h"
+#include "worker/comm/waiting_room.h"
+
+#define TLS_RECORD_HANDSHAKE 0x16 /* the first byte of every TLS connection (RFC 8446, 5.1) */
 
 struct endpoint {
-    int descriptor;
-    uint16_t port;
+    struct waiting_room *room;
+    int arrived;                                     /* eventfd */
+    pthread_mutex_t lock;                            /* guards what follows */
+    struct arrival *arrivals[ENDPOINT_ARRIVALS_MAX]; /* the oldest first */
+    unsigned count;
 };
 
-static int bind_or_any_port(int descriptor, union socket_address *address, struct error *error)
+/* A connection whose dialler has not proved the crew's key. */
+struct guest {
+    struct link link;
+    bool secured, challenged;
+    struct opening opening;
+    size_t received; /* of the greeting */
+};
+
+/* ---------------------------------------------------------------- arrivals; with the lock held */
+
+static struct arrival *arrival_remove(struct endpoint *endpoint, unsigned number)
 {
-    if (bind(descriptor, &address->any, socket_address_size(address)) == 0)
-        return 0;
-    if (errno != EADDRINUSE)
-        return error_set_errno(error, "bind the data plane");
-    socket_address_set_port(address, 0);
-    if (bind(descriptor, &address->any, socket_address_size(address)) < 0)
-        return error_set_errno(error, "bind the data plane");
-    return 0;
+    struct arrival *arrival = endpoint->arrivals[number];
+    endpoint->count--;
+    memmove(&endpoint->arrivals[number], &endpoint->arrivals[number + 1],
+            (endpoint->count - number) * sizeof(struct arrival *));
+    return arrival;
 }
+
+static void arrival_drop(struct endpoint *endpoint, unsigned number)
+{
+    struct arrival *arrival = arrival_remove(endpoint, number);
+    link_release(&arrival->link);
+    free(arrival);
+}
+
+/* A rank that dials again has given up what it dialled before; lines (of size 0) are told apart by their tokens. */
+static bool replaces(const struct greeting *new, const struct greeting *old)
+{
+    return new->size > 0 && old->size > 0 &&
+           new->rank == old->rank &&generation_compare(old->generation, new->generation) <= 0;
+}
+
+static void arrival_add(struct endpoint *endpoint, struct arrival *arrival)
+{
+    for (unsigned i = endpoint->count; i-- > 0;)
+        if (replaces(&arrival->greeting, &endpoint->arrivals[i]->greeting))
+            arrival_drop(endpoint, i);
+    if (endpoint->count == ENDPOINT_ARRIVALS_MAX)
+        arrival_drop(endpoint, 0);
+    endpoint->arrivals[endpoint->count++] = arrival;
+}
+
+/* ---------------------------------------------------------------- on the room's thread */
+
+/* Until the first byte has come, a stranger costs no TLS session. */
+static enum visitor_verdict secure(struct guest *guest, short *events, struct error *error)
+{
+    unsigned char first;
+    if (crew_certificates_are_set() && guest->link.tls == NULL) {
+        ssize_t length = recv(guest->link.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            return VISITOR_WAITS;
+        if (length <= 0 || first != TLS_RECORD_HANDSHAKE) {
+            error_set(error, ERROR_FORBIDDEN, length <= 0 ? "it closed the connection" : "it does not speak TLS");
+            return VISITOR_REFUSED;
+        }
+    }
+    int secured = handshake_secure(&guest->link, true, error);
+    *events = guest->link.tls != NULL ? tls_session_events(guest->link.tls, true, false) : POLLIN;
+    guest->secured = secured > 0;
+    return secured > 0 ? VISITOR_TAKEN : secured < 0 ? VISITOR_REFUSED : VISITOR_WAITS;
+}
+
+static bool challenge(struct guest *guest, struct error *error)
+{
+    guest->challenged =
+        challenge_make(&guest->opening, error) == 0 &&
+        link_write(&guest->link, &(struct iovec){guest->opening.challenge, CHALLENGE_BYTES}, 1) == CHALLENGE_BYTES;
+    if (!guest->challenged)
+        error_set(error, ERROR_UNAVAILABLE, "it closed the connection");
+    return guest->challenged;
+}
+
+static void arrive(struct endpoint *endpoint, struct guest *guest, const struct greeting *greeting)
+{
+    const uint64_t one = 1;
+    struct arrival *arrival = memory_allocate(1, sizeof *arrival);
+    *arrival = (struct arrival){.link = guest->link, .opening = guest->opening, .greeting = *greeting};
+    pthread_mutex_lock(&endpoint->lock);
+    arrival_add(endpoint, arrival);
+    pthread_mutex_unlock(&endpoint->lock);
+    (void)!write(endpoint->arrived, &one, sizeof one);
+}
+
+static enum visitor_verdict hear(void *context, struct visitor *visitor, struct error *error)
+{
+    struct guest *guest = visitor->state;
+    struct greeting greeting;
+    if (!guest->challenged) {
+        guest->link.socket = visitor->socket;
+        handshake_set_no_delay(visitor->socket);
+        enum visitor_verdict verdict = guest->secured ? VISITOR_TAKEN : secure(guest, &visitor->events, error);
+        if (verdict != VISITOR_TAKEN)
+            return verdict;
+        visitor->events = POLLIN;
+        return challenge(guest, error) ? VISITOR_WAITS : VISITOR_REFUSED;
+    }
+    unsigned char *bytes = guest->opening.greeting;
+    guest->link.dry = false;
+    guest->received += link_read(&guest->link, bytes + guest->received, GREETING_BYTES - guest->received);
+    bool has_begun = greeting_has_begun(&guest->opening, guest->received);
+    if (has_begun && guest->received < GREETING_BYTES && !guest->link.closed)
+        return VISITOR_WAITS;
+    if (!has_begun || guest->received < GREETING_BYTES) {
+        error_set(error, ERROR_CORRUPT,
+                  has_begun ? "it closed the connection" : "it sent something else than a greeting");
+        return VISITOR_REFUSED;
+    }
+    if (greeting_decode(&guest->opening, &greeting, error) < 0)
+        return VISITOR_REFUSED;
+    arrive(context, guest, &greeting);
+    return VISITOR_TAKEN;
+}
+
+static void forget(void *context, struct visitor *visitor)
+{
+    (void)context;
+    tls_session_free(((struct guest *)visitor->state)->link.tls);
+}
+
+/* ---------------------------------------------------------------- for the process */
 
 int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endpoint, struct error *error)
 {
-    union socket_address where;
-    if (socket_address_parse(address == NULL || *address == '\0' ? "0.0.0.0" : address, port, &where, error) < 0)
-        return -1;
-    SCOPED_CLOSE int descriptor = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (descriptor < 0)
-        return error_set_errno(error, "open the data plane's socket");
-    int on = 1;
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind_or_any_port(descriptor, &where, error) < 0)
-        return -1;
-    if (listen(descriptor, SOMAXCONN) < 0)
-        return error_set_errno(error, "listen on the data plane");
-    socklen_t size = sizeof(where);
-    if (getsockname(descriptor, &where.any, &size) < 0)
-        return error_set_errno(error, "ask for the data plane's port");
     struct endpoint *endpoint = memory_allocate(1, sizeof(*endpoint));
-    *endpoint = (struct endpoint){.descriptor = descriptor, .port = socket_address_port(&where)};
-    descriptor = -1;
-    *ret_endpoint = endpoint;
-    return 0;
+    const struct waiting_room_options options = {.port_name = "data port",
+                                                 .number = STRANGER_DATA_PORT,
+                                                 .address = address,
+                                                 .port = port,
+                                                 .state_bytes = sizeof(struct guest),
+                                                 .hear = hear,
+                                                 .forget = forget,
+                                                 .context = endpoint};
+    pthread_mutex_init(&endpoint->lock, NULL);
+    endpoint->arrived = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int result = endpoint->arrived < 0 ? error_set_errno(error, "make an event for the data port")
+                                       : waiting_room_open(&options, &endpoint->room, error);
+    if (result < 0)
+        endpoint_free(endpoint);
+    else
+        *ret_endpoint = endpoint;
+    return result;
+}
+
+int endpoint_start(struct endpoint *endpoint, struct error *error)
+{
+    return waiting_room_start(endpoint->room, error);
 }
 
 void endpoint_free(struct endpoint *endpoint)
 {
     if (endpoint == NULL)
         return;
-    close(endpoint->descriptor);
+    waiting_room_free(endpoint->room);
+    while (endpoint->count > 0)
+        arrival_drop(endpoint, endpoint->count - 1);
+    if (endpoint->arrived >= 0)
+        close(endpoint->arrived);
+    pthread_mutex_destroy(&endpoint->lock);
     free(endpoint);
 }
 
 uint16_t endpoint_port(const struct endpoint *endpoint)
 {
-    return endpoint->port;
+    return waiting_room_port(endpoint->room);
+}
+
+int64_t endpoint_stuck_ms(const struct endpoint *endpoint)
+{
+    return waiting_room_stuck_ms(endpoint->room);
 }
 
 int endpoint_descriptor(const struct endpoint *endpoint)
 {
-    return endpoint->descriptor;
+    return endpoint->arrived;
+}
+
+bool endpoint_take(struct endpoint *endpoint, struct generation newest, struct arrival *ret_arrival)
+{
+    uint64_t count;
+    struct arrival *found = NULL;
+    (void)!read(endpoint->arrived, &count, sizeof count);
+    pthread_mutex_lock(&endpoint->lock);
+    for (unsigned i = 0; i < endpoint->count && found == NULL; i++)
+        if (generation_compare(endpoint->arrivals[i]->greeting.generation, newest) <= 0)
+            found = arrival_remove(endpoint, i);
+    pthread_mutex_unlock(&endpoint->lock);
+    if (found == NULL)
+        return false;
+    *ret_arrival = *found;
+    free(found);
+    return true;
+}
+
+void arrival_answer(struct arrival *arrival, enum greeting_answer answer)
+{
+    unsigned char bytes[GREETING_ANSWER_BYTES];
+    greeting_answer_encode(answer, &arrival->opening, bytes);
+    (void)link_write(&arrival->link, &(struct iovec){bytes, sizeof bytes}, 1);
 }

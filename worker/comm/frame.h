@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames of the data plane. A connection starts with a greeting and its answer;
- * then frames follow, a header of FRAME_HEADER_BYTES and a payload each. All
- * numbers are little-endian; greeting, answer and header end in their CRC-32C. On a
- * line (bulk_line.h) loads follow instead, a head of LOAD_HEAD_BYTES and all of its bytes.
+ * The bytes of a data connection. It begins with three messages (struct opening):
+ * the side that was dialled sends a challenge, the dialler its greeting, the other an
+ * answer. Then frames follow, a header of FRAME_HEADER_BYTES and a payload each; on a
+ * line (bulk_line.h) loads, a head of LOAD_HEAD_BYTES and all of its bytes. All numbers
+ * are little-endian; each message, header and head ends in its CRC-32C.
+ *
+ * Both sides prove that they have the crew's key. The dialler's proof covers the random
+ * bytes of the challenge and all that the greeting says; the other's proof covers the
+ * challenge, the greeting with the dialler's random bytes, and the answer. So nothing
+ * that was recorded is of use in another connection, whoever sends it.
  */
 #ifndef COXSWAIN_COMM_FRAME_H
 #define COXSWAIN_COMM_FRAME_H
@@ -37,31 +43,51 @@ void frame_header_encode(const struct frame_header *header, unsigned char bytes[
 int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct frame_header *ret_header,
                         struct error *error);
 
+#define OPENING_NONCE_BYTES 16
+#define CHALLENGE_BYTES (4 + OPENING_NONCE_BYTES + 4)
 #define GREETING_UID_MAX 128
 #define GREETING_PATH_MAX 96
-#define GREETING_BYTES (4 + 12 + 4 + 4 + GREETING_UID_MAX + GREETING_PATH_MAX + 8 + CREW_PROOF_BYTES + 4)
+#define GREETING_BYTES                                                                                                 \
+    (4 + 12 + 4 + 4 + 4 + GREETING_UID_MAX + GREETING_PATH_MAX + 8 + OPENING_NONCE_BYTES + CREW_PROOF_BYTES + 4)
+#define GREETING_ANSWER_BYTES (4 + 4 + CREW_PROOF_BYTES + 4)
 
-/* Who dials, in which generation, and a file that it hopes to share; on the wire with a proof of the crew's key. */
+/* What both sides have said so far, as on the wire: what their proofs are made of. */
+struct opening {
+    unsigned char challenge[CHALLENGE_BYTES];
+    unsigned char greeting[GREETING_BYTES];
+};
+
+/* Fills opening->challenge with random bytes. */
+int challenge_make(struct opening *opening, struct error *error);
+/* ERROR_CORRUPT for anything that is not an intact challenge. */
+int challenge_check(const struct opening *opening, struct error *error);
+
+/* Who dials whom in which generation, and a file that the dialler hopes to share. */
 struct greeting {
     struct generation generation;
     uint32_t rank, size;
+    uint32_t to; /* the rank that is dialled */
     char job_uid[GREETING_UID_MAX];
     char shared_path[GREETING_PATH_MAX]; /* "": none */
-    uint64_t nonce;                      /* what the file must hold */
+    uint64_t nonce;                      /* what the file must hold; on a line the token of bulk_line.h */
 };
 
-void greeting_encode(const struct greeting *greeting, unsigned char bytes[GREETING_BYTES]);
-/* ERROR_CORRUPT for anything that is not an intact greeting, ERROR_FORBIDDEN without the key. */
-int greeting_decode(const unsigned char bytes[GREETING_BYTES], struct greeting *ret_greeting, struct error *error);
+/* Fills opening->greeting in reply to opening->challenge. */
+int greeting_encode(const struct greeting *greeting, struct opening *opening, struct error *error);
+/* False: what has come so far, `received` bytes, is not the beginning of a greeting. */
+bool greeting_has_begun(const struct opening *opening, size_t received);
+/* ERROR_CORRUPT for anything that is not an intact greeting; ERROR_FORBIDDEN without a proof of the key for this challenge. */
+int greeting_decode(const struct opening *opening, struct greeting *ret_greeting, struct error *error);
 
-#define GREETING_ANSWER_BYTES 12
-/*  TCP, SHARED: welcome, and how bytes travel; LATER: dial again, we are not there yet; STALE: yours is superseded;
- *  REFUSED: another job or an impossible rank. */
-enum greeting_answer { ANSWER_TCP = 1, ANSWER_SHARED, ANSWER_LATER, ANSWER_STALE, ANSWER_REFUSED };
+/* TCP, SHARED: welcome, and how bytes travel; STALE: the dialler's generation is superseded; REFUSED: another job, or a rank that
+ * cannot be. */
+enum greeting_answer { ANSWER_TCP = 1, ANSWER_SHARED, ANSWER_STALE, ANSWER_REFUSED };
 
-void greeting_answer_encode(enum greeting_answer answer, unsigned char bytes[GREETING_ANSWER_BYTES]);
-int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], enum greeting_answer *ret_answer,
-                           struct error *error);
+void greeting_answer_encode(enum greeting_answer answer, const struct opening *opening,
+                            unsigned char bytes[GREETING_ANSWER_BYTES]);
+/* ERROR_CORRUPT, ERROR_FORBIDDEN as of greetings. */
+int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], const struct opening *opening,
+                           enum greeting_answer *ret_answer, struct error *error);
 
 #define LOAD_HEAD_BYTES 24
 

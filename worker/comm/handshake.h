@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a data connection begins, for the mesh of a crew as for lines (bulk_line.h): one side dials; with certificates both show
- * theirs; it sends its greeting (frame.h), and the other, to which it is a guest until then, answers. Nothing here blocks.
+ * How a data connection begins, for the mesh of a crew and for lines (bulk_line.h).
+ * This is the dialling side, up to the answer; endpoint.h is the side that is dialled.
+ * With certificates, TLS comes first. Nothing here blocks.
  */
 #ifndef COXSWAIN_COMM_HANDSHAKE_H
 #define COXSWAIN_COMM_HANDSHAKE_H
@@ -12,33 +13,41 @@
 #include "worker/comm/frame.h"
 #include "worker/comm/link.h"
 
-/* Either side gives up when it has taken longer than this. */
+/* The dialler gives up when it has taken longer than this, and dials again. */
 #define HANDSHAKE_NS (2000 * 1000000LL)
 
-/* Begins to connect. False: it cannot; the link may have a socket all the same. */
-bool handshake_dial(struct link *link, const char *address, uint16_t port);
-/* Asked when poll(2) says that connecting has ended: whether it has succeeded. */
-bool handshake_is_connected(const struct link *link);
-/* With certificates, nothing is said before both sides have shown theirs. 1: now it can be; 0: not yet; -1: never. */
-int handshake_secure(struct link *link, bool answers, struct error *error);
-/* False: not all of it went out. */
-bool handshake_greet(struct link *link, const struct greeting *greeting);
-void handshake_answer(struct link *link, enum greeting_answer answer);
-
-/* A connection made to us, which has not said yet whose it is. */
-struct guest {
-    struct link link;
-    bool secured;
-    int64_t until_ns;
-    size_t received;
-    unsigned char bytes[GREETING_BYTES];
+/* CONNECTING, SECURING, CHALLENGED (the challenge is to come) by itself; GREET: the caller's turn, handshake_greet; GREETED: the answer
+ * is to come; ANSWERED: `answer` has it; FAILED. */
+enum handshake_phase {
+    HANDSHAKE_CONNECTING,
+    HANDSHAKE_SECURING,
+    HANDSHAKE_CHALLENGED,
+    HANDSHAKE_GREET,
+    HANDSHAKE_GREETED,
+    HANDSHAKE_ANSWERED,
+    HANDSHAKE_FAILED,
 };
 
-enum guest_state { GUEST_EXPECTED, GUEST_GREETED, GUEST_GONE };
+struct handshake {
+    enum handshake_phase phase;
+    struct opening opening;
+    unsigned char answer_bytes[GREETING_ANSWER_BYTES];
+    size_t received; /* of the message that is to come */
+    enum greeting_answer answer;
+};
 
-/* Of a socket that accept(2) has given. */
-struct guest guest_of(int socket, int64_t now_ns);
-/* Takes in what has come of its greeting. GREETED: `bytes` has all of it. GONE: none will come; `error` is filled where TLS failed. */
-enum guest_state guest_hear(struct guest *guest, struct error *error);
+/* Begins to connect. FAILED at once where it cannot; the link may have a socket all the same. */
+void handshake_dial(struct handshake *handshake, struct link *link, const char *address, uint16_t port);
+/* What can be done once poll(2) reports the link: writable while CONNECTING, readable after that. `error` is filled where TLS or a
+ * proof failed. */
+void handshake_advance(struct handshake *handshake, struct link *link, struct error *error);
+/* In phase GREET: proves the crew's key and goes on to GREETED, or FAILED. */
+void handshake_greet(struct handshake *handshake, struct link *link, const struct greeting *greeting);
+
+/* With certificates, both sides show theirs before anything is said. 1: both are known; 0: later; -1: never. `answers`: the side that was
+ * dialled. */
+int handshake_secure(struct link *link, bool answers, struct error *error);
+/* What is written on this socket goes out at once. */
+void handshake_set_no_delay(int socket);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include "common/buffer.h"
 #include "common/clock.h"
@@ -15,34 +14,28 @@
 #include "worker/comm/handshake.h"
 
 #define REDIAL_NS (10 * 1000000LL)
-#define GUESTS_MAX CREW_SIZE_MAX
 /* Two ranks that share memory have a processor each, if there are two, and move more before one waits for the other. Several are as
  * good with what stays in a second-level cache; of many the rings of all to one rank have no more room than those of sixteen. */
 #define RING_BYTES_OF_TWO ((size_t)2 << 20)
 #define RING_BYTES ((size_t)512 << 10)
 #define RINGS_OF_FULL_LENGTH 16
 
-enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_SECURING, DIAL_GREETED, DIAL_DONE };
-
 /* A connection we make, to a lower rank. */
 struct dial {
-    enum dial_state state;
-    int64_t next_ns; /* DIAL_IDLE: when to dial; else: when to give up and dial again */
+    enum { DIAL_IDLE, DIAL_UNDER_WAY, DIAL_DONE } state;
+    int64_t next_ns; /* IDLE: when to dial; UNDER_WAY: when to give up and dial again */
     struct link link;
+    struct handshake handshake;
     struct shared_ring *ring;        /* offered */
     char path[SHARED_FILE_PATH_MAX]; /* its name; "": it has none */
-    unsigned char bytes[GREETING_ANSWER_BYTES];
-    size_t received;
 };
 
 struct mesh {
     const struct collective_options *options;
     struct link *links;
     struct dial dials[CREW_SIZE_MAX];
-    struct guest guests[GUESTS_MAX];
-    unsigned guest_count;
     unsigned missing;
-    struct error refusal; /* why TLS with somebody failed last */
+    struct error refusal; /* why TLS with somebody, or a proof, failed last */
 };
 
 /* ---------------------------------------------------------------- dialling */
@@ -60,7 +53,6 @@ static void dial_abandon(struct dial *dial)
     shared_ring_free(dial->ring);
     dial->ring = NULL;
     link_release(&dial->link);
-    dial->received = 0;
     dial->state = DIAL_IDLE;
     dial->next_ns = clock_monotonic_ns() + REDIAL_NS;
 }
@@ -68,10 +60,11 @@ static void dial_abandon(struct dial *dial)
 static void dial_start(struct dial *dial, const struct collective_peer *peer)
 {
     dial->next_ns = clock_monotonic_ns() + HANDSHAKE_NS;
-    if (handshake_dial(&dial->link, peer->address, peer->port))
-        dial->state = DIAL_CONNECTING;
-    else if (dial->link.socket >= 0)
+    handshake_dial(&dial->handshake, &dial->link, peer->address, peer->port);
+    if (dial->handshake.phase == HANDSHAKE_FAILED)
         dial_abandon(dial);
+    else
+        dial->state = DIAL_UNDER_WAY;
 }
 
 static size_t ring_capacity(const struct collective_options *options)
@@ -82,38 +75,17 @@ static size_t ring_capacity(const struct collective_options *options)
     return bytes;
 }
 
-static void dial_greet(struct mesh *mesh, struct dial *dial)
+static void dial_greet(struct mesh *mesh, struct dial *dial, unsigned rank)
 {
     const struct collective_options *options = mesh->options;
-    struct greeting greeting = {.generation = options->generation, .rank = options->rank, .size = options->size};
+    struct greeting greeting = {
+        .generation = options->generation, .rank = options->rank, .size = options->size, .to = rank};
     snprintf(greeting.job_uid, sizeof(greeting.job_uid), "%s", options->job_uid);
     if (options->transport != COLLECTIVE_TRANSPORT_TCP &&
         getrandom(&greeting.nonce, sizeof(greeting.nonce), 0) == sizeof(greeting.nonce) &&
         shared_ring_create(greeting.nonce, ring_capacity(options), dial->path, &dial->ring, NULL) == 0)
         memcpy(greeting.shared_path, dial->path, sizeof(dial->path));
-    if (handshake_greet(&dial->link, &greeting))
-        dial->state = DIAL_GREETED;
-    else
-        dial_abandon(dial);
-}
-
-static void dial_secure(struct mesh *mesh, struct dial *dial)
-{
-    int secured = handshake_secure(&dial->link, false, &mesh->refusal);
-    if (secured < 0)
-        dial_abandon(dial);
-    else if (secured > 0)
-        dial_greet(mesh, dial);
-}
-
-static void dial_connected(struct mesh *mesh, struct dial *dial)
-{
-    if (!handshake_is_connected(&dial->link)) {
-        dial_abandon(dial);
-        return;
-    }
-    dial->state = DIAL_SECURING;
-    dial_secure(mesh, dial);
+    handshake_greet(&dial->handshake, &dial->link, &greeting);
 }
 
 static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bool shared)
@@ -133,49 +105,37 @@ static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bo
 
 static int dial_answered(struct mesh *mesh, struct dial *dial, unsigned rank, struct error *error)
 {
-    enum greeting_answer answer;
-    if (greeting_answer_decode(dial->bytes, &answer, NULL) < 0)
-        answer = ANSWER_LATER;
-    switch (answer) {
+    switch (dial->handshake.answer) {
     case ANSWER_STALE:
         return error_set(error, ERROR_STALE, GENERATION_FORMAT " is superseded, says rank %u",
                          GENERATION_ARGUMENTS(mesh->options->generation), rank);
     case ANSWER_REFUSED:
         return error_set(error, ERROR_INVALID, "rank %u belongs to another job", rank);
-    case ANSWER_LATER:
-        dial_abandon(dial);
-        return 0;
     case ANSWER_TCP:
     case ANSWER_SHARED:
-        dial_succeed(mesh, dial, rank, answer == ANSWER_SHARED && dial->ring != NULL);
+        dial_succeed(mesh, dial, rank, dial->handshake.answer == ANSWER_SHARED && dial->ring != NULL);
         return 0;
     }
-    return 0;
-}
-
-static int dial_receive(struct mesh *mesh, struct dial *dial, unsigned rank, struct error *error)
-{
-    dial->received += link_read(&dial->link, dial->bytes + dial->received, sizeof(dial->bytes) - dial->received);
-    if (dial->received == sizeof(dial->bytes))
-        return dial_answered(mesh, dial, rank, error);
-    if (dial->link.closed)
-        dial_abandon(dial);
     return 0;
 }
 
 static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct error *error)
 {
     struct dial *dial = &mesh->dials[rank];
-    int64_t now = clock_monotonic_ns();
-    if (dial->state == DIAL_IDLE && now >= dial->next_ns)
-        dial_start(dial, &mesh->options->peers[rank]);
-    else if (dial->state == DIAL_CONNECTING && ready != 0)
-        dial_connected(mesh, dial);
-    else if (dial->state == DIAL_SECURING && ready != 0)
-        dial_secure(mesh, dial);
-    else if (dial->state == DIAL_GREETED && ready != 0)
-        return dial_receive(mesh, dial, rank, error);
-    else if (dial->state != DIAL_DONE && dial->state != DIAL_IDLE && now >= dial->next_ns)
+    if (dial->state == DIAL_DONE)
+        return 0;
+    if (dial->state == DIAL_IDLE) {
+        if (clock_monotonic_ns() >= dial->next_ns)
+            dial_start(dial, &mesh->options->peers[rank]);
+        return 0;
+    }
+    if (ready != 0)
+        handshake_advance(&dial->handshake, &dial->link, &mesh->refusal);
+    if (dial->handshake.phase == HANDSHAKE_GREET)
+        dial_greet(mesh, dial, rank);
+    if (dial->handshake.phase == HANDSHAKE_ANSWERED)
+        return dial_answered(mesh, dial, rank, error);
+    if (dial->handshake.phase == HANDSHAKE_FAILED || clock_monotonic_ns() >= dial->next_ns)
         dial_abandon(dial);
     return 0;
 }
@@ -187,68 +147,43 @@ static enum greeting_answer judge_greeting(const struct mesh *mesh, const struct
     const struct collective_options *options = mesh->options;
     if (strcmp(greeting->job_uid, options->job_uid) != 0)
         return ANSWER_REFUSED;
-    int order = generation_compare(greeting->generation, options->generation);
-    if (order != 0)
-        return order < 0 ? ANSWER_STALE : ANSWER_LATER;
-    if (greeting->size != options->size || greeting->rank <= options->rank || greeting->rank >= options->size)
+    if (generation_compare(greeting->generation, options->generation) < 0)
+        return ANSWER_STALE;
+    if (greeting->size != options->size || greeting->to != options->rank || greeting->rank <= options->rank ||
+        greeting->rank >= options->size)
         return ANSWER_REFUSED;
     return ANSWER_TCP;
 }
 
 /* A rank that dials again has lost its earlier connection. */
-static void guest_seat(struct mesh *mesh, struct guest *guest, const struct greeting *greeting)
+static void seat(struct mesh *mesh, struct arrival *arrival)
 {
+    const struct greeting *greeting = &arrival->greeting;
     struct link *link = &mesh->links[greeting->rank];
     struct shared_ring *ring = NULL;
     if (link->socket >= 0)
         mesh->missing++;
     link_release(link);
-    *link = guest->link;
-    link_init(&guest->link);
     if (mesh->options->transport != COLLECTIVE_TRANSPORT_TCP && greeting->shared_path[0] != '\0')
         (void)shared_ring_open(greeting->shared_path, greeting->nonce, ring_capacity(mesh->options), &ring, NULL);
-    handshake_answer(link, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+    arrival_answer(arrival, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+    *link = arrival->link;
+    link_init(&arrival->link);
     if (ring != NULL)
         link_take_ring(link, ring);
     mesh->missing--;
 }
 
-static void guest_greeted(struct mesh *mesh, struct guest *guest)
+static void take_arrivals(struct mesh *mesh)
 {
-    struct greeting greeting;
-    if (greeting_decode(guest->bytes, &greeting, NULL) < 0)
-        return;
-    enum greeting_answer answer = judge_greeting(mesh, &greeting);
-    if (answer == ANSWER_TCP)
-        guest_seat(mesh, guest, &greeting);
-    else
-        handshake_answer(&guest->link, answer);
-}
-
-static void mesh_accept(struct mesh *mesh)
-{
-    while (mesh->guest_count < GUESTS_MAX) {
-        int socket = accept4(endpoint_descriptor(mesh->options->endpoint), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket < 0)
-            return;
-        mesh->guests[mesh->guest_count++] = guest_of(socket, clock_monotonic_ns());
-    }
-}
-
-static void mesh_advance_guests(struct mesh *mesh)
-{
-    int64_t now = clock_monotonic_ns();
-    for (unsigned i = 0; i < mesh->guest_count;) {
-        struct guest *guest = &mesh->guests[i];
-        enum guest_state state = guest_hear(guest, &mesh->refusal);
-        if (state == GUEST_EXPECTED && now < guest->until_ns) {
-            i++;
-            continue;
-        }
-        if (state == GUEST_GREETED)
-            guest_greeted(mesh, guest);
-        link_release(&guest->link); /* unless it has a seat now */
-        *guest = mesh->guests[--mesh->guest_count];
+    struct arrival arrival;
+    while (endpoint_take(mesh->options->endpoint, mesh->options->generation, &arrival)) {
+        enum greeting_answer answer = judge_greeting(mesh, &arrival.greeting);
+        if (answer == ANSWER_TCP)
+            seat(mesh, &arrival);
+        else
+            arrival_answer(&arrival, answer);
+        link_release(&arrival.link); /* unless it has a seat now */
     }
 }
 
@@ -257,16 +192,14 @@ static void mesh_advance_guests(struct mesh *mesh)
 /* Sleeps until something can move. Revents of the dials land in `ready`. */
 static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], struct error *error)
 {
-    struct pollfd polls[2 + CREW_SIZE_MAX + GUESTS_MAX];
+    struct pollfd polls[2 + CREW_SIZE_MAX];
     unsigned rank = mesh->options->rank;
     polls[0] = (struct pollfd){.fd = cancel, .events = POLLIN};
-    bool room = mesh->guest_count < GUESTS_MAX;
-    polls[1] = (struct pollfd){.fd = room ? endpoint_descriptor(mesh->options->endpoint) : -1, .events = POLLIN};
+    polls[1] = (struct pollfd){.fd = endpoint_descriptor(mesh->options->endpoint), .events = POLLIN};
     for (unsigned i = 0; i < rank; i++)
-        (void)link_prepare_poll(&mesh->dials[i].link, true, mesh->dials[i].state == DIAL_CONNECTING, &polls[2 + i]);
-    for (unsigned i = 0; i < mesh->guest_count; i++)
-        (void)link_prepare_poll(&mesh->guests[i].link, true, false, &polls[2 + rank + i]);
-    if (poll(polls, 2 + rank + mesh->guest_count, 10) < 0 && errno != EINTR)
+        (void)link_prepare_poll(&mesh->dials[i].link, true, mesh->dials[i].handshake.phase == HANDSHAKE_CONNECTING,
+                                &polls[2 + i]);
+    if (poll(polls, 2 + rank, 10) < 0 && errno != EINTR)
         return error_set_errno(error, "wait for peers");
     if (polls[0].revents != 0)
         return error_set(error, ERROR_CANCELLED, "given up while connecting");
@@ -297,8 +230,7 @@ static int mesh_run(struct mesh *mesh, int cancel, int64_t deadline_ms, struct e
         for (unsigned i = 0; i < mesh->options->rank; i++)
             if (dial_advance(mesh, i, ready[i], error) < 0)
                 return -1;
-        mesh_accept(mesh);
-        mesh_advance_guests(mesh);
+        take_arrivals(mesh);
         if (mesh->missing == 0)
             return 0;
         if (clock_monotonic_ns() >= until)
@@ -319,12 +251,12 @@ int mesh_connect(const struct collective_options *options, int cancel, int64_t d
         shared_file_sweep();
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++)
         link_init(&mesh->dials[i].link);
-    int status = mesh_run(mesh, cancel, deadline_ms, error);
+    int status = endpoint_start(options->endpoint, error);
+    if (status == 0)
+        status = mesh_run(mesh, cancel, deadline_ms, error);
     for (unsigned i = 0; i < options->rank; i++)
         if (mesh->dials[i].state != DIAL_DONE)
             dial_abandon(&mesh->dials[i]);
-    for (unsigned i = 0; i < mesh->guest_count; i++)
-        link_release(&mesh->guests[i].link);
     free(mesh);
     return status;
 }

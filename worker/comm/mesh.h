@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects every rank of a generation with every other. The higher rank dials
- * the lower one and greets it with job, generation and rank; the answer says
- * how bytes will travel, or that the dialler is early (it dials again) or
- * superseded. Whatever else knocks at the port is shown the door.
+ * Connects every rank of a generation with every other. The higher rank dials the
+ * lower one and greets it with job, generation and both ranks (frame.h); the answer
+ * says how bytes will travel, or that the dialler's generation is superseded. A rank
+ * that dials before the other is there waits for its answer, and dials again.
  */
 #ifndef COXSWAIN_COMM_MESH_H
 #define COXSWAIN_COMM_MESH_H

@@ -38,22 +38,29 @@ void socket_address_set_port(union socket_address *address, uint16_t port)
         address->v4.sin_port = htons(port);
 }
 
+void socket_address_format_host(const union socket_address *address, char ret_text[INET6_ADDRSTRLEN])
+{
+    bool six = address->any.sa_family == AF_INET6;
+    snprintf(ret_text, INET6_ADDRSTRLEN, "?");
+    if (six || address->any.sa_family == AF_INET)
+        inet_ntop(address->any.sa_family, six ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, ret_text,
+                  INET6_ADDRSTRLEN);
+}
+
 void socket_address_format(const union socket_address *address, char ret_text[SOCKET_ADDRESS_TEXT_MAX])
 {
-    char host[INET6_ADDRSTRLEN] = "?";
-    bool six = address->any.sa_family == AF_INET6;
-    if (six)
-        inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof(host));
-    else if (address->any.sa_family == AF_INET)
-        inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof(host));
-    snprintf(ret_text, SOCKET_ADDRESS_TEXT_MAX, six ? "[%s]:%u" : "%s:%u", host, socket_address_port(address));
+    char host[INET6_ADDRSTRLEN];
+    socket_address_format_host(address, host);
+    snprintf(ret_text, SOCKET_ADDRESS_TEXT_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
+             socket_address_port(address));
 }
 
 bool socket_address_same_host(const union socket_address *a, const union socket_address *b)
 {
     if (a->any.sa_family != b->any.sa_family)
         return false;
-    if (a->any.sa_family == AF_INET6)
-        return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
-    return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    if (a->any.sa_family != AF_INET6)
+        return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    size_t prefix = IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) ? sizeof(a->v6.sin6_addr) : 8;
+    return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, prefix) == 0;
 }

@@ -27,6 +27,9 @@ void socket_address_set_port(union socket_address *address, uint16_t port);
 /* "10.1.2.3:2222" or "[fd00::3]:2222". */
 #define SOCKET_ADDRESS_TEXT_MAX 64
 void socket_address_format(const union socket_address *address, char ret_text[SOCKET_ADDRESS_TEXT_MAX]);
+/* Without the port: "10.1.2.3", "fd00::3". */
+void socket_address_format_host(const union socket_address *address, char ret_text[INET6_ADDRSTRLEN]);
+/* True for equal IPv4 addresses, and for IPv6 addresses of one /64, all of which a host may use. */
 bool socket_address_same_host(const union socket_address *a, const union socket_address *b);
 
 #endif

@@ -28,4 +28,19 @@ void strangers_evict(enum stranger_port port, const union socket_address *addres
 /* Since the process started. */
 struct stranger_counts strangers_count(enum stranger_port port);
 
+#define STRANGERS_REASON_MAX 160
+
+/* What was refused in some time, at all ports. */
+struct stranger_summary {
+    uint64_t refused;
+    uint64_t from_worst;          /* of these from `worst`; may be counted too high where there are many addresses */
+    char worst[INET6_ADDRSTRLEN]; /* the address with the most refusals, without port; "": there was none */
+    enum stranger_port port;      /* which port it tried last, */
+    char reason[STRANGERS_REASON_MAX]; /* and why it was refused there */
+};
+
+/* Since the last call. */
+void strangers_take(struct stranger_summary *ret_summary);
+const char *stranger_port_name(enum stranger_port port);
+
 #endif

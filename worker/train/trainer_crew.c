@@ -44,7 +44,8 @@ int trainer_open_secrets(struct trainer *trainer, struct error *error)
 static int open_data_plane(struct trainer *trainer, const char *address, uint16_t *ret_port, struct error *error)
 {
     if (trainer->job->strategy.type != STRATEGY_PEER_TO_PEER) {
-        if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0)
+        if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0 ||
+            endpoint_start(trainer->endpoint, error) < 0)
             return -1;
         *ret_port = endpoint_port(trainer->endpoint);
         return 0;

@@ -11,10 +11,9 @@
 
 #include "tests/unit/crew_files.h"
 #include "tests/unit/loopback.h"
+#include "tests/unit/opening.h"
 #include "worker/comm/crew_key.h"
-#include "worker/comm/frame.h"
 #include "worker/comm/link.h"
-#include "worker/comm/socket_address.h"
 
 #define LENGTH (((size_t)9 << 20) + 1) /* some turns */
 #define OWN_LENGTH ((size_t)100000)
@@ -236,25 +235,22 @@ Test(bulk_line, a_token_is_good_for_one_line, .timeout = 120)
 
 static int call(const struct sides *sides)
 {
-    union socket_address where;
-    cr_assert_eq(socket_address_parse(sides->host, bulk_lines_port(sides->called), &where, NULL), 0);
-    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(connect(stranger, &where.any, socket_address_size(&where)), 0);
-    return stranger;
+    return opening_connect(sides->host, bulk_lines_port(sides->called));
 }
 
 Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
 {
     struct sides sides;
     struct greeting greeting = {.job_uid = "uid"};
-    unsigned char bytes[GREETING_BYTES], answer;
+    struct opening opening;
     set_up(&sides, "uid", "uid");
     greeting.nonce = sides.token;
-    greeting_encode(&greeting, bytes);
-    crew_key_set("the key of this crew", 20);
     int stranger = call(&sides);
-    cr_assert_eq(send(stranger, bytes, sizeof bytes, MSG_NOSIGNAL), (ssize_t)sizeof bytes);
-    cr_expect(recv(stranger, &answer, 1, 0) <= 0);
+    opening_hear_challenge(stranger, &opening);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
+    crew_key_set("the key of this crew", 20);
+    opening_send_greeting(stranger, &opening);
+    cr_expect(opening_is_ended(stranger));
     close(stranger);
     dial(&sides, sides.token);
     await(&sides, sides.dialled, is_open);

@@ -35,15 +35,15 @@ Test(crew_key, who_has_none_asks_for_none)
 Test(crew_key, a_greeting_without_the_key_is_refused)
 {
     struct greeting greeting = {.size = 2, .rank = 1}, back;
-    unsigned char bytes[GREETING_BYTES];
+    struct opening opening = {0};
     struct error error = ERROR_INIT;
     crew_key_set(KEY, strlen(KEY));
-    greeting_encode(&greeting, bytes);
-    cr_assert_eq(greeting_decode(bytes, &back, NULL), 0);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
+    cr_assert_eq(greeting_decode(&opening, &back, NULL), 0);
     crew_key_set(NULL, 0);
-    greeting_encode(&greeting, bytes);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
     crew_key_set(KEY, strlen(KEY));
-    cr_assert_eq(greeting_decode(bytes, &back, &error), -1);
+    cr_assert_eq(greeting_decode(&opening, &back, &error), -1);
     cr_assert_eq(error.kind, ERROR_FORBIDDEN);
 }
 

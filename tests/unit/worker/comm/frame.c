@@ -55,44 +55,63 @@ Test(frame, a_greeting_comes_back_as_it_was_sent)
     struct greeting greeting = {.generation = {1, 2, 3},
                                 .rank = 5,
                                 .size = 6,
+                                .to = 4,
                                 .job_uid = "b0c1",
                                 .shared_path = "/dev/shm/x",
                                 .nonce = 0xfedcba9876543210u},
                     back;
-    unsigned char bytes[GREETING_BYTES];
-    greeting_encode(&greeting, bytes);
-    cr_assert_eq(greeting_decode(bytes, &back, NULL), 0);
+    struct opening opening;
+    cr_assert_eq(challenge_make(&opening, NULL), 0);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
+    cr_assert_eq(greeting_decode(&opening, &back, NULL), 0);
     cr_assert_eq(generation_compare(back.generation, greeting.generation), 0);
-    cr_assert(back.rank == 5 && back.size == 6 && back.nonce == greeting.nonce);
+    cr_assert(back.rank == 5 && back.size == 6 && back.to == 4 && back.nonce == greeting.nonce);
     cr_assert_str_eq(back.job_uid, greeting.job_uid);
     cr_assert_str_eq(back.shared_path, greeting.shared_path);
     for (size_t i = 0; i < GREETING_BYTES; i++) {
-        bytes[i] ^= 0x20;
-        cr_assert_eq(greeting_decode(bytes, &back, NULL), -1);
-        bytes[i] ^= 0x20;
+        opening.greeting[i] ^= 0x20;
+        cr_assert_eq(greeting_decode(&opening, &back, NULL), -1);
+        opening.greeting[i] ^= 0x20;
     }
+}
+
+Test(frame, a_greeting_proves_the_key_for_one_challenge_alone)
+{
+    const struct greeting greeting = {.size = 2, .job_uid = "b0c1"};
+    struct greeting back;
+    struct opening opening;
+    struct error error = ERROR_INIT;
+    crew_key_set("the key of this crew", 20);
+    cr_assert_eq(challenge_make(&opening, NULL), 0);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
+    cr_assert_eq(greeting_decode(&opening, &back, NULL), 0);
+    cr_assert_eq(challenge_make(&opening, NULL), 0);
+    cr_assert_eq(greeting_decode(&opening, &back, &error), -1);
+    cr_assert_eq(error.kind, ERROR_FORBIDDEN);
+    crew_key_set(NULL, 0);
 }
 
 Test(frame, a_text_without_an_end_is_refused)
 {
     struct greeting greeting = {.size = 2}, back;
-    unsigned char bytes[GREETING_BYTES];
+    struct opening opening = {0};
     memset(greeting.job_uid, 'x', sizeof(greeting.job_uid));
-    greeting_encode(&greeting, bytes);
-    cr_assert_eq(greeting_decode(bytes, &back, NULL), -1);
+    cr_assert_eq(greeting_encode(&greeting, &opening, NULL), 0);
+    cr_assert_eq(greeting_decode(&opening, &back, NULL), -1);
 }
 
 Test(frame, answers_come_back_and_nothing_else_is_one)
 {
+    const struct opening opening = {0};
     unsigned char bytes[GREETING_ANSWER_BYTES];
     enum greeting_answer back;
     for (enum greeting_answer answer = ANSWER_TCP; answer <= ANSWER_REFUSED; answer++) {
-        greeting_answer_encode(answer, bytes);
-        cr_assert_eq(greeting_answer_decode(bytes, &back, NULL), 0);
+        greeting_answer_encode(answer, &opening, bytes);
+        cr_assert_eq(greeting_answer_decode(bytes, &opening, &back, NULL), 0);
         cr_assert_eq(back, answer);
     }
-    greeting_answer_encode((enum greeting_answer)(ANSWER_REFUSED + 1), bytes);
-    cr_assert_eq(greeting_answer_decode(bytes, &back, NULL), -1);
+    greeting_answer_encode((enum greeting_answer)(ANSWER_REFUSED + 1), &opening, bytes);
+    cr_assert_eq(greeting_answer_decode(bytes, &opening, &back, NULL), -1);
     memset(bytes, 0, sizeof(bytes));
-    cr_assert_eq(greeting_answer_decode(bytes, &back, NULL), -1);
+    cr_assert_eq(greeting_answer_decode(bytes, &opening, &back, NULL), -1);
 }

@@ -4,16 +4,14 @@
  */
 #include "worker/comm/mesh.h"
 
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "worker/comm/frame.h"
+#include "tests/unit/opening.h"
+#include "worker/comm/crew_key.h"
 
 struct house {
     struct endpoint *endpoint;
@@ -33,7 +31,7 @@ static void *connect_all(void *context)
     return NULL;
 }
 
-static void house_open(struct house *house, int64_t deadline_ms)
+static void house_set_up(struct house *house, int64_t deadline_ms)
 {
     *house = (struct house){.deadline_ms = deadline_ms, .cancel = eventfd(0, EFD_CLOEXEC)};
     cr_assert_eq(endpoint_open("127.0.0.1", 0, &house->endpoint, NULL), 0);
@@ -48,6 +46,11 @@ static void house_open(struct house *house, int64_t deadline_ms)
                                                  .transport = COLLECTIVE_TRANSPORT_TCP};
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++)
         link_init(&house->links[i]);
+}
+
+static void house_open(struct house *house, int64_t deadline_ms)
+{
+    house_set_up(house, deadline_ms);
     cr_assert_eq(pthread_create(&house->thread, NULL, connect_all, house), 0);
 }
 
@@ -62,39 +65,25 @@ static int house_wait(struct house *house)
     return house->status;
 }
 
-static int knock(const struct house *house, const void *bytes, size_t length)
+static int knock(const struct house *house)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(endpoint_port(house->endpoint))};
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    int guest = socket(AF_INET, SOCK_STREAM, 0);
-    cr_assert_eq(connect(guest, (struct sockaddr *)&address, sizeof(address)), 0);
-    cr_assert_eq(send(guest, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
-    return guest;
+    return opening_connect("127.0.0.1", endpoint_port(house->endpoint));
 }
 
-/* 0: shown the door without a word. */
 static enum greeting_answer answer_to(const struct house *house, const struct greeting *greeting)
 {
-    unsigned char bytes[GREETING_BYTES], answer_bytes[GREETING_ANSWER_BYTES];
-    enum greeting_answer answer = 0;
-    greeting_encode(greeting, bytes);
-    int guest = knock(house, bytes, sizeof(bytes));
-    if (recv(guest, answer_bytes, sizeof(answer_bytes), MSG_WAITALL) == sizeof(answer_bytes))
-        cr_assert_eq(greeting_answer_decode(answer_bytes, &answer, NULL), 0);
-    close(guest);
-    return answer;
+    return opening_answer_to("127.0.0.1", endpoint_port(house->endpoint), greeting);
 }
 
-Test(mesh, every_guest_gets_the_answer_it_deserves, .timeout = 120)
+static const struct greeting good = {.generation = {1, 2, 3}, .rank = 1, .size = 2, .job_uid = "job"};
+
+Test(mesh, every_greeting_gets_the_answer_it_deserves, .timeout = 120)
 {
     struct house house;
-    const struct greeting good = {.generation = {1, 2, 3}, .rank = 1, .size = 2, .job_uid = "job"};
     struct greeting greeting = good;
     house_open(&house, 20000);
     greeting.generation.counter = 2;
     cr_assert_eq(answer_to(&house, &greeting), ANSWER_STALE);
-    greeting.generation.counter = 4;
-    cr_assert_eq(answer_to(&house, &greeting), ANSWER_LATER);
     greeting = good;
     snprintf(greeting.job_uid, sizeof(greeting.job_uid), "another");
     cr_assert_eq(answer_to(&house, &greeting), ANSWER_REFUSED);
@@ -106,24 +95,74 @@ Test(mesh, every_guest_gets_the_answer_it_deserves, .timeout = 120)
     greeting = good;
     greeting.size = 3;
     cr_assert_eq(answer_to(&house, &greeting), ANSWER_REFUSED);
+    greeting = good;
+    greeting.to = 1;
+    cr_assert_eq(answer_to(&house, &greeting), ANSWER_REFUSED, "the greeting is for another rank");
     cr_assert_eq(answer_to(&house, &good), ANSWER_TCP);
     cr_assert_eq(house_wait(&house), 0);
+}
+
+Test(mesh, a_newer_generation_waits_until_it_is_this_ones, .timeout = 120)
+{
+    struct house house;
+    struct greeting newer = good;
+    struct opening opening;
+    newer.generation.counter++;
+    house_open(&house, 20000);
+    int early = knock(&house);
+    opening_greet(early, &opening, &newer);
+    cr_assert_eq(answer_to(&house, &good), ANSWER_TCP);
+    pthread_join(house.thread, NULL);
+    cr_assert_eq(house.status, 0);
+    link_release(&house.links[1]);
+    house.options.generation = newer.generation;
+    cr_assert_eq(pthread_create(&house.thread, NULL, connect_all, &house), 0);
+    cr_assert_eq(opening_hear_answer(early, &opening), ANSWER_TCP);
+    cr_assert_eq(house_wait(&house), 0);
+    close(early);
 }
 
 Test(mesh, noise_is_shown_the_door, .timeout = 120)
 {
     struct house house;
-    unsigned char noise[GREETING_BYTES], byte;
-    const struct greeting good = {.generation = {1, 2, 3}, .rank = 1, .size = 2, .job_uid = "job"};
+    struct opening opening;
+    unsigned char noise[GREETING_BYTES];
     house_open(&house, 20000);
     memset(noise, 0x5a, sizeof(noise));
-    int guest = knock(&house, noise, sizeof(noise));
-    cr_assert_leq(recv(guest, &byte, 1, 0), 0);
+    int guest = knock(&house);
+    opening_hear_challenge(guest, &opening);
+    cr_assert_eq(send(guest, noise, sizeof(noise), MSG_NOSIGNAL), (ssize_t)sizeof(noise));
+    cr_assert(opening_is_ended(guest));
     close(guest);
-    int mute = knock(&house, noise, 3); /* says no more: holds nobody up */
+    int mute = knock(&house); /* says no more: holds nobody up */
+    cr_assert_eq(send(mute, noise, 3, MSG_NOSIGNAL), 3);
     cr_assert_eq(answer_to(&house, &good), ANSWER_TCP);
     cr_assert_eq(house_wait(&house), 0);
     close(mute);
+}
+
+/* Whoever has read a whole opening on the wire sends the same bytes again. */
+Test(mesh, a_recorded_opening_is_of_no_use, .timeout = 120)
+{
+    struct house house;
+    struct opening recorded, fresh;
+    crew_key_set("the key of this crew", 20);
+    house_open(&house, 20000);
+    struct greeting greeting = good;
+    greeting.generation.counter--; /* leaves the seat free */
+    int member = knock(&house);
+    opening_greet(member, &recorded, &greeting);
+    cr_assert_eq(opening_hear_answer(member, &recorded), ANSWER_STALE);
+    close(member);
+    int stranger = knock(&house);
+    opening_hear_challenge(stranger, &fresh);
+    cr_assert_neq(memcmp(fresh.challenge, recorded.challenge, CHALLENGE_BYTES), 0);
+    opening_send_greeting(stranger, &recorded);
+    cr_assert(opening_is_ended(stranger));
+    close(stranger);
+    cr_assert_eq(answer_to(&house, &good), ANSWER_TCP);
+    cr_assert_eq(house_wait(&house), 0);
+    crew_key_set(NULL, 0);
 }
 
 Test(mesh, who_is_missing_at_the_deadline_is_named, .timeout = 120)
@@ -142,4 +181,51 @@ Test(mesh, can_be_called_off, .timeout = 120)
     cr_assert_eq(eventfd_write(house.cancel, 1), 0);
     cr_assert_eq(house_wait(&house), -1);
     cr_assert_eq(house.error.kind, ERROR_CANCELLED);
+}
+
+/* Rank 1, which dials; the test plays rank 0. */
+static int await_call(struct house *house, int *ret_listener)
+{
+    union socket_address where;
+    socklen_t size = sizeof where;
+    cr_assert_eq(socket_address_parse("127.0.0.1", 0, &where, NULL), 0);
+    *ret_listener = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(*ret_listener, &where.any, socket_address_size(&where)), 0);
+    cr_assert_eq(listen(*ret_listener, 8), 0);
+    cr_assert_eq(getsockname(*ret_listener, &where.any, &size), 0);
+    house_set_up(house, 20000);
+    house->options.rank = 1;
+    house->peers[0].port = socket_address_port(&where);
+    cr_assert_eq(pthread_create(&house->thread, NULL, connect_all, house), 0);
+    return accept(*ret_listener, NULL, NULL);
+}
+
+static void say_stale(int dialler, const struct opening *challenge, const struct opening *proved_for)
+{
+    struct opening opening = *challenge;
+    unsigned char answer[GREETING_ANSWER_BYTES];
+    cr_assert_eq(send(dialler, opening.challenge, CHALLENGE_BYTES, MSG_NOSIGNAL), CHALLENGE_BYTES);
+    cr_assert_eq(recv(dialler, opening.greeting, GREETING_BYTES, MSG_WAITALL), GREETING_BYTES);
+    greeting_answer_encode(ANSWER_STALE, proved_for ? proved_for : &opening, answer);
+    cr_assert_eq(send(dialler, answer, sizeof answer, MSG_NOSIGNAL), (ssize_t)sizeof answer);
+}
+
+/* "Superseded" ends a worker: only a member can say it. */
+Test(mesh, whoever_answers_must_prove_it_for_this_connection, .timeout = 120)
+{
+    struct house house;
+    struct opening challenge, another = {0};
+    int listener;
+    crew_key_set("the key of this crew", 20);
+    cr_assert_eq(challenge_make(&challenge, NULL), 0);
+    int first = await_call(&house, &listener);
+    say_stale(first, &challenge, &another); /* an answer from another connection */
+    int second = accept(listener, NULL, NULL);
+    say_stale(second, &challenge, NULL);
+    cr_assert_eq(house_wait(&house), -1);
+    cr_assert_eq(house.error.kind, ERROR_STALE, "%s", house.error.message);
+    close(first);
+    close(second);
+    close(listener);
+    crew_key_set(NULL, 0);
 }

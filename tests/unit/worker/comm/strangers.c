@@ -40,3 +40,46 @@ Test(strangers, addresses_are_written_and_compared_without_their_ports)
     socket_address_format(&six, text);
     cr_assert_str_eq(text, "[fd00::3]:1");
 }
+
+static void refuse_from(const char *host, unsigned times)
+{
+    union socket_address from;
+    cr_assert_eq(socket_address_parse(host, 4711, &from, NULL), 0);
+    for (unsigned i = 0; i < times; i++)
+        strangers_refuse(STRANGER_DATA_PORT, &from, host);
+}
+
+Test(strangers, the_most_frequent_address_is_named_among_many)
+{
+    struct stranger_summary summary;
+    char host[32];
+    cr_redirect_stderr();
+    for (unsigned round = 0; round < 10; round++) {
+        refuse_from("10.9.8.7", 20);
+        for (unsigned i = 0; i < 50; i++) {
+            snprintf(host, sizeof host, "10.0.%u.%u", round, i);
+            refuse_from(host, 1);
+        }
+    }
+    strangers_take(&summary);
+    cr_expect_eq(summary.refused, 700);
+    cr_expect_str_eq(summary.worst, "10.9.8.7");
+    cr_expect_str_eq(summary.reason, "10.9.8.7");
+    cr_expect_geq(summary.from_worst, 200);
+    strangers_take(&summary);
+    cr_expect(summary.refused == 0 && summary.worst[0] == '\0', "they are reported once");
+}
+
+Test(strangers, addresses_of_one_ipv6_subnet_are_one_host)
+{
+    struct stranger_summary summary;
+    cr_redirect_stderr();
+    refuse_from("2001:db8:1:2::1", 2);
+    refuse_from("2001:db8:1:2:3:4:5:6", 2);
+    refuse_from("2001:db8:1:3::1", 3);
+    refuse_from("::ffff:10.0.0.1", 1);
+    refuse_from("::ffff:10.0.0.2", 1);
+    strangers_take(&summary);
+    cr_expect_eq(summary.refused, 9);
+    cr_expect_eq(summary.from_worst, 4);
+}

@@ -8,8 +8,7 @@
 
 #include "common/memory.h"
 #include "tests/unit/loopback.h"
-#include "worker/comm/frame.h"
-#include "worker/comm/socket_address.h"
+#include "tests/unit/opening.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/recovery.h"
@@ -208,18 +207,12 @@ static void tear_down(struct scene *scene)
 static void show_token_and_leave(const struct scene *scene)
 {
     struct greeting greeting = {.job_uid = "uid", .nonce = scene->offer.token};
-    unsigned char bytes[GREETING_BYTES], answer[GREETING_ANSWER_BYTES];
-    enum greeting_answer said;
-    union socket_address where;
-    greeting_encode(&greeting, bytes);
-    cr_assert(socket_address_parse(scene->host, (uint16_t)scene->offer.port, &where, NULL) == 0);
-    int line = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(connect(line, &where.any, socket_address_size(&where)) == 0);
-    cr_assert(send(line, bytes, sizeof bytes, MSG_NOSIGNAL) == (ssize_t)sizeof bytes);
-    cr_assert(recv(line, answer, sizeof answer, MSG_WAITALL) == (ssize_t)sizeof answer);
-    cr_assert(greeting_answer_decode(answer, &said, NULL) == 0 && said == ANSWER_TCP);
+    struct opening opening;
+    int line = opening_connect(scene->host, (uint16_t)scene->offer.port);
+    opening_greet(line, &opening, &greeting);
+    cr_assert(opening_hear_answer(line, &opening) == ANSWER_TCP);
     shutdown(line, SHUT_WR);
-    cr_assert(recv(line, answer, sizeof answer, 0) == 0); /* the server has noticed, and let go of it */
+    cr_assert(opening_is_ended(line)); /* the server has noticed, and let go of it */
     close(line);
 }
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/waiting_room.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "tests/unit/opening.h"
+
+#define STRANGERS (WAITING_ROOM_MAX + 100)
+
+/* A port whose members say 'm'. */
+struct port {
+    struct waiting_room *room;
+    atomic_int members;
+};
+
+static enum visitor_verdict hear(void *context, struct visitor *visitor, struct error *error)
+{
+    struct port *port = context;
+    char byte;
+    ssize_t length = recv(visitor->socket, &byte, 1, MSG_DONTWAIT);
+    if (length < 0)
+        return VISITOR_WAITS;
+    if (length == 0 || byte != 'm') {
+        error_set(error, ERROR_FORBIDDEN, "it is no member");
+        return VISITOR_REFUSED;
+    }
+    atomic_fetch_add(&port->members, 1);
+    send(visitor->socket, "!", 1, MSG_NOSIGNAL);
+    close(visitor->socket);
+    return VISITOR_TAKEN;
+}
+
+static void port_open(struct port *port)
+{
+    const struct waiting_room_options options = {
+        .port_name = "test port", .number = STRANGER_DATA_PORT, .address = "0.0.0.0", .hear = hear, .context = port};
+    *port = (struct port){0};
+    cr_assert_eq(waiting_room_open(&options, &port->room, NULL), 0);
+    cr_assert_eq(waiting_room_start(port->room, NULL), 0);
+}
+
+static int come_from(const struct port *port, const char *host)
+{
+    union socket_address from, to;
+    cr_assert_eq(socket_address_parse(host, 0, &from, NULL), 0);
+    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port->room), &to, NULL), 0);
+    int visitor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(visitor, &from.any, socket_address_size(&from)), 0);
+    cr_assert_eq(connect(visitor, &to.any, socket_address_size(&to)), 0);
+    return visitor;
+}
+
+static bool is_welcome(int visitor)
+{
+    char byte = 0;
+    bool welcome = send(visitor, "m", 1, MSG_NOSIGNAL) == 1 && recv(visitor, &byte, 1, 0) == 1 && byte == '!';
+    close(visitor);
+    return welcome;
+}
+
+/* Until so many of them have been closed by the other side. */
+static void await_closed(const int *visitors, unsigned count, unsigned wanted)
+{
+    unsigned closed = 0;
+    struct pollfd *looks = calloc(count, sizeof *looks);
+    while (closed < wanted) {
+        closed = 0;
+        for (unsigned i = 0; i < count; i++)
+            looks[i] = (struct pollfd){.fd = visitors[i], .events = POLLRDHUP};
+        poll(looks, count, 0);
+        for (unsigned i = 0; i < count; i++)
+            closed += looks[i].revents != 0;
+    }
+    free(looks);
+}
+
+static void close_all(const int *visitors, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        close(visitors[i]);
+}
+
+static void allow_descriptors(rlim_t count)
+{
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+Test(waiting_room, the_oldest_strangers_of_an_address_give_way_to_its_newest, .timeout = 120)
+{
+    struct port port;
+    struct stranger_summary summary;
+    static int visitors[STRANGERS];
+    allow_descriptors(4096);
+    port_open(&port);
+    for (unsigned i = 0; i < STRANGERS; i++)
+        visitors[i] = come_from(&port, "127.0.0.1");
+    cr_expect(is_welcome(come_from(&port, "127.0.0.1")));
+    await_closed(visitors, STRANGERS, STRANGERS - WAITING_ROOM_MAX / 2);
+    strangers_take(&summary);
+    cr_expect_geq(summary.refused, STRANGERS - WAITING_ROOM_MAX / 2);
+    cr_expect_str_eq(summary.worst, "127.0.0.1");
+    cr_expect_geq(strangers_count(STRANGER_DATA_PORT).door_full, STRANGERS - WAITING_ROOM_MAX / 2);
+    await_closed(visitors, STRANGERS, STRANGERS); /* the others once their time is over */
+    close_all(visitors, STRANGERS);
+    waiting_room_free(port.room);
+}
+
+Test(waiting_room, strangers_of_one_address_push_out_none_of_another, .timeout = 120)
+{
+    struct port port;
+    static int visitors[STRANGERS];
+    allow_descriptors(4096);
+    port_open(&port);
+    int member = come_from(&port, "127.0.0.1");
+    for (unsigned i = 0; i < STRANGERS; i++)
+        visitors[i] = come_from(&port, "127.0.0.2");
+    cr_expect(is_welcome(member));
+    close_all(visitors, STRANGERS);
+    waiting_room_free(port.room);
+}
+
+Test(waiting_room, what_is_no_proof_is_refused_at_once, .timeout = 120)
+{
+    struct port port;
+    struct stranger_summary summary;
+    port_open(&port);
+    int stranger = come_from(&port, "127.0.0.3");
+    cr_assert_eq(send(stranger, "x", 1, MSG_NOSIGNAL), 1);
+    cr_expect(opening_is_ended(stranger));
+    strangers_take(&summary);
+    cr_expect_str_eq(summary.worst, "127.0.0.3");
+    cr_expect_str_eq(summary.reason, "it is no member");
+    close(stranger);
+    waiting_room_free(port.room);
+}
+
+/* Descriptors of the process beyond the lowest free one are not to be had until it is allowed more. */
+static rlim_t take_all_descriptors(void)
+{
+    struct rlimit limit;
+    int next = dup(0);
+    cr_assert_geq(next, 0);
+    close(next);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    allow_descriptors((rlim_t)next);
+    return before;
+}
+
+Test(waiting_room, without_descriptors_the_oldest_stranger_gives_back_its_own, .timeout = 120)
+{
+    struct port port;
+    union socket_address to;
+    port_open(&port);
+    int first = come_from(&port, "127.0.0.1");
+    int member = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    usleep(200000); /* it is let in */
+    rlim_t before = take_all_descriptors();
+    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(connect(member, &to.any, socket_address_size(&to)), 0);
+    cr_expect(is_welcome(member));
+    cr_expect(opening_is_ended(first));
+    allow_descriptors(before);
+    close(first);
+    waiting_room_free(port.room);
+}
+
+Test(waiting_room, without_descriptors_a_member_waits_until_there_is_one, .timeout = 120)
+{
+    struct port port;
+    union socket_address to;
+    port_open(&port);
+    int member = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    rlim_t before = take_all_descriptors();
+    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(connect(member, &to.any, socket_address_size(&to)), 0);
+    while (waiting_room_stuck_ms(port.room) < 1500)
+        usleep(10000);
+    cr_expect_eq(atomic_load(&port.members), 0);
+    allow_descriptors(before);
+    cr_expect(is_welcome(member));
+    cr_expect_lt(waiting_room_stuck_ms(port.room), 1500);
+    waiting_room_free(port.room);
+}

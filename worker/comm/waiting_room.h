@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A listening socket that members of the crew get through while strangers connect
+ * to it as fast as they can.
+ *
+ * A thread accepts all the time. Each connection then waits until it has proved that
+ * it belongs to the crew; how it does so is up to the port (`hear`), which takes it
+ * over then. A connection that has not proved it
+ *   - waits at most WAITING_ROOM_PATIENCE_MS;
+ *   - is one of at most WAITING_ROOM_MAX, or of a quarter of the descriptors that the
+ *     process may open, where that is less; one address has at most half of the places;
+ *   - is closed, the oldest first, when the room is full (the oldest of the newcomer's
+ *     address where that has its half), or when no descriptor is left for accept(2).
+ * Each connection that is refused is counted and logged: strangers.h.
+ */
+#ifndef COXSWAIN_COMM_WAITING_ROOM_H
+#define COXSWAIN_COMM_WAITING_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/comm/strangers.h"
+
+#define WAITING_ROOM_PATIENCE_MS 2000
+/* Twice the largest crew and more, of which all may connect at once and from one address. */
+#define WAITING_ROOM_MAX 512
+
+struct waiting_room;
+
+enum visitor_verdict {
+    VISITOR_WAITS,   /* more must come */
+    VISITOR_TAKEN,   /* it belongs to the crew: the socket is the caller's from now on */
+    VISITOR_REFUSED, /* it does not; `error` says why. The room closes the socket */
+};
+
+/* A connection that has not proved that it belongs to the crew. */
+struct visitor {
+    int socket;   /* non-blocking */
+    short events; /* what to wait for, for poll(2): POLLIN at first */
+    void *state;  /* `state_bytes`, zeros at first */
+};
+
+struct waiting_room_options {
+    const char *port_name; /* in messages: "data port" */
+    enum stranger_port number;
+    const char *address; /* numeric; NULL or "": all interfaces */
+    uint16_t port;       /* 0, or one that is taken: any free one */
+    size_t state_bytes;
+    /* The next two run on the room's thread and must not block. `hear`: the connection is new, or ready for its `events`. `forget`
+     * (may be NULL): releases what `state` owns, before the room closes the socket. */
+    enum visitor_verdict (*hear)(void *context, struct visitor *visitor, struct error *error);
+    void (*forget)(void *context, struct visitor *visitor);
+    void *context;
+};
+
+/* Listens. Connections wait in the kernel until waiting_room_start. Strings in `options` are copied. */
+int waiting_room_open(const struct waiting_room_options *options, struct waiting_room **ret_room, struct error *error);
+/* Starts the thread. Does nothing the second time. */
+int waiting_room_start(struct waiting_room *room, struct error *error);
+/* NULL is fine. */
+void waiting_room_free(struct waiting_room *room);
+
+uint16_t waiting_room_port(const struct waiting_room *room);
+/* For how many ms no connection could be accepted: because the thread stands still, or because no descriptor is left. Below two seconds
+ * when all is well. 0 before waiting_room_start. From any thread. */
+int64_t waiting_room_stuck_ms(const struct waiting_room *room);
+
+#endif
