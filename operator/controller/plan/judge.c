@@ -223,16 +223,29 @@ static const char *consequence(struct planning *planning, const struct verdict *
     return verdict->cause->role == ROLE_EVALUATOR ? "it is replaced" : "the crew waits for its successor";
 }
 
-static void restart(struct planning *planning, const struct verdict *verdict, const char *what)
+/* `kind`: as which the end was counted. */
+static int64_t delay_ms(const struct planning *planning, const struct verdict *verdict, enum ending_kind kind)
+{
+    const struct job_status *next = planning->next;
+    uint64_t seed = restart_delay_seed(planning->job->uid, next->incarnation);
+    int64_t worked_ms = ran_ms(planning, verdict->cause);
+    int64_t wait_ms = restart_delay_ms(next->restart_count, worked_ms, seed);
+    bool failed = kind == ENDING_FAILURE || kind == ENDING_OUT_OF_MEMORY;
+    if (planning->job->framework == FRAMEWORK_COXSWAIN || !failed)
+        return wait_ms;
+    int64_t failures = next->restarts.failures + next->restarts.out_of_memory;
+    int64_t failure_ms = restart_delay_failure_ms(failures, worked_ms, seed);
+    return failure_ms > wait_ms ? failure_ms : wait_ms;
+}
+
+static void restart(struct planning *planning, const struct verdict *verdict, enum ending_kind kind, const char *what)
 {
     struct job_status *next = planning->next;
     if (verdict->whole_crew)
         next->attempt++;
     slot_wanted *lost = verdict->whole_crew ? belongs_to_crew : is_failed;
     planning_promise_successors(planning, lost);
-    int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
-                                        restart_delay_seed(planning->job->uid, next->incarnation));
-    back_off_begin(planning, lost, delay_ms);
+    back_off_begin(planning, lost, delay_ms(planning, verdict, kind));
     const char *reason = ending_reason(verdict->ending.kind);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
     planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",
@@ -260,6 +273,6 @@ bool judge_plan(struct planning *planning)
     if (limit_exceeded(planning->next, &planning->job->run_policy) && !take_back_may_follow(planning))
         limit_finish(planning, what);
     else
-        restart(planning, &verdict, what);
+        restart(planning, &verdict, kind, what);
     return true;
 }

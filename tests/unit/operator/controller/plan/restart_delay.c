@@ -23,6 +23,43 @@ Test(restart_delay, a_crew_that_worked_is_let_off)
     cr_assert_eq(restart_delay_ms(60, INT64_MAX, 0), 0);
 }
 
+Test(restart_delay, failures_of_foreign_scripts_double_from_ten_seconds)
+{
+    static const int64_t waits_s[] = {0, 10, 20, 40, 80, 160, 320, 360, 360};
+    for (size_t i = 0; i < sizeof waits_s / sizeof *waits_s; i++)
+        cr_expect_eq(restart_delay_failure_ms((int64_t)i + 1, 10000, 0), 1000 * waits_s[i]);
+    cr_expect_eq(restart_delay_failure_ms(INT64_MAX, 0, 0), RESTART_DELAY_CEILING_MS);
+    cr_expect_eq(restart_delay_failure_ms(7, RESTART_DELAY_RECOVERED_MS - 1, 0), 320000);
+    cr_expect_eq(restart_delay_failure_ms(7, RESTART_DELAY_RECOVERED_MS, 0), 0);
+}
+
+/* A crew that starts, runs for `ran_s` and fails by exit code 1, `failures` times in all; how long it waits then. */
+static int64_t wait_after_failures(enum framework framework, int64_t failures, int64_t ran_s)
+{
+    struct scene scene;
+    scene_init_running(&scene, 2);
+    scene.job.framework = framework;
+    scene.job.status.restart_count = scene.job.status.restarts.failures = failures - 1;
+    scene.input.now_ms += 1000 * (ran_s + 1);
+    scene_end_pod(&scene, &scene.pods[1], framework == FRAMEWORK_COXSWAIN ? 137 : 1);
+    scene_plan(&scene);
+    int64_t until_ms = scene.plan.status.backoff_until_ms;
+    int64_t wait_ms = until_ms == FIELD_UNSET ? 0 : until_ms - scene.input.now_ms;
+    scene_release(&scene);
+    return wait_ms;
+}
+
+Test(restart_delay, a_foreign_script_that_crashes_after_ten_seconds_backs_off)
+{
+    cr_expect_eq(wait_after_failures(FRAMEWORK_PYTORCH, 1, 10), 0);
+    int64_t second = wait_after_failures(FRAMEWORK_PYTORCH, 2, 10);
+    cr_expect(second >= 10000 && second <= 11000);
+    int64_t sixth = wait_after_failures(FRAMEWORK_PYTORCH, 6, 10);
+    cr_expect(sixth >= 160000 && sixth <= 176000);
+    cr_expect_eq(wait_after_failures(FRAMEWORK_PYTORCH, 6, 600), 0, "it had run well for a while");
+    cr_expect_eq(wait_after_failures(FRAMEWORK_COXSWAIN, 6, 10), 0, "ready means that it was in its crew");
+}
+
 Test(restart_delay, jitter_is_at_most_a_tenth)
 {
     for (int64_t incarnation = 0; incarnation < 1000; incarnation++) {
