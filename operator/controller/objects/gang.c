@@ -87,9 +87,16 @@ static int fill_coscheduling(struct json *spec, const struct pod_builder *builde
     return add_resources(spec, builder, error);
 }
 
+/* From Kubernetes 1.37 on a pod is refused whose priority is not its group's, and a template may name another PriorityClass than
+ * the run policy. */
 static int fill_native(struct json *spec, const struct pod_builder *builder, struct error *error)
 {
-    (void)error;
+    SCOPED_JSON *pod = NULL;
+    if (pod_build(builder, crew_chief_role(builder->job), 0, &pod, error) < 0)
+        return -1;
+    const char *priority_class = json_string_at(pod, "spec.priorityClassName", NULL);
+    if (priority_class)
+        json_set_string(spec, "priorityClassName", priority_class);
     struct json *policy = json_set(spec, "schedulingPolicy", json_new_object());
     json_set_integer(json_set(policy, "gang", json_new_object()), "minCount", minimum(builder->job));
     return 0;

@@ -9,10 +9,14 @@
 
 #define WORDS_MAX 1024
 
-/* Volcano says Unschedulable=True, the native scheduler PodGroupScheduled=False. */
+/* By which conditions a scheduler says that it has not placed the group. */
 static const char *words_of(const struct json *group)
 {
-    static const char *const telling[][2] = {{"Unschedulable", "True"}, {"PodGroupScheduled", "False"}};
+    static const char *const telling[][2] = {
+        {"Unschedulable", "True"},              /* Volcano */
+        {"PodGroupScheduled", "False"},         /* Kubernetes 1.36 */
+        {"PodGroupInitiallyScheduled", "False"} /* Kubernetes from 1.37 on */
+    };
     const struct json *conditions = json_at(group, "status.conditions");
     for (const struct json *item = json_first(conditions); item; item = json_next(item))
         for (size_t i = 0; i < sizeof telling / sizeof telling[0]; i++)

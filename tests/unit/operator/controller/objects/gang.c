@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 static struct scene scene;
@@ -231,6 +232,42 @@ Test(gang, the_native_group_has_a_gang_policy)
     struct training_job job = parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Native\"}"));
     SCOPED_JSON *built = build(&job);
     expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
+}
+
+/* Kubernetes refuses a pod whose priority is not its group's. */
+Test(gang, the_native_group_has_the_priority_of_its_pods)
+{
+    static const struct {
+        const char *policy, *template;
+    } cases[] = {
+        {"\"priorityClassName\":\"high\",", ""},
+        {"\"priorityClassName\":\"low\",", "\"priorityClassName\":\"high\","},
+        {"", "\"priorityClassName\":\"high\","},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED_FREE char *text = memory_format(
+            JOB("{\"name\":\"worker\",\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"}]}}}",
+                "%s\"gang\":{\"scheduler\":\"Native\"}"),
+            cases[i].template, cases[i].policy);
+        SCOPED(training_job_release) struct training_job job = parse(text);
+        SCOPED_JSON *built = build(&job);
+        expect_spec(built, "{\"priorityClassName\":\"high\",\"schedulingPolicy\":{\"gang\":{\"minCount\":2}}}");
+    }
+}
+
+Test(gang, why_a_group_is_not_placed_is_read_as_each_scheduler_says_it)
+{
+    static const char *const conditions[][2] = {
+        {"Unschedulable", "True"}, {"PodGroupScheduled", "False"}, {"PodGroupInitiallyScheduled", "False"}};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        SCOPED_JSON *object = NULL;
+        SCOPED_FREE char *text =
+            memory_format("{\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":\"%s\",\"message\":\"no room\"}]}}",
+                          conditions[i][0], conditions[i][1]);
+        cr_assert_eq(json_parse(text, strlen(text), 4096, &object, NULL), 0);
+        SCOPED_FREE struct group_view *view = group_view_new(object);
+        cr_expect_str_eq(view->words, "no room", "%s", conditions[i][0]);
+    }
 }
 
 static struct json *member(const struct training_job *job, enum role role)
