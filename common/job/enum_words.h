@@ -13,7 +13,6 @@
     L(strategy_type_words, STRATEGY_TYPES)                                                                             \
     L(collective_type_words, COLLECTIVE_TYPES)                                                                         \
     L(parameter_server_mode_words, PARAMETER_SERVER_MODES)                                                             \
-    L(exchange_type_words, EXCHANGE_TYPES)                                                                             \
     L(device_type_words, DEVICE_TYPES)                                                                                 \
     L(data_format_words, DATA_FORMATS)                                                                                 \
     L(optimizer_type_words, OPTIMIZER_TYPES)                                                                           \

@@ -139,13 +139,6 @@ static const struct field strategy_fields[] = {
      LONE,
      BETWEEN(0, 1),
      .description = "With localSteps: Nesterov momentum of the outer optimizer. Default: 0.9."},
-    {.name = "exchange",
-     .kind = FIELD_ENUM,
-     MEMBER(strategy_spec, exchange),
-     LONE,
-     .words = exchange_type_words,
-     .description = "PeerToPeer: SendToAll sends each worker's update to all others; Gossip has each worker average "
-                    "with one other at a time (AD-PSGD; Lian et al., 2018). Default: SendToAll."},
 };
 OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
 

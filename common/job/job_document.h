@@ -45,7 +45,7 @@
     X(PARAMETER_SERVER_ASYNC, "Async")                                                                                 \
     X(PARAMETER_SERVER_BOUNDED_STALENESS, "BoundedStaleness")                                                          \
     X(PARAMETER_SERVER_SYNCHRONOUS, "Synchronous")
-#define EXCHANGE_TYPES(X) X(EXCHANGE_NOT_SAID, "") X(EXCHANGE_SEND_TO_ALL, "SendToAll") X(EXCHANGE_GOSSIP, "Gossip")
+
 #define DEVICE_TYPES(X)                                                                                                \
     X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto") X(DEVICE_TYPE_TPU, "TPU")
 #define DATA_FORMATS(X)                                                                                                \
@@ -110,7 +110,6 @@ enum framework { FRAMEWORKS(X) };
 enum strategy_type { STRATEGY_TYPES(X) };
 enum collective_type { COLLECTIVE_TYPES(X) };
 enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
-enum exchange_type { EXCHANGE_TYPES(X) };
 enum device_type { DEVICE_TYPES(X) };
 enum data_format { DATA_FORMATS(X) };
 enum optimizer_type { OPTIMIZER_TYPES(X) };
@@ -150,7 +149,6 @@ struct strategy_spec {
     bool sharded_optimizer;                     /* MultiWorkerMirrored */
     int64_t local_steps;                        /* MultiWorkerMirrored; FIELD_UNSET: none, every step is summed */
     double outer_learning_rate, outer_momentum; /* with local_steps; DECIMAL_UNSET: 0.7 and 0.9 */
-    enum exchange_type exchange;                /* PeerToPeer; not said: SendToAll */
 };
 #define STALENESS_DEFAULT 4
 

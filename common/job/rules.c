@@ -273,12 +273,6 @@ static bool outer_optimizer(const struct json *self, const struct json *old)
     return rule_has(self, "localSteps") || !(rule_has(self, "outerLearningRate") || rule_has(self, "outerMomentum"));
 }
 
-static bool exchange_strategy(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return !rule_has(self, "exchange") || rule_is(self, "type", "PeerToPeer");
-}
-
 static int64_t pods_in_all(const struct json *self)
 {
     int64_t count = json_integer_at(self, "workers", 1);
@@ -867,12 +861,6 @@ const struct rule rules[] = {
      .holds = outer_optimizer,
      .cel = "has(self.localSteps) || !(has(self.outerLearningRate) || has(self.outerMomentum))",
      .message = "is missing; outerLearningRate and outerMomentum belong to local steps"},
-    {.name = "Exchange",
-     .about = &strategy_type,
-     .field = "exchange",
-     .holds = exchange_strategy,
-     .cel = "!has(self.exchange) || self.type == 'PeerToPeer'",
-     .message = "is an option of PeerToPeer; take that type or leave it out"},
     {.name = "GangSize",
      .about = &training_job_spec_type,
      .field = "runPolicy.gang.minAvailable",

@@ -57,8 +57,8 @@ def servers(name, mode, workers=2, ps=2, roles=None, **options):
 def elastic_servers(mode, **options):
     return servers(f"ParameterServer, {mode}, elastic 1 to 3", mode, workers=3, elastic=(1, 3), begins=2, **options)
 
-def peers(exchange, name="PeerToPeer", **options):
-    return Arrangement(f"{name}, {exchange}", {"type": "PeerToPeer", "exchange": exchange}, {"worker": 3}, bits=False,
+def peers(name="PeerToPeer", **options):
+    return Arrangement(name, {"type": "PeerToPeer"}, {"worker": 3}, bits=False,
                        lockstep=False, steps=6000, **options)
 
 ARRANGEMENTS = [
@@ -91,11 +91,9 @@ ARRANGEMENTS = [
             strategy={"backupWorkers": 1}, training={"logicalShards": 4}),
     elastic_servers("Async"),
     elastic_servers("Synchronous", training={"logicalShards": 6}),
-    peers("SendToAll"),
-    peers("Gossip"),
-    peers("Gossip", "PeerToPeer, on 3 nodes", nodes=3),
-    peers("SendToAll", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
-    peers("Gossip", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
+    peers(),
+    peers("PeerToPeer, on 3 nodes", nodes=3),
+    peers("PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
 ]
 
 def document(arrangement):

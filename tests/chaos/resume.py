@@ -36,8 +36,7 @@ KINDS = [
     servers("PS Async", "Async"),
     servers("PS BoundedStaleness", "BoundedStaleness"),
     servers("PS Synchronous", "Synchronous", training=TWELVE),
-    peers("SendToAll"),
-    peers("Gossip"),
+    peers(),
 ]
 
 class Matrix:

@@ -103,7 +103,7 @@ extern const size_t cost_strategy_count;
 
 /* Computation over step: 1 is as many times one worker as there are workers. */
 double cost_efficiency(const struct cost_strategy *strategy, const struct cost_crew *crew);
-/* Steps of its own that a worker makes until a change has reached all others, SendToAll. */
+/* Steps of its own that a worker makes until a change has reached all others, PeerToPeer. */
 double cost_send_to_all_age(const struct cost_crew *crew);
 
 /* Failures. Rates are per second and worker. */

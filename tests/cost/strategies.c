@@ -151,7 +151,7 @@ static double step_servers_together(const struct cost_crew *crew)
 }
 
 /* Nobody waits; the bytes cost a processor their time, and the loss comes down more slowly. */
-static double step_gossip(const struct cost_crew *crew)
+static double step_peers(const struct cost_crew *crew)
 {
     double work = 2 * gradient_bytes(crew) * (crew->software->byte + crew->software->add);
     return crew->computation + (crew->on_processor ? work / crew->network->processors : 0);
@@ -177,7 +177,7 @@ const struct cost_strategy cost_strategies[] = {
     {"localSteps", "#9467bd", step_local, false},
     {"ParameterServer, Synchronous", "#8c564b", step_servers_together, false},
     {"ParameterServer, Async", "#e377c2", step_servers_in_turn, false},
-    {"PeerToPeer, Gossip", "#7f7f7f", step_gossip, true},
+    {"PeerToPeer", "#7f7f7f", step_peers, true},
     {"Pipeline", "#bcbd22", step_pipeline, false},
 };
 const size_t cost_strategy_count = sizeof(cost_strategies) / sizeof(*cost_strategies);

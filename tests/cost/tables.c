@@ -61,7 +61,7 @@ static void print_efficiencies(struct cost_crew crew)
     }
     if (!crew.on_processor)
         return;
-    printf("| (age of a change, SendToAll, in steps) |");
+    printf("| (age of a change, PeerToPeer, in steps) |");
     for (size_t j = 0; j < CREWS; j++) {
         crew.workers = crews[j];
         printf(" %.0f |", cost_send_to_all_age(&crew));

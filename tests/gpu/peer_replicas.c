@@ -112,7 +112,7 @@ static void run(struct side *side, float *sights[SIGHTS])
     struct training_state state;
     struct peer_replica *replica;
     open_state(side, &state);
-    must(peer_replica_new(&state, true, &replica, &error), &error);
+    must(peer_replica_new(&state, &replica, &error), &error);
     peer_replica_set_whole(replica, true);
     peer_replica_lock(replica);
     must(peer_replica_keep(replica, &error), &error);

@@ -12,7 +12,7 @@ peers_batch=24 peers_workers=2
 peers() {
     local seat
     peers_name=$1 peers_storage=$2
-    peers_document='{"name":"'$1'","namespace":"default","strategy":{"type":"PeerToPeer","exchange":"Gossip"},
+    peers_document='{"name":"'$1'","namespace":"default","strategy":{"type":"PeerToPeer"},
         "workers":'$peers_workers',"model":{"preset":"mlp","width":64},"devices":{"count":1},
         "data":{"format":"synthetic","examples":1100,"validation":{"last":100}},
         "training":{"steps":100000000,"stepsPerEpoch":'$3',"batchSize":'$peers_batch',"seed":7,

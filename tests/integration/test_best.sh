@@ -106,13 +106,10 @@ scored() {
 
 close "$(scored alone)" "$(metadata alone/best.safetensors validationLoss)"
 verdict $? "one process's best weights have the loss that is told of them" "$(tail -n 1 alone-scored.0.log)"
-for exchange in SendToAll Gossip; do
-    name=peers-$exchange
-    job "$name" "$steps" "type: PeerToPeer, exchange: $exchange" 1 Best 2 && crew "$name" 2 &&
-        loss=$(scored "$name") && close "$loss" "$(metadata "$name/best.safetensors" validationLoss)"
-    verdict $? "PeerToPeer, $exchange: so have those of two peers" \
-        "$loss, not $(metadata "$name/best.safetensors" validationLoss): $(tail -qn 2 "$name".*.log | tr '\n' ' ')"
-done
+job peers "$steps" 'type: PeerToPeer' 1 Best 2 && crew peers 2 &&
+    loss=$(scored peers) && close "$loss" "$(metadata peers/best.safetensors validationLoss)"
+verdict $? "PeerToPeer: so have those of two peers" \
+    "$loss, not $(metadata peers/best.safetensors validationLoss): $(tail -qn 2 peers.*.log | tr '\n' ' ')"
 
 # ---- servers, which go on while their chief scores what it has pulled
 

@@ -56,7 +56,7 @@ beside_frozen reduced MultiWorkerMirrored 1 0
 beside_frozen reduced-by-chief MultiWorkerMirrored 0 1
 beside_frozen staged Pipeline 1 0
 beside_frozen staged-by-chief Pipeline 0 1
-beside_frozen gossiped "PeerToPeer, exchange: Gossip" 1 0
-beside_frozen gossiped-by-chief "PeerToPeer, exchange: Gossip" 0 1
+beside_frozen exchanged PeerToPeer 1 0
+beside_frozen exchanged-by-chief PeerToPeer 0 1
 beside_frozen pushed "ParameterServer, mode: Async" 100 1 1
 beside_frozen pushed-by-chief "ParameterServer, mode: Async" 100 0 1

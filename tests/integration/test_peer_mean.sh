@@ -22,7 +22,7 @@ job() {
 model: {preset: mlp, width: 32}
 data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
 training: {steps: $2, batchSize: 24, seed: 7, optimizer: {type: adamw, learningRate: "1e-4"}}
-strategy: {type: PeerToPeer, exchange: Gossip}
+strategy: {type: PeerToPeer}
 workers: 2
 evaluate: {everySteps: $4}
 storage: [{name: runs}]

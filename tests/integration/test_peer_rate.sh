@@ -29,7 +29,7 @@ document() {
 
 # enter EXCHANGE SEAT COUNT: a worker made when there are to be so many
 enter() {
-    peers_name=$1 peers_storage=$work peers_document=$(document "$1" '"type":"PeerToPeer","exchange":"'"$1"'"' 100000000 \
+    peers_name=$1 peers_storage=$work peers_document=$(document "$1" '"type":"PeerToPeer"' 100000000 \
         ',"workers":2,"crew":{"roles":[{"name":"worker","count":'"$3"',"minCount":1,"maxCount":4}],
         "hostPattern":"{role}-{index}","port":2222}')
     join "$2" $(($2 + 1))
@@ -63,18 +63,16 @@ loss_after() {
 }
 
 export COXSWAIN_READ_DELAY=$work/delay
-for exchange in SendToAll Gossip; do
-    echo 10 >delay
-    pids=()
-    enter "$exchange" 0 2 && enter "$exchange" 1 2
-    until_true 60 crew_is 2 && until_true 60 has_come_to "$exchange" 20 && enter "$exchange" 2 4 && enter "$exchange" 3 4 &&
-        trains_on "$exchange" 4 && kill -TERM "${pids[@]:1}" && trains_on "$exchange" 1
-    verdict $? "$exchange: the crew trains, whatever its size" "$(tail -n 3 "$exchange".*.log)"
-    kill -KILL "${pids[@]}" 2>/dev/null
-    wait 2>/dev/null
-    before=$(loss_after $((step * 3 / 4))) after=$(loss_after $((step * 4 / 3)))
-    perl -e 'exit !($ARGV[0] > $ARGV[1] && $ARGV[1] > $ARGV[2])' "${before:-0}" "${loss:-0}" "${after:-9}"
-    verdict $? "$exchange: its loss is OneDevice's after as many steps" \
-        "$loss after $step steps; OneDevice's $before after three quarters of them, $after after four thirds"
-    echo "$exchange: $loss after $step steps; OneDevice: $before after three quarters of them, $after after four thirds"
-done
+echo 10 >delay
+pids=()
+enter peers 0 2 && enter peers 1 2
+until_true 60 crew_is 2 && until_true 60 has_come_to peers 20 && enter peers 2 4 && enter peers 3 4 &&
+    trains_on peers 4 && kill -TERM "${pids[@]:1}" && trains_on peers 1
+verdict $? "the crew trains, whatever its size" "$(tail -n 3 peers.*.log)"
+kill -KILL "${pids[@]}" 2>/dev/null
+wait 2>/dev/null
+before=$(loss_after $((step * 3 / 4))) after=$(loss_after $((step * 4 / 3)))
+perl -e 'exit !($ARGV[0] > $ARGV[1] && $ARGV[1] > $ARGV[2])' "${before:-0}" "${loss:-0}" "${after:-9}"
+verdict $? "its loss is OneDevice's after as many steps" \
+    "$loss after $step steps; OneDevice's $before after three quarters of them, $after after four thirds"
+echo "$loss after $step steps; OneDevice: $before after three quarters of them, $after after four thirds"

@@ -97,31 +97,29 @@ finished() {
     log_of "$(member "$1" 0)" | awk '/^worker [0-9]* has finished/ { sum += $5 } END { print sum + 0 }'
 }
 
-for exchange in SendToAll Gossip; do
-    strategy="\"type\":\"PeerToPeer\",\"exchange\":\"$exchange\""
-    name=$(tr '[:upper:]' '[:lower:]' <<<"$exchange")
-    recorded=yes
-    delay "$name" 5 # so that its record stays small
-    crew "$name" 3 100000000
-    recorded=
-    await_step "$name" 200
-    verdict $? "$name: peers train"
-    [[ $exchange == Gossip && -z ${PEERS_FAULTS:-} ]] || kill_each "$name"
-    [[ -z ${PEERS_FAULTS:-} ]] || freeze "$name" 2 1
-    if grep -q ' begins [01] [1-9]' "$name.record"; then
-        lost=$(counted_for_nothing "$name")
-        [[ $lost == 0 ]]
-        verdict $? "$name: what counts as finished outlives the one who finished it" "$lost examples do not"
-    fi
-    api DELETE "$jobs_path/$name" >/dev/null
-    until_true 60 no_pods_of "$name"
-    verdict $? "$name: all leave when asked to"
-    steps=$((10#$(newest_checkpoint "$name") + 500))
-    delay "$name-2" 5 # they overshoot by what they have not heard of one another: little while each batch takes its time
-    crew "$name-2" 2 "$steps" "$name"
-    wait_for "$name-2" state Succeeded 120 && learnt "$name-2"
-    verdict $? "$name: the mean of all has learnt, and two go on from it" "$(log_of "$(member "$name-2" 0)" | tail -n 8)"
-    total=$(finished "$name-2")
-    ((total >= steps * 24 && total < steps * 24 + 24 * 500))
-    verdict $? "$name: every example is counted" "$total of $((steps * 24))"
-done
+strategy='"type":"PeerToPeer"'
+name=peers
+recorded=yes
+delay "$name" 5 # so that its record stays small
+crew "$name" 3 100000000
+recorded=
+await_step "$name" 200
+verdict $? "$name: peers train"
+kill_each "$name"
+[[ -z ${PEERS_FAULTS:-} ]] || freeze "$name" 2 1
+if grep -q ' begins [01] [1-9]' "$name.record"; then
+    lost=$(counted_for_nothing "$name")
+    [[ $lost == 0 ]]
+    verdict $? "$name: what counts as finished outlives the one who finished it" "$lost examples do not"
+fi
+api DELETE "$jobs_path/$name" >/dev/null
+until_true 60 no_pods_of "$name"
+verdict $? "$name: all leave when asked to"
+steps=$((10#$(newest_checkpoint "$name") + 500))
+delay "$name-2" 5 # they overshoot by what they have not heard of one another: little while each batch takes its time
+crew "$name-2" 2 "$steps" "$name"
+wait_for "$name-2" state Succeeded 120 && learnt "$name-2"
+verdict $? "$name: the mean of all has learnt, and two go on from it" "$(log_of "$(member "$name-2" 0)" | tail -n 8)"
+total=$(finished "$name-2")
+((total >= steps * 24 && total < steps * 24 + 24 * 500))
+verdict $? "$name: every example is counted" "$total of $((steps * 24))"

@@ -38,8 +38,7 @@ ARRANGEMENTS = [
     ("ParameterServer, BoundedStaleness, 1 backup", "type: ParameterServer, mode: BoundedStaleness, backupWorkers: 1", 6, 1, 2, True, False),
     ("ParameterServer, Synchronous", "type: ParameterServer, mode: Synchronous", 6, 1, 2, False, True),
     ("ParameterServer, Synchronous, 1 backup", "type: ParameterServer, mode: Synchronous, backupWorkers: 1", 6, 1, 2, True, True),
-    ("PeerToPeer, SendToAll", "type: PeerToPeer, exchange: SendToAll", 6, 0, 2, True, False),
-    ("PeerToPeer, Gossip", "type: PeerToPeer, exchange: Gossip", 6, 0, 2, True, False),
+    ("PeerToPeer", "type: PeerToPeer", 6, 0, 2, True, False),
     # Those of a pipeline's stages that read the batch: the first and the last.
     ("Pipeline, 2 stages", "type: Pipeline, stages: 2, microBatches: 4", 2, 0, 1, False, True),
     ("Pipeline, 2 stages x 2", "type: Pipeline, stages: 2, microBatches: 4", 4, 0, 3, False, True),

@@ -63,7 +63,7 @@ bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
 /* Whether it has taken all changes that it was sent. */
 bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat);
 /* For who is about to go. Waits for at most so long as something is under way to a peer; then whether all that this replica has done is
- * with others: SendToAll's changes with all who can take them, and every example with one other at least, or else a meeting
+ * with others: changes with all who can take them, and every example with one other at least, or else a meeting
  * with any of them would bring it there. */
 enum peer_handing { PEER_HANDING_UNDER_WAY, PEER_HANDING_WANTS_MEETING, PEER_HANDING_DONE };
 enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms);

@@ -15,13 +15,12 @@ struct peer_replica {
     unsigned vectors;
     float *values[PEER_VECTORS_MAX]; /* where the state is */
     struct peer_staging *staging;    /* NULL: the host sees them there */
-    float *inbox, *change; /* the latter NULL: none is sent; on the host it has what was before an update, too */
+    float *inbox, *change;           /* the latter has what was before an update, too, on the host */
     bool inbox_is_empty;
     atomic_bool whole; /* written with the lock held */
 };
 
-int peer_replica_new(struct training_state *state, bool sends_changes, struct peer_replica **ret_replica,
-                     struct error *error)
+int peer_replica_new(struct training_state *state, struct peer_replica **ret_replica, struct error *error)
 {
     struct peer_replica *replica = memory_allocate(1, sizeof(*replica));
     replica->state = state;
@@ -30,8 +29,7 @@ int peer_replica_new(struct training_state *state, bool sends_changes, struct pe
     for (unsigned i = 0; i < state->optimizer_slots; i++)
         replica->values[replica->vectors++] = state->slots[i];
     replica->inbox = memory_allocate(replica->elements, sizeof(*replica->inbox));
-    if (sends_changes)
-        replica->change = memory_allocate(replica->elements, sizeof(*replica->change));
+    replica->change = memory_allocate(replica->elements, sizeof(*replica->change));
     replica->inbox_is_empty = true;
     pthread_mutex_init(&replica->lock, NULL);
     if (state->host.stream != NULL &&
@@ -82,8 +80,6 @@ static void empty_inbox(struct peer_replica *replica)
 
 int peer_replica_keep(struct peer_replica *replica, struct error *error)
 {
-    if (replica->change == NULL)
-        return 0;
     if (replica->staging != NULL)
         return peer_staging_keep(replica->staging, error);
     memcpy(replica->change, replica->values[0], replica->elements * sizeof(*replica->change));
@@ -93,8 +89,6 @@ int peer_replica_keep(struct peer_replica *replica, struct error *error)
 int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct error *error)
 {
     float *parameters = replica->values[0], *change = replica->change, share = 1.0f / (float)size;
-    if (change == NULL)
-        return 0;
     if (replica->staging != NULL)
         return peer_staging_share_out(replica->staging, share, error);
     for (uint64_t i = 0; i < replica->elements; i++) {

@@ -26,9 +26,8 @@
 
 struct peer_replica;
 
-/* The state outlives the replica. `sends_changes`: its updates are shared out. */
-int peer_replica_new(struct training_state *state, bool sends_changes, struct peer_replica **ret_replica,
-                     struct error *error);
+/* The state outlives the replica. */
+int peer_replica_new(struct training_state *state, struct peer_replica **ret_replica, struct error *error);
 void peer_replica_free(struct peer_replica *replica);
 uint64_t peer_replica_elements(const struct peer_replica *replica);
 /* Parameters and the optimizer's slots. */
@@ -37,8 +36,7 @@ unsigned peer_replica_vectors(const struct peer_replica *replica);
 /* The trainer: around everything that writes the state. */
 void peer_replica_lock(struct peer_replica *replica);
 void peer_replica_unlock(struct peer_replica *replica);
-/* With the lock held, around an update of one that sends its changes; nothing is done for others: the parameters are kept, and what
- * has become of them is scaled down to our share of the step of a crew of `size` seats. */
+/* With the lock held, around an update: the parameters are kept, and what has become of them is scaled down to our share of the step of a crew of `size` seats. */
 int peer_replica_keep(struct peer_replica *replica, struct error *error);
 int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct error *error);
 /* What the peers shall add then. */

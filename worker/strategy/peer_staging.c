@@ -46,7 +46,7 @@ int peer_staging_new(struct training_state *state, float *inbox, float *change, 
         return -1;
     }
     staging->inbox_pinned = device_pin(state->device, inbox, (size_t)flat_bytes(staging));
-    staging->change_pinned = change != NULL && device_pin(state->device, change, (size_t)flat_bytes(staging));
+    staging->change_pinned = device_pin(state->device, change, (size_t)flat_bytes(staging));
     *ret_staging = staging;
     return 0;
 }

@@ -19,7 +19,7 @@
 
 struct peer_staging;
 
-/* Pins the host's arrays, as long as the parameters, which outlive it, as the state does. `change` NULL: none is sent. */
+/* Pins the host's arrays, as long as the parameters, which outlive it, as the state does. */
 int peer_staging_new(struct training_state *state, float *inbox, float *change, struct peer_staging **ret_staging,
                      struct error *error);
 void peer_staging_free(struct peer_staging *staging);

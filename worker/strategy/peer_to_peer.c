@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PeerToPeer: every worker trains at its own pace on examples of its own, and no
- * step waits for anybody. SendToAll: each update goes, divided by the number of
- * seats, to all others, who add it when they come to it. Gossip: a worker takes
- * its updates alone and keeps meeting one other, both moving to their mean (AD-PSGD;
- * Lian et al., 2018); workers of even rank ask, those of odd rank answer, and
- * answering waits for nothing, so meetings cannot lock each other. Workers that
- * send to all meet as well, now and then: what one of them has missed is then
- * shared out and fades.
+ * step waits for anybody. Each update goes, divided by the number of seats, to all
+ * others, which add it between two of their own steps. Now and then a worker also
+ * meets one other, and both move to their mean: what one of them has missed is then
+ * shared out and fades. Workers of even rank ask, those of odd rank answer, and
+ * answering waits for nothing, so meetings cannot lock each other.
  *
  * The run is over when all together have finished the examples of its steps.
  */
@@ -29,7 +27,7 @@
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
-#define MEET_EVERY 16      /* own steps, when updates are sent to all */
+#define MEET_EVERY 16      /* own steps */
 #define UNANSWERED_MS 1000 /* nothing of a meeting has come: who has nobody else meets another */
 #define SILENCE_MS 30000   /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
@@ -51,7 +49,6 @@ struct peer_to_peer {
     struct strategy_options replica_options;
     struct replica_set *replicas; /* one a device of ours, with the state between them, or copies of its parameters */
     struct own_sums sums;         /* of these */
-    bool gossips;
     unsigned seat;
     uint64_t random;
     int64_t own_steps, step_before;
@@ -370,20 +367,11 @@ static unsigned share_of_shards(const struct strategy_options *options)
     return (unsigned)((options->logical_shards + shares - 1) / shares);
 }
 
-/* An update of one share moves the mean of all replicas by as much as such a share of the rate would: SendToAll divides what it has done
- * to all of them (peer_replica_share_out). Gossip does it to one of those that are there. */
-static double rate_of_update(const struct peer_to_peer *strategy)
-{
-    const struct strategy_options *options = &strategy->base.options;
-    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
-    return strategy->gossips ? rate * strategy->base.world.size / (double)count_shares(options) : rate;
-}
-
 static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
     const float *controls = replica_set_controls(strategy->replicas)[0];
-    double rate = rate_of_update(strategy);
+    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
     strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
     int result = peer_replica_keep(strategy->shared, error);
@@ -402,11 +390,11 @@ static void exchange(struct peer_to_peer *strategy)
 {
     int64_t finished = place_of(strategy);
     step_record_peer("finished", strategy->seat, finished);
-    if (!strategy->gossips && strategy->base.world.size > 1)
+    if (strategy->base.world.size > 1)
         peer_hub_publish(strategy->hub, peer_replica_change(strategy->shared), finished);
     else
         peer_hub_count(strategy->hub, strategy->seat, finished);
-    if (strategy->gossips || strategy->own_steps % MEET_EVERY == 0)
+    if (strategy->own_steps % MEET_EVERY == 0)
         meet_somebody(strategy);
 }
 
@@ -493,7 +481,7 @@ static void hand_over(struct peer_to_peer *strategy)
         if (handing == PEER_HANDING_DONE || follow_world(strategy, NULL) < 0 || strategy->base.world.size < 2)
             return;
         unsigned heir = choose_heir(strategy, asked);
-        /* Of SendToAll's changes one peer takes none, and the others lack earlier ones: they are met nevertheless. */
+        /* One peer takes no changes, and the others lack earlier ones: they are met nevertheless. */
         bool stands = share_ms - left_ms >= longest_silence_ms(share_ms) && !peer_hub_meets(strategy->hub) &&
                       peer_hub_unhanded(strategy->hub) > 0;
         if (handing == PEER_HANDING_WANTS_MEETING || stands) {
@@ -761,15 +749,13 @@ static int open_replicas(struct peer_to_peer *strategy, struct error *error)
     return own_sums_open(&strategy->sums, &strategy->replica_options, shards, NULL, error);
 }
 
-/* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
- * as copies: a change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
+/* What the others have sent, what is sent in a meeting, the change, and for each peer what is pending. On their way as copies: a
+ * change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
 static void peer_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     int64_t workers = count_shares(options);
-    bool gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     unsigned shards = share_of_shards(options);
-    int64_t kept = 2 + (gossips ? 0 : 1 + workers - 1), on_their_way = 2 + (gossips ? 0 : workers - 1);
-    int64_t vectors = kept + on_their_way;
+    int64_t kept = 3 + workers - 1, on_their_way = 2 + workers - 1, vectors = kept + on_their_way;
     struct strategy_options own = *options;
     own.global_batch = share_of_batch(options);
     own_sums_memory_plan(&own, VARIABLES_CENTRAL, shards, NULL, plans);
@@ -790,10 +776,8 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     strategy->own = *options->state;
     strategy->seat = options->seat;
     strategy->mean_step = -1;
-    strategy->gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
-    if (peer_replica_new(options->state, !strategy->gossips, &strategy->shared, error) < 0 ||
-        open_replicas(strategy, error) < 0) {
+    if (peer_replica_new(options->state, &strategy->shared, error) < 0 || open_replicas(strategy, error) < 0) {
         peer_close(&strategy->base);
         return -1;
     }

@@ -91,10 +91,8 @@ just_fits nccls 2 Mirrored NCCL
 just_fits centre 2 CentralStorage Auto
 just_fits through 1 MultiWorkerMirrored Hierarchical 2
 just_fits across 1 MultiWorkerMirrored NCCL 2
-slack=12 just_fits sends 1 'PeerToPeer, exchange: SendToAll' Auto 2
-slack=12 just_fits gossips 1 'PeerToPeer, exchange: Gossip' Auto 2
-EMULATED_NCCL_VERSION=21703 slack=12 just_fits send_pairs 2 'PeerToPeer, exchange: SendToAll' Auto 2
-slack=12 just_fits gossip_pairs 2 'PeerToPeer, exchange: Gossip' Auto 2
+slack=12 just_fits sends 1 PeerToPeer Auto 2
+EMULATED_NCCL_VERSION=21703 slack=12 just_fits send_pairs 2 PeerToPeer Auto 2
 just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
 staged keep 2 float32
 as_planned keep 2 "stages in float32, by NCCL"

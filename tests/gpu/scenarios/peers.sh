@@ -5,17 +5,17 @@
 reference alone
 export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 
-# peering NAME STEPS DEVICE EXCHANGE FOLDER [DEVICES]: a model that learns what it is shown, by as many examples as it takes; the
+# peering NAME STEPS DEVICE FOLDER [DEVICES]: a model that learns what it is shown, by as many examples as it takes; the
 # caller may set rate, precision, rounding of weights and logical shards
 peering() {
     cat >"$1.yaml" <<YAML
-devices: {type: $3, count: ${6:-1}}
+devices: {type: $3, count: ${5:-1}}
 model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 640, validation: {last: 128}}
 training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
-strategy: {type: PeerToPeer, exchange: $4}
+strategy: {type: PeerToPeer}
 storage: [{name: runs}]
-checkpoint: {storage: runs, path: $5, everySteps: 100}
+checkpoint: {storage: runs, path: $4, everySteps: 100}
 export: {storage: runs, to: $1.safetensors}
 YAML
 }
@@ -43,12 +43,10 @@ trained() {
 job lonely 12 GPU PeerToPeer lonely
 lone lonely && same_weights lonely alone
 verdict $? "PeerToPeer: a worker without peers has the bits of OneDevice" "$(tail -n 1 lonely.log)"
-for exchange in SendToAll Gossip; do
-    peering "$exchange" 400 GPU "$exchange" "$exchange"
-    trained "$exchange" 2
-    verdict $? "$exchange: two workers on GPUs exchange by pinned memory, and learn" "$(tails "$exchange")"
-done
-precision=bfloat16 rounding=Stochastic peering halves 400 GPU SendToAll halves
+peering peers 400 GPU peers
+trained peers 2
+verdict $? "two workers on GPUs exchange by pinned memory, and learn" "$(tails peers)"
+precision=bfloat16 rounding=Stochastic peering halves 400 GPU halves
 trained halves 2
 verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails halves)"
 
@@ -68,42 +66,40 @@ replaces() {
     start_member "$1" worker "$2" 1
     until_true 60 finishes "$1" "$2" 1 && from_peers "$1" "$2" 1
 }
-for exchange in SendToAll Gossip; do
-    name=cut-$exchange
-    peering "$name" 100000000 GPU "$exchange" "$name"
-    for index in 0 1 2; do delay "$name" "$index" 5; done # so that their records stay small
-    start_crew "$name" 3
-    until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1
-    verdict $? "$exchange: one of three is killed, and its successor has the state from a GPU" "$(tails "$name")"
-    replaces "$name" 0
-    verdict $? "$exchange: so has the chief's" "$(tails "$name")"
-    end_crew TERM
-    undelay "$name"
-    saved=$(saved_step "$name")
-    ((saved > 100)) && peering "$name-cpu" $((saved + 100)) CPU "$exchange" "$name" && crew "$name-cpu" 2 &&
-        says "$name-cpu" "resumes from the checkpoint of step $saved" && learnt "$name-cpu"
-    verdict $? "$exchange: their mean goes on on CPUs" "$(tails "$name-cpu")"
-    peering "$name-back" $((saved + 200)) GPU "$exchange" "$name" && trained "$name-back" 2 &&
-        says "$name-back" "resumes from the checkpoint of step $((saved + 100))"
-    verdict $? "$exchange: and back on GPUs" "$(tails "$name-back")"
-done
+name=cut
+peering "$name" 100000000 GPU "$name"
+for index in 0 1 2; do delay "$name" "$index" 5; done # so that their records stay small
+start_crew "$name" 3
+until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1
+verdict $? "one of three is killed, and its successor has the state from a GPU" "$(tails "$name")"
+replaces "$name" 0
+verdict $? "so has the chief's" "$(tails "$name")"
+end_crew TERM
+undelay "$name"
+saved=$(saved_step "$name")
+((saved > 100)) && peering "$name-cpu" $((saved + 100)) CPU "$name" && crew "$name-cpu" 2 &&
+    says "$name-cpu" "resumes from the checkpoint of step $saved" && learnt "$name-cpu"
+verdict $? "their mean goes on on CPUs" "$(tails "$name-cpu")"
+peering "$name-back" $((saved + 200)) GPU "$name" && trained "$name-back" 2 &&
+    says "$name-back" "resumes from the checkpoint of step $((saved + 100))"
+verdict $? "and back on GPUs" "$(tails "$name-back")"
 
 # At a rate at which nothing changes what goes from GPU to GPU, into means and checkpoints stays as it was, to the bit.
-rate=1e-30 peering still 100000000 GPU SendToAll SendToAll
+rate=1e-30 peering still 100000000 GPU peers
 for index in 0 1; do delay still "$index" 5; done
 start_crew still 2
 until_true 60 finishes still 1 0 && until_true 60 finishes still 0 0 && replaces still 0 && until_true 60 meet_each_other still
 verdict $? "at a rate of next to nothing a chief's successor has its peer's state" "$(tails still)"
 end_crew TERM
 undelay still
-rate=1e-30 peering stiller $(($(saved_step SendToAll) + 20)) GPU SendToAll SendToAll
-crew stiller 2 && says stiller 'resumes from the checkpoint of step' && same_weights stiller SendToAll
+rate=1e-30 peering stiller $(($(saved_step peers) + 20)) GPU peers
+crew stiller 2 && says stiller 'resumes from the checkpoint of step' && same_weights stiller peers
 verdict $? "and what is saved and exported then has the weights of the checkpoint that all began with, bit for bit" "$(tails stiller)"
 
 # gives_up NAME GPUS: workers with so many GPUs each, who both wait for their 21st batch in the midst of a step. What the chief saves
 # goes from and to its GPU by another thread than the one that trains there.
 gives_up() {
-    peering "$1" 100000000 GPU SendToAll "$1" "$2"
+    peering "$1" 100000000 GPU "$1" "$2"
     hold "$1" 0 $((20 * $2)) # each GPU reads its own
     hold "$1" 1 $((20 * $2))
     COXSWAIN_GRACE_SECONDS=4 start_crew "$1" 2
@@ -116,7 +112,7 @@ gives_up() {
     undelay "$1"
 }
 gives_up stuck 1
-peering stuck 400 GPU SendToAll stuck
+peering stuck 400 GPU stuck
 trained stuck 2 && says stuck 'resumes from the checkpoint of step'
 verdict $? "a later start goes on from there" "$(tails stuck)"
 
@@ -184,34 +180,30 @@ if can_have 2 "several GPUs in a peer"; then
     precision=bfloat16 rounding=Stochastic several_each half1 1 && precision=bfloat16 rounding=Stochastic several_each half2 2
     twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
     verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails half2)"
-    for exchange in SendToAll Gossip; do
-        way=
-        if [[ $exchange == Gossip ]]; then way=through_host; fi
-        name=pairs-$exchange
-        peering "$name" 400 GPU "$exchange" "$name" 2
-        $way trained "$name" 2
-        verdict $? "$exchange: two workers with two GPUs each learn" "$(tails "$name")"
-        name=cut-pairs-$exchange
-        peering "$name" 100000000 GPU "$exchange" "$name" 2
-        for index in 0 1; do delay "$name" "$index" 5; done
-        $way start_crew "$name" 2
-        until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && $way replaces "$name" 1 && $way replaces "$name" 0
-        verdict $? "$exchange: either is killed, and its successor has the state from the other's first GPU" "$(tails "$name")"
-        end_crew TERM
-        undelay "$name"
-        saved=$(saved_step "$name")
-        ((saved > 100)) && peering "$name-one" $((saved + 100)) GPU "$exchange" "$name" && trained "$name-one" 2 &&
-            says "$name-one" "resumes from the checkpoint of step $saved"
-        verdict $? "$exchange: their mean goes on on one GPU each" "$(tails "$name-one")"
-    done
+    name=pairs
+    peering "$name" 400 GPU "$name" 2
+    trained "$name" 2
+    verdict $? "two workers with two GPUs each learn" "$(tails "$name")"
+    name=cut-pairs
+    peering "$name" 100000000 GPU "$name" 2
+    for index in 0 1; do delay "$name" "$index" 5; done
+    start_crew "$name" 2
+    until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1 && replaces "$name" 0
+    verdict $? "either is killed, and its successor has the state from the other's first GPU" "$(tails "$name")"
+    end_crew TERM
+    undelay "$name"
+    saved=$(saved_step "$name")
+    ((saved > 100)) && peering "$name-one" $((saved + 100)) GPU "$name" && trained "$name-one" 2 &&
+        says "$name-one" "resumes from the checkpoint of step $saved"
+    verdict $? "their mean goes on on one GPU each" "$(tails "$name-one")"
     gives_up stuck-pairs 2
     through_host gives_up stuck-hosted 2
-    shards=2 peering few 400 GPU SendToAll few 2
+    shards=2 peering few 400 GPU few 2
     start_crew few 2
     ended_with 64 "training.logicalShards: 2 shards are too few for 2 workers of 2 devices; give at least one a device" few 0
     verdict $? "exit 64: fewer shards than GPUs" "$ended"
     end_crew KILL
-    shards=8 peering both 400 GPU Gossip both 2 && shards=8 peering sole 400 GPU Gossip both 1
+    shards=8 peering both 400 GPU both 2 && shards=8 peering sole 400 GPU both 1
     cluster="{\"worker\":$(hosts 1 2)}" pids=()
     start_member both worker 0
     start_member sole worker 1
@@ -220,17 +212,17 @@ if can_have 2 "several GPUs in a peer"; then
 fi
 
 if plays_gpus; then
-    peering mixed 400 Auto SendToAll mixed
+    peering mixed 400 Auto mixed
     start_pair mixed '' EMULATED_GPUS=0
     await_crew && says mixed 'crew .* GPU' && grep -q 'takes the CPU' mixed.1.log && meet_each_other mixed && learnt mixed
     verdict $? "a peer on a GPU and one on a CPU" "$(tails mixed)"
-    peering mixed2 400 Auto SendToAll mixed2 2
+    peering mixed2 400 Auto mixed2 2
     start_pair mixed2 '' EMULATED_GPUS=0
     await_crew && says mixed2 '2 devices each: GPU' && grep -q 'takes the CPU' mixed2.1.log && meet_each_other mixed2 && learnt mixed2
     verdict $? "a peer on two GPUs and one on two devices of a CPU" "$(tails mixed2)"
     for each in 1 2; do
         name=lost$each
-        peering "$name" 100000000 GPU SendToAll "$name" "$each" && unsaved "$name"
+        peering "$name" 100000000 GPU "$name" "$each" && unsaved "$name"
         start_pair "$name" '' 'EMULATED_FAULT=214 EMULATED_FAULT_GRID=4000'
         ended_with 162 'uncorrectable' "$name" 1 && start_member "$name" worker 1 1 && until_true 60 finishes "$name" 1 1 && from_peers "$name" 1 1
         verdict $? "a peer with GPUs: $each, of which one fails, ends with 162, and its successor has the state of the other" "$ended, $(tails "$name")"

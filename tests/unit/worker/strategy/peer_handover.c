@@ -63,7 +63,7 @@ static void open_place(struct place *place, unsigned elements, uint16_t port)
     }
     place->state.parameters = place->vectors[0];
     place->state.slots[0] = place->vectors[1];
-    cr_assert_eq(peer_replica_new(&place->state, false, &place->replica, &error), 0, "%s", error.message);
+    cr_assert_eq(peer_replica_new(&place->state, &place->replica, &error), 0, "%s", error.message);
     peer_replica_set_whole(place->replica, true);
     cr_assert_eq(peer_hub_open(&options, &place->hub, &error), 0, "%s", error.message);
     peer_hub_serve(place->hub, place->replica);

@@ -37,7 +37,7 @@ static void open_place(struct place *place, unsigned seat)
     *place = (struct place){.state = {.layout = {.elements = COUNT}, .optimizer_slots = 1}};
     place->state.parameters = place->parameters;
     place->state.slots[0] = place->slot;
-    cr_assert_eq(peer_replica_new(&place->state, false, &place->replica, &error), 0, "%s", error.message);
+    cr_assert_eq(peer_replica_new(&place->state, &place->replica, &error), 0, "%s", error.message);
     peer_replica_set_whole(place->replica, true);
     cr_assert_eq(peer_hub_open(&options, &place->hub, &error), 0, "%s", error.message);
     peer_hub_serve(place->hub, place->replica);

@@ -21,7 +21,7 @@ static void set_up(struct scene *scene, float value, bool whole)
         scene->parameters[i] = value;
         scene->slot[i] = -value;
     }
-    cr_assert_eq(peer_replica_new(&scene->state, true, &scene->replica, NULL), 0);
+    cr_assert_eq(peer_replica_new(&scene->state, &scene->replica, NULL), 0);
     peer_replica_set_whole(scene->replica, whole);
 }
 

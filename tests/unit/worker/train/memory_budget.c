@@ -416,13 +416,12 @@ Test(memory_budget, the_absurd_is_refused_too)
 /* ---- a peer */
 
 /* Of vectors as long as the parameters. */
-static int64_t vectors_of_peers(const char *exchange, unsigned workers)
+static int64_t vectors_of_peers(unsigned workers)
 {
     struct error error = ERROR_INIT;
     struct crew_seat seats[4] = {{"worker", 0, "a", 2222}, {"worker", 1, "b", 2222}, {"worker", 2, "c", 2222}};
     struct scene scene = {0};
-    SCOPED_FREE char *strategy = memory_format("\"type\":\"PeerToPeer\",\"exchange\":\"%s\"", exchange);
-    open_job(&scene, strategy, 1, "\"preset\":\"mlp\",\"width\":64",
+    open_job(&scene, "\"type\":\"PeerToPeer\"", 1, "\"preset\":\"mlp\",\"width\":64",
              "\"batchSize\":48,\"optimizer\":{\"type\":\"sgd\"}");
     struct trainer *trainer = &scene.trainer;
     trainer->job = &scene.job;
@@ -444,10 +443,8 @@ static int64_t vectors_of_peers(const char *exchange, unsigned workers)
 Test(memory_budget, what_is_on_its_way_between_peers_is_planned)
 {
     const int64_t of_the_chief = 4; /* two states of parameters and velocities */
-    cr_expect_eq(vectors_of_peers("Gossip", 2), of_the_chief + 4);
-    cr_expect_eq(vectors_of_peers("Gossip", 3), of_the_chief + 4);
-    cr_expect_eq(vectors_of_peers("SendToAll", 2), of_the_chief + 3 + 2 * 1 + 2);
-    cr_expect_eq(vectors_of_peers("SendToAll", 3), of_the_chief + 3 + 2 * 2 + 2);
+    cr_expect_eq(vectors_of_peers(2), of_the_chief + 3 + 2 * 1 + 2);
+    cr_expect_eq(vectors_of_peers(3), of_the_chief + 3 + 2 * 2 + 2);
 }
 
 /* ---- a ps */
