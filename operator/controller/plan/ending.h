@@ -34,6 +34,7 @@ struct ending {
     int64_t at_ms;    /* when it happened, as far as the API says; else now */
     int64_t check_ms; /* ENDING_NONE: look again then; FIELD_UNSET: no need */
     unsigned rule;    /* of failurePolicy, from 1; 0: none matched */
+    bool follows;     /* from a loss of the same crew that was counted before */
 };
 
 /* Of a pod that has ended. Of our own worker exit code 0 says so; many others exit with 0 when they are asked to end, too, or when

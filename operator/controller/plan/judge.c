@@ -19,6 +19,32 @@ struct verdict {
     bool whole_crew;
 };
 
+/* Agents of torchrun that have lost one of them wait this long in vain for each other, at most: 60 s for the store, and the time to
+ * notice. */
+#define RENDEZVOUS_MS 120000
+
+/* Of an elastic torchrun crew one agent was lost, which was counted, and its successor has come; now one that was there from the
+ * attempt's beginning gives up (DistStoreError), which follows from that loss. Bounded: the pods of an attempt's beginning are
+ * finite, the chief's is one of them as long as the attempt lasts, and a first loss never gets here. */
+static bool follows_a_loss(const struct planning *planning, const struct slot *slot, const struct ending *ending)
+{
+    const struct training_job *job = planning->job;
+    const struct pod_view *pod = slot->occupant, *chief = crew_chief(&planning->crew, job)->occupant;
+    if (job->framework != FRAMEWORK_PYTORCH || !job->elastic.enabled || ending->kind != ENDING_FAILURE ||
+        ending->rule > 0 || pod->exit_code < 1 || pod->exit_code > 127 || !chief ||
+        pod->incarnation != chief->incarnation)
+        return false;
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *other = &planning->crew.slots[i];
+        const struct pod_view *successor = other->occupant;
+        if (successor && other->role != ROLE_EVALUATOR && successor->attempt == pod->attempt &&
+            successor->incarnation > pod->incarnation && ending->at_ms >= successor->created_ms &&
+            ending->at_ms < successor->created_ms + RENDEZVOUS_MS)
+            return true;
+    }
+    return false;
+}
+
 static struct ending slot_ending(struct planning *planning, const struct slot *slot)
 {
     if (slot_lost(slot))
@@ -29,6 +55,9 @@ static struct ending slot_ending(struct planning *planning, const struct slot *s
                                            planning->input->options->start_failure_ms, planning->now_ms);
     if (ending.kind != ENDING_NONE && ending.kind != ENDING_SUCCESS)
         failure_policy_apply(&planning->job->run_policy.failure_policy, slot->occupant, &ending);
+    ending.follows = follows_a_loss(planning, slot, &ending);
+    if (ending.follows)
+        ending.kind = ENDING_COLLATERAL;
     return ending;
 }
 
@@ -198,7 +227,7 @@ static enum ending_kind charge(const struct planning *planning, const struct ver
     const struct job_status *old = planning->old;
     int64_t let_off = old->restart_count - old->restarts.failures - old->restarts.disruptions -
                       old->restarts.out_of_memory - old->restarts.ignored;
-    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 &&
+    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && !verdict->ending.follows && let_off > 0 &&
                    ran_ms(planning, verdict->cause) < COLLATERAL_GRACE_MS && !another_is_missing(planning);
     return repeats ? ENDING_FAILURE : verdict->ending.kind;
 }

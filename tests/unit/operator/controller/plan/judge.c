@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "tests/unit/operator/controller/plan/scene.h"
@@ -444,4 +445,65 @@ Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
     }
     cr_assert_eq(scene.job.status.restart_count, 21);
     cr_assert_eq(scene.job.status.restarts.failures, 0);
+}
+
+/* torchrun: worker 2 was killed and replaced; the agents that were there give up 60 s later, one after the other. */
+static void lose_an_agent(void)
+{
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 2;
+    scene.job.elastic.max_workers = 3;
+    scene_end_pod(&scene, &scene.pods[2], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_eq(scene.job.status.restarts.failures, 1);
+    scene.pods[2] = *scene_add_pod(&scene, ROLE_WORKER, 2, 2);
+    scene.pod_count = scene.input.pod_count = 3;
+    scene.pods[2].created_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+static void fail_after(size_t worker, int64_t ms)
+{
+    scene.input.now_ms += ms;
+    scene_end_pod(&scene, &scene.pods[worker], 1);
+    scene_plan(&scene);
+}
+
+Test(judge, agents_that_give_up_after_a_loss_cost_no_more)
+{
+    lose_an_agent();
+    fail_after(1, 60000);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1, "%" PRId64, scene.plan.status.restarts.failures);
+    cr_assert_eq(scene.plan.status.restart_count, 2);
+    scene.pods[1].exit_code = EXIT_CODE_NONE;
+    scene.pods[1].phase = POD_RUNNING;
+    fail_after(0, 1000);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    cr_assert_eq(scene.plan.status.attempt, 2, "without worker 0 the whole crew starts over");
+}
+
+Test(judge, a_failure_long_after_a_loss_is_one)
+{
+    lose_an_agent();
+    fail_after(0, 120000);
+    cr_assert_eq(scene.plan.status.restarts.failures, 2);
+}
+
+Test(judge, the_failure_of_a_successor_is_one)
+{
+    lose_an_agent();
+    fail_after(2, 30000);
+    cr_assert_eq(scene.plan.status.restarts.failures, 2);
+}
+
+Test(judge, a_signal_does_not_follow_from_a_loss)
+{
+    lose_an_agent();
+    scene.input.now_ms += 30000;
+    scene_end_pod(&scene, &scene.pods[1], 139);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 2);
 }
