@@ -778,7 +778,7 @@ static void act(struct execution *execution, const struct training_job *job, con
         remove_current(execution, action->pod);
         return;
     case ACTION_DELETE_POD:
-        delete_pod(execution, action, -1);
+        delete_pod(execution, action, action->grace_seconds);
         return;
     case ACTION_FORCE_DELETE_POD:
         delete_pod(execution, action, 0);

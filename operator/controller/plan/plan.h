@@ -208,6 +208,7 @@ struct action {
     enum action_type type;
     enum role role;
     int64_t index, incarnation;
+    int64_t grace_seconds;      /* DELETE_POD; -1: the pod's own */
     const struct pod_view *pod; /* ADOPT_POD, REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
 };
 

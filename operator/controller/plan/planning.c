@@ -44,10 +44,22 @@ void planning_look_for_pod(struct planning *planning, const struct slot *slot)
         .type = ACTION_LOOK_FOR_POD, .role = slot->role, .index = slot->index, .incarnation = slot->unsure_incarnation};
 }
 
+/* JAX catches SIGTERM to save at a step that all processes reach together, and does not end. Where the whole crew starts over
+ * there is no such step any more, so its survivors are not waited for, unless the template says how long. */
+#define JAX_RESTART_GRACE_SECONDS 5
+
+static int64_t grace_seconds(const struct training_job *job, const struct pod_view *pod)
+{
+    bool starts_over = pod->attempt < job->status.attempt && pod->role != ROLE_EVALUATOR;
+    bool own = json_at(job->roles[pod->role].template, "spec.terminationGracePeriodSeconds") != NULL;
+    return job->framework == FRAMEWORK_JAX && starts_over && !own ? JAX_RESTART_GRACE_SECONDS : -1;
+}
+
 void planning_delete_pod(struct planning *planning, const struct pod_view *pod)
 {
     if (!pod_view_deleting(pod))
-        planning_act(planning, ACTION_DELETE_POD, pod);
+        *action_add(planning->plan) =
+            (struct action){.type = ACTION_DELETE_POD, .pod = pod, .grace_seconds = grace_seconds(planning->job, pod)};
 }
 
 static struct plan_event *event_add(struct plan *plan)

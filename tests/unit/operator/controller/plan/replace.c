@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -77,4 +78,36 @@ Test(replace, of_finished_pods_the_newest_is_kept)
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3);
     for (size_t i = 0; i < scene.plan.action_count; i++)
         cr_assert_lt(scene.plan.actions[i].pod->incarnation, 4, "the last one that failed stays for its log");
+}
+
+/* How long the survivor may take to end once its crew starts over. */
+static int64_t grace_of_survivor(enum framework framework, const char *template_text)
+{
+    SCOPED_JSON *template = NULL;
+    if (template_text)
+        cr_assert_eq(json_parse(template_text, strlen(template_text), 4096, &template, NULL), 0);
+    scene_init_running(&scene, 2);
+    scene.job.framework = framework;
+    scene.job.roles[ROLE_WORKER].template = template;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_eq(scene.job.status.attempt, 2);
+    scene_plan(&scene);
+    int64_t seconds = INT64_MIN;
+    for (size_t i = 0; i < scene.plan.action_count; i++)
+        if (scene.plan.actions[i].type == ACTION_DELETE_POD && scene.plan.actions[i].pod == &scene.pods[0])
+            seconds = scene.plan.actions[i].grace_seconds;
+    scene.job.roles[ROLE_WORKER].template = NULL;
+    scene_release(&scene);
+    return seconds;
+}
+
+Test(replace, survivors_that_ignore_sigterm_are_not_waited_for)
+{
+    scene_release(&scene);
+    cr_expect_eq(grace_of_survivor(FRAMEWORK_JAX, NULL), 5);
+    cr_expect_eq(grace_of_survivor(FRAMEWORK_JAX, "{\"spec\":{\"terminationGracePeriodSeconds\":60}}"), -1);
+    cr_expect_eq(grace_of_survivor(FRAMEWORK_PYTORCH, NULL), -1);
+    scene_init_running(&scene, 2);
 }
