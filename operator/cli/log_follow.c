@@ -32,6 +32,7 @@ struct log_follower {
     const char *job;      /* its key */
     unsigned open;        /* streams, those that are to be opened again too */
     unsigned lost;        /* logs whose rest could not be had */
+    bool unreached_told;  /* that the API server does not answer */
     bool heard;           /* something, of any of them */
     int64_t over_ms;      /* when the job was first seen to be over; 0: it is not */
     int64_t refused_ms;   /* since when all that is heard is that no log may be read; 0: it is not */
@@ -62,6 +63,7 @@ static int take(void *context, const char *bytes, size_t length, struct error *e
     struct log_stream *stream = context;
     int result = log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
     stream->follower->heard = true;
+    stream->follower->unreached_told = false;
     stream->follower->refused_ms = 0;
     if (!log_inlet_position(stream->inlet)->repeats) {
         stream->again_ms = AGAIN_MS;
@@ -157,8 +159,12 @@ static void refusal_take(struct log_follower *follower, const struct error *erro
 
 static void tell(struct log_stream *stream, const struct error *error)
 {
-    if (!stream->told)
+    struct log_follower *follower = stream->follower;
+    if (error->http_status == 0 && !follower->unreached_told)
+        fprintf(stderr, "cox logs: trying again until the API server answers: %s\n", error->message);
+    else if (error->http_status != 0 && !stream->told)
         fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, error->message);
+    follower->unreached_told |= error->http_status == 0;
     stream->told = true;
 }
 

@@ -145,3 +145,19 @@ cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": 
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
     grep -q '^cox run: the log of outlived-worker-0-1 could not be read to its end' troubles
 verdict $? "nor does one whose log is not to be had any more" "$(tail -n 5 shown troubles)"
+
+# The API server goes away for good: that is one thing, however many logs are followed.
+job left '{}' 2 'echo begun; sleep 600'
+wait_for left readySummary 2/2 60
+HOME=$work KUBECONFIG=$work/state/kubeconfig timeout 300 "$bin/cox" logs left -f >followed 2>troubles &
+follower=$!
+both_begun() { [[ $(grep -c begun followed) == 2 ]]; }
+until_true 60 both_begun || verdict 1 "preparation" "$(cat troubles)"
+kill -KILL "$standalone"
+until_true 60 grep -q 'until the API server answers' troubles
+sleep 3
+kill "$follower"
+wait "$follower" 2>/dev/null
+follower=
+[[ $(grep -c 'https://' troubles) == 1 ]] && ! grep -q '?' troubles
+verdict $? "an API server that goes away is told once, without the query that was asked for" "$(cat troubles)"

@@ -98,6 +98,15 @@ static int map_descriptor(int descriptor, const char *path, size_t length, const
     return 0;
 }
 
+/* zlib puts a name of its own before what it says, which is that of a descriptor: "<fd:6>: unexpected end of file". */
+static const char *zlib_words(const char *message)
+{
+    const char *end = message ? strstr(message, ">: ") : NULL;
+    if (end && *message == '<')
+        message = end + 3;
+    return message && *message ? message : "unexpected end";
+}
+
 static int inflate_all(gzFile stream, struct sink *sink, struct error *error)
 {
     SCOPED_FREE uint8_t *chunk = malloc(CHUNK);
@@ -110,7 +119,7 @@ static int inflate_all(gzFile stream, struct sink *sink, struct error *error)
         const char *message = gzerror(stream, &code);
         if (length < 0 || (code != Z_OK && code != Z_STREAM_END))
             return error_set(error, ERROR_CORRUPT, "the gzip data is damaged or cut off (%s); fetch the file again",
-                             message && *message ? message : "unexpected end");
+                             zlib_words(message));
         if (length < CHUNK)
             return 0;
     }

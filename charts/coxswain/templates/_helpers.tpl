@@ -64,7 +64,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $image.repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $image.repository (default (index . 1).Chart.AppVersion $image.tag) -}}
+{{- /* `--set image.tag=7` is a number for Helm */ -}}
+{{- $tag := default "" $image.tag -}}
+{{- if not (kindIs "string" $tag) -}}
+{{- $tag = int64 $tag | toString -}}
+{{- end -}}
+{{- printf "%s:%s" $image.repository (default (index . 1).Chart.AppVersion $tag) -}}
 {{- end -}}
 {{- end -}}
 

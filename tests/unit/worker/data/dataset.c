@@ -156,7 +156,7 @@ Test(dataset, a_truncated_gzip_file_is_corrupt)
     write_digits(&place, write_gzip);
     cr_assert_eq(truncate(place.images, 30), 0);
     struct data_spec spec = spec_of(&place, DATA_FORMAT_IDX);
-    refused(&spec, &digits, ERROR_CORRUPT, "damaged or cut off");
+    refused(&spec, &digits, ERROR_CORRUPT, "damaged or cut off (unexpected end of file)");
     remove_place(&place);
 }
 
