@@ -349,7 +349,11 @@ $(foreach s,$(fuzz_sources),$(eval $(call fuzz_rules,$(s))))
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
-all: $(program_files) $(PRELOAD) $(cuda_libraries) $(BUILD)/deploy ## build the programs
+# kubectl finds its plugins on PATH, which may be the build's own folder.
+$(BUILD)/kubectl-cox: $(BUILD)/cox
+	$(Q)ln -sf cox $@
+
+all: $(program_files) $(PRELOAD) $(cuda_libraries) $(BUILD)/deploy $(BUILD)/kubectl-cox ## build the programs
 
 # Where programs look for the CRD and the examples, wherever BUILD is.
 $(BUILD)/deploy: | $(CONFIGURATION)

@@ -73,10 +73,25 @@ static void take_progress(struct job_view *view, const struct json *progress)
         take_metric(view, item, step);
 }
 
+/* Training goes on meanwhile: nothing else would tell before it ends, and what it has learnt is lost. */
+static void take_failing_checkpoints(struct job_view *view, const struct json *condition)
+{
+    bool failing = strcmp(json_string_at(condition, "status", ""), "True") == 0;
+    bool saved = strcmp(json_string_at(condition, "reason", ""), "Saved") == 0;
+    if (failing && !view->checkpoints_failing)
+        buffer_format(&view->events, "warning: %s\n",
+                      json_string_at(condition, "message", "no checkpoint can be stored"));
+    else if (saved && view->checkpoints_failing)
+        buffer_format(&view->events, "%s\n", json_string_at(condition, "message", "checkpoints are saved again"));
+    view->checkpoints_failing = failing;
+}
+
 static void take_conditions(struct job_view *view, const struct json *conditions)
 {
     for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
         const char *type = json_string_at(item, "type", "");
+        if (strcmp(type, "CheckpointsFailing") == 0)
+            take_failing_checkpoints(view, item);
         bool final = strcmp(type, "Failed") == 0 || strcmp(type, "Succeeded") == 0;
         if (!final || strcmp(json_string_at(item, "status", ""), "True") != 0)
             continue;

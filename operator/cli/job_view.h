@@ -48,6 +48,7 @@ struct job_view {
     char name[64], name_space[64], strategy[64];
     char state[32], reason[VIEW_TEXT_MAX], message[VIEW_MESSAGE_MAX]; /* of the condition that ended it */
     bool deleted;                                                     /* somebody has removed the job itself */
+    bool checkpoints_failing;                                         /* as the operator has told last */
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */

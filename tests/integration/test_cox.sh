@@ -216,8 +216,7 @@ mv text $'two\nlines' && cox 0 generate numbers --data $'two\nlines' --strategy 
     ! grep -q '^lines' out
 verdict $? "a line break in a folder's name breaks no comment" "$(said)"
 
-ln -s "$bin/cox" kubectl-cox
-./kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
+PATH=$bin:$PATH kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
 verdict $? "kubectl's plugin calls itself so"
 cox 0 completion bash && bash -n out && cox 0 completion zsh && cox 2 completion fish
 verdict $? "the completion script is a script" "$(cat err)"

@@ -159,6 +159,29 @@ Test(job_view, why_other_pods_than_the_chief_failed_is_told_once)
     job_view_release(&view);
 }
 
+#define SAVES(status, reason, message)                                                                                 \
+    "{'status':{'state':'Running','conditions':[{'type':'CheckpointsFailing','status':'" status "','reason':'" reason  \
+    "','message':'" message "'}]}}"
+
+Test(job_view, checkpoints_that_fail_are_told_while_training_goes_on)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *running = json_of("{'status':{'state':'Running'}}");
+    SCOPED_JSON *failing = json_of(SAVES("True", "VolumeFull", "No space left on device; training goes on"));
+    SCOPED_JSON *mended = json_of(SAVES("False", "Saved", "checkpoints are saved again"));
+    job_view_take_job(&view, running);
+    buffer_clear(&view.events);
+    for (int i = 0; i < 2; i++)
+        job_view_take_job(&view, failing);
+    cr_expect_str_eq(buffer_text(&view.events), "warning: No space left on device; training goes on\n", "once");
+    buffer_clear(&view.events);
+    for (int i = 0; i < 2; i++)
+        job_view_take_job(&view, mended);
+    cr_expect_str_eq(buffer_text(&view.events), "checkpoints are saved again\n");
+    job_view_release(&view);
+}
+
 Test(job_view, the_newest_evaluation_counts)
 {
     struct job_view view;
