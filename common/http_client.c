@@ -253,17 +253,6 @@ static enum error_kind failure_kind(CURLcode code)
     return ERROR_UNAVAILABLE;
 }
 
-/* The part of the address that a person needs: where no connection came about the server alone, else all but the query. */
-static int shown_length(const char *url, CURLcode code)
-{
-    bool unreached = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-                     code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PEER_FAILED_VERIFICATION;
-    const char *host = strstr(url, "://");
-    if (unreached && host)
-        return (int)(host + 3 - url + strcspn(host + 3, "/?"));
-    return (int)strcspn(url, "?");
-}
-
 static void failure_from_curl(struct http_transfer *transfer, CURLcode code)
 {
     if (transfer->failure.kind != ERROR_NONE)
@@ -271,7 +260,7 @@ static void failure_from_curl(struct http_transfer *transfer, CURLcode code)
     const char *url = "";
     curl_easy_getinfo(transfer->base.easy, CURLINFO_EFFECTIVE_URL, &url);
     const char *words = transfer->curl_message[0] ? transfer->curl_message : curl_easy_strerror(code);
-    error_set(&transfer->failure, failure_kind(code), "%.*s: %s", shown_length(url, code), url, words);
+    error_set(&transfer->failure, failure_kind(code), "%.*s: %s", (int)strcspn(url, "?"), url, words);
 }
 
 static int64_t retry_after_ms(CURL *easy)

@@ -100,13 +100,13 @@ static void take_conditions(struct job_view *view, const struct json *conditions
     }
 }
 
-/* Why pods failed whose log is not shown: all but the chief's. Told when the job's state has changed, and not what the job's own
+/* Why pods failed, but where it stands in the chief's log, which is shown. Told when the job's state has changed, and not what the job's own
  * end quotes. */
 static void tell_last_words(struct job_view *view)
 {
     for (unsigned i = 0; i < view->pod_count; i++) {
         struct pod_line *line = &view->pods[i];
-        if (!*line->last_words || line->last_words_told || job_view_shows_log(view, line))
+        if (!*line->last_words || line->last_words_told || (job_view_shows_log(view, line) && !line->last_words_own))
             continue;
         line->last_words_told = true;
         if (!strstr(view->message, line->last_words))
@@ -161,14 +161,23 @@ static bool is_ready(const struct json *pod)
     return false;
 }
 
+/* The last line of Coxswain's worker, which is its termination message, too. */
+static bool is_exit_line(const char *line)
+{
+    int code, end = 0;
+    return sscanf(line, "exit %d (%*[^)])%n", &code, &end) == 1 && end > 0;
+}
+
 /* How the trainer ended, in a word or two. */
 static void describe_end(struct pod_line *line, const struct json *terminated)
 {
     int code = (int)json_integer_at(terminated, "exitCode", -1);
     SCOPED_BUFFER words;
     buffer_init(&words, sizeof line->last_words);
-    if (code > 0)
-        last_words(json_string_at(terminated, "message", ""), code, &words);
+    const char *message = json_string_at(terminated, "message", "");
+    if (code > 0 && code != EXIT_CODE_LEFT)
+        last_words(message, code, &words);
+    line->last_words_own = is_exit_line(message);
     snprintf(line->last_words, sizeof line->last_words, "%s", buffer_text(&words));
     if (code == 0)
         snprintf(line->words, sizeof line->words, "done");
@@ -427,7 +436,7 @@ void job_view_begin_log(struct job_view *view)
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
 {
     if (take_step(view, line, now_ms) || take_validation(view, line) || take_recovery(view, line, now_ms) ||
-        take_last_words(view, line))
+        take_last_words(view, line) || is_exit_line(line))
         return;
     snprintf(view->doing, sizeof view->doing, "%s", line);
     buffer_format(&view->events, "chief: %s\n", line);

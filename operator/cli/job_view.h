@@ -33,7 +33,7 @@ struct pod_line {
     bool container_ended;
     char last_words[LAST_WORDS_MAX +
                     1]; /* why it failed, as its termination message says; "": it did not, or nothing says */
-    bool last_words_told;
+    bool last_words_told, last_words_own; /* own: left by Coxswain's worker as "exit 71 (meaning): cause" */
 };
 
 /* A crew that was incomplete steps again. */

@@ -157,10 +157,10 @@ Test(http_client, nobody_there_is_unavailable)
     cr_assert_eq(got.status, 0);
     cr_assert_eq(got.error.kind, ERROR_UNAVAILABLE);
     char url[96], whom[64];
-    snprintf(whom, sizeof whom, "http://127.0.0.1:%d: ", server.port);
+    snprintf(whom, sizeof whom, "http://127.0.0.1:%d/some/path: ", server.port);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/some/path?and=query", server.port);
     ask(client, (struct http_request){.method = "GET", .url = url}, "http");
-    cr_assert_eq(strncmp(got.error.message, whom, strlen(whom)), 0, "the server alone: %s", got.error.message);
+    cr_assert_eq(strncmp(got.error.message, whom, strlen(whom)), 0, "without the query: %s", got.error.message);
     http_client_free(client);
 }
 

@@ -159,6 +159,39 @@ Test(job_view, why_other_pods_than_the_chief_failed_is_told_once)
     job_view_release(&view);
 }
 
+#define ENDED_POD(code, message)                                                                                       \
+    "{'metadata':{'labels':{'coxswain.dev/role':'worker','coxswain.dev/index':'0'}},'status':{'phase':'Failed',"       \
+    "'containerStatuses':[{'name':'trainer','state':{'terminated':{'exitCode':" code ",'message':'" message "'}}}]}}"
+
+/* The worker writes it into its log and into its termination message, and the operator into the condition. */
+static void check_exit(const char *pod_text, const char *line, const char *state_text, const char *words)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *pod = json_of(pod_text);
+    SCOPED_JSON *job = json_of(state_text);
+    job_view_take_log(&view, line, 5);
+    cr_expect_str_eq(buffer_text(&view.events), "");
+    job_view_take_pod(&view, "digits-worker-0-1", pod);
+    buffer_clear(&view.events);
+    job_view_take_job(&view, job);
+    cr_expect_str_eq(buffer_text(&view.events), words);
+    job_view_release(&view);
+}
+
+Test(job_view, why_a_worker_of_ours_ended_is_said_once)
+{
+    check_exit(
+        ENDED_POD("71", "exit 71 (the loss is not finite): step 12"), "exit 71 (the loss is not finite): step 12",
+        "{'status':{'state':'Failed','conditions':[{'type':'Failed','status':'True','message':'worker 0: step 12 "
+        "(pod x, exit code 71)'}]}}",
+        "digits is Failed\n");
+    check_exit(ENDED_POD("162", "exit 162 (a device failed): GPU 0"), "exit 162 (a device failed): GPU 0",
+               "{'status':{'state':'Restarting'}}", "digits is Restarting\nworker-0 | GPU 0\n");
+    check_exit(ENDED_POD("143", "exit 143 (left by request, state safe): asked to"),
+               "exit 143 (left by request): asked to", "{'status':{'state':'Restarting'}}", "digits is Restarting\n");
+}
+
 #define SAVES(status, reason, message)                                                                                 \
     "{'status':{'state':'Running','conditions':[{'type':'CheckpointsFailing','status':'" status "','reason':'" reason  \
     "','message':'" message "'}]}}"
