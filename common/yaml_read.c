@@ -10,10 +10,10 @@
 
 #define ANCHORS_MAX 1024
 
-/* A value that an alias may repeat: `value` is borrowed from the document under construction, NULL while it is open. */
+/* A value that an alias may repeat. `value` belongs to the document under construction; NULL until the value is complete. */
 struct anchor {
     char *name;
-    struct json *value;
+    const struct json *value;
     size_t nodes;
 };
 
@@ -23,7 +23,10 @@ struct reader {
     bool has_event;
     struct anchor *anchors;
     size_t anchor_count;
-    size_t nodes; /* made so far, copies included */
+    size_t ceiling;      /* for the bytes that aliases repeat */
+    size_t nodes;        /* made so far, copies included */
+    size_t copied_nodes; /* by aliases */
+    size_t copied_bytes;
     unsigned depth;
     struct error *error;
 };
@@ -171,23 +174,41 @@ static int anchor_open(struct reader *reader, const char *name)
 
 static void anchors_clear(struct reader *reader)
 {
-    for (size_t i = 0; i < reader->anchor_count; i++) {
+    for (size_t i = 0; i < reader->anchor_count; i++)
         free(reader->anchors[i].name);
-        json_free(reader->anchors[i].value);
-    }
     free(reader->anchors);
     reader->anchors = NULL;
     reader->anchor_count = 0;
 }
 
-static unsigned depth_of(const struct json *value)
+/* Adds the bytes of all keys and strings in a value, and returns how deep it is. */
+static unsigned measure(const struct json *value, size_t *bytes)
 {
     unsigned deepest = 0;
+    const char *key = json_key(value);
+    *bytes += strlen(json_string(value, "")) + (key ? strlen(key) : 0);
     for (const struct json *item = json_first(value); item; item = json_next(item)) {
-        unsigned depth = depth_of(item);
+        unsigned depth = measure(item, bytes);
         deepest = depth > deepest ? depth : deepest;
     }
     return deepest + 1;
+}
+
+static int count_copy(struct reader *reader, const struct anchor *anchor)
+{
+    if (count_nodes(reader, anchor->nodes) < 0)
+        return -1;
+    reader->copied_nodes += anchor->nodes;
+    if (reader->copied_nodes <= YAML_ALIAS_NODES_MAX) {
+        unsigned depth = measure(anchor->value, &reader->copied_bytes);
+        if (reader->depth + depth > JSON_DEPTH_MAX)
+            return refuse(reader, "nested too deeply");
+    }
+    if (reader->copied_nodes > YAML_ALIAS_NODES_MAX || reader->copied_bytes > reader->ceiling)
+        return refuse_at(reader, reader->event.start_mark, ERROR_TOO_LARGE,
+                         "aliases repeat too much (more than 10000 values, or more text than a whole file may have); "
+                         "write the values out where they are needed");
+    return 0;
 }
 
 static int read_alias(struct reader *reader, struct json **ret_value)
@@ -199,10 +220,8 @@ static int read_alias(struct reader *reader, struct json **ret_value)
             continue;
         if (anchor->value == NULL)
             return refuse(reader, "an alias inside the value it stands for");
-        if (count_nodes(reader, anchor->nodes) < 0)
+        if (count_copy(reader, anchor) < 0)
             return -1;
-        if (reader->depth + depth_of(anchor->value) > JSON_DEPTH_MAX)
-            return refuse(reader, "nested too deeply");
         *ret_value = json_copy(anchor->value);
         return 0;
     }
@@ -301,7 +320,7 @@ static int read_node(struct reader *reader, struct json **ret_value)
         return -1;
     reader->depth--;
     if (name) {
-        reader->anchors[anchor].value = json_copy(*ret_value);
+        reader->anchors[anchor].value = *ret_value;
         reader->anchors[anchor].nodes = reader->nodes - before + 1;
     }
     return 0;
@@ -345,7 +364,7 @@ int yaml_parse(const char *text, size_t length, size_t ceiling, struct json **re
 {
     if (length > ceiling)
         return error_set(error, ERROR_TOO_LARGE, "YAML text of %zu bytes; at most %zu are taken", length, ceiling);
-    struct reader reader = {.error = error};
+    struct reader reader = {.error = error, .ceiling = ceiling};
     if (!yaml_parser_initialize(&reader.parser))
         return error_set(error, ERROR_INTERNAL, "libyaml cannot start");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);

@@ -95,6 +95,36 @@ Test(yaml_read, a_bomb_of_aliases_ends_at_the_node_ceiling)
     cr_expect(error.kind == ERROR_TOO_LARGE, "%s", error.message);
 }
 
+/* Few values, but large ones: a thousand times 4 KiB. */
+Test(yaml_read, aliases_repeat_no_more_text_than_a_file_may_have)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, CEILING);
+    buffer_append_string(&text, "a: &a [", NULL);
+    for (int i = 0; i < 512; i++)
+        buffer_append_string(&text, "xxxxxxxx", NULL);
+    buffer_append_string(&text, "]\nb: [", NULL);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_string(&text, "*a, ", NULL);
+    buffer_append_string(&text, "1]\n", NULL);
+    struct error error = ERROR_INIT;
+    struct json *documents = NULL;
+    cr_expect(yaml_parse(text.data, text.length, CEILING, &documents, &error) < 0);
+    cr_expect(error.kind == ERROR_TOO_LARGE && strstr(error.message, "aliases repeat too much"), "%s", error.message);
+}
+
+/* 240 bytes that are a million values when they are expanded. */
+Test(yaml_read, a_small_bomb_of_aliases_is_refused_early)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, CEILING);
+    buffer_append_string(&text, "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n", NULL);
+    for (int i = 1; i < 5; i++)
+        buffer_format(&text, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1, i - 1,
+                      i - 1, i - 1, i - 1, i - 1, i - 1);
+    expect_refused(buffer_text(&text), "aliases repeat too much");
+}
+
 /* Aliases inside aliases must not nest deeper than the parser itself may. */
 Test(yaml_read, a_ladder_of_aliases_ends_at_the_depth_limit)
 {
