@@ -40,6 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (unsigned i = 0; i < manifest.file_count; i++)
             if (strchr(manifest.files[i].name, '/'))
                 abort();
+        if (manifest.logical_shards > MANIFEST_SHARDS_MAX || manifest.workers > MANIFEST_FILES_MAX ||
+            (manifest.model && json_type(manifest.model) != JSON_OBJECT))
+            abort();
         read_algorithms(json_member(manifest.model, "algorithms"));
         manifest_release(&manifest);
     }

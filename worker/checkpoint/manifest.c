@@ -12,31 +12,36 @@
 #define FORMAT_NAME "coxswain-checkpoint"
 #define FORMAT_VERSION 1
 
-/* Every whole number of a manifest: its name and its member. */
+/* Far beyond any training, and small enough that sums and products of two do not overflow. */
+#define COUNT_MAX ((int64_t)1 << 40)
+#define WHOLE_MAX ((int64_t)1 << 53)
+
+/* A whole number of a manifest: its name, its member, and its largest value. */
 struct whole_number {
     const char *name;
     size_t offset;
+    int64_t max;
 };
-#define NUMBER(name, member)                                                                                           \
+#define NUMBER(name, member, max)                                                                                      \
     {                                                                                                                  \
-        name, offsetof(struct manifest, member)                                                                        \
+        name, offsetof(struct manifest, member), max                                                                   \
     }
 static const struct whole_number numbers[] = {
-    NUMBER("step", step),
-    NUMBER("attempt", attempt),
-    NUMBER("epoch", epoch),
-    NUMBER("generation", generation),
-    NUMBER("workers", workers),
-    NUMBER("logicalShards", logical_shards),
-    NUMBER("seed", seed),
-    NUMBER("dataEpoch", data_epoch),
-    NUMBER("examplesConsumed", examples_consumed),
+    NUMBER("step", step, COUNT_MAX),
+    NUMBER("attempt", attempt, UINT32_MAX),
+    NUMBER("epoch", epoch, COUNT_MAX),
+    NUMBER("generation", generation, COUNT_MAX),
+    NUMBER("workers", workers, MANIFEST_FILES_MAX),
+    NUMBER("logicalShards", logical_shards, MANIFEST_SHARDS_MAX),
+    NUMBER("seed", seed, WHOLE_MAX),
+    NUMBER("dataEpoch", data_epoch, COUNT_MAX),
+    NUMBER("examplesConsumed", examples_consumed, WHOLE_MAX),
 };
-/* Those that are left out where they are 0. */
+/* Left out where they are 0. */
 static const struct whole_number optional_numbers[] = {
-    NUMBER("lossScale", loss_scale),
-    NUMBER("goodSteps", good_steps),
-    NUMBER("skippedSteps", skipped_steps),
+    NUMBER("lossScale", loss_scale, UINT32_MAX),
+    NUMBER("goodSteps", good_steps, COUNT_MAX),
+    NUMBER("skippedSteps", skipped_steps, COUNT_MAX),
 };
 #undef NUMBER
 #define OPTIONAL_COUNT (sizeof optional_numbers / sizeof optional_numbers[0])
@@ -110,6 +115,9 @@ static int parse_number(const struct json *document, struct manifest *manifest, 
     int64_t value = member ? json_integer(member, -1) : fallback;
     if (value < 0)
         return error_set(error, ERROR_INVALID, "%s is missing or negative", number->name);
+    if (value > number->max)
+        return error_set(error, ERROR_INVALID, "%s is %lld; at most %lld is possible", number->name, (long long)value,
+                         (long long)number->max);
     memcpy((char *)manifest + number->offset, &value, sizeof value);
     return 0;
 }
@@ -132,9 +140,8 @@ static int parse_file(const struct json *entry, struct manifest_file *ret_file, 
     struct manifest_file file = {.bytes = json_integer(json_member(entry, "bytes"), -1)};
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) >= sizeof file.name)
         return error_set(error, ERROR_INVALID, "\"%.64s\" is not a plain file name", name);
-    char *end;
-    file.crc32c = (uint32_t)strtoul(crc, &end, 16);
-    if (strlen(crc) != 8 || *end != '\0' || file.bytes < 0)
+    file.crc32c = (uint32_t)strtoul(crc, NULL, 16);
+    if (strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8 || file.bytes < 0)
         return error_set(error, ERROR_INVALID, "size or digest of %s is malformed", name);
     snprintf(file.name, sizeof file.name, "%s", name);
     *ret_file = file;
@@ -147,9 +154,25 @@ static int parse_files(const struct json *files, struct manifest *manifest, stru
     if (json_type(files) != JSON_ARRAY || count == 0 || count > MANIFEST_FILES_MAX)
         return error_set(error, ERROR_INVALID, "files is not a list of 1 to %d entries", MANIFEST_FILES_MAX);
     manifest->files = memory_allocate(count, sizeof *manifest->files);
-    for (const struct json *entry = json_first(files); entry; entry = json_next(entry))
-        if (parse_file(entry, &manifest->files[manifest->file_count++], error) < 0)
+    for (const struct json *entry = json_first(files); entry; entry = json_next(entry)) {
+        struct manifest_file file;
+        if (parse_file(entry, &file, error) < 0)
             return -1;
+        for (unsigned i = 0; i < manifest->file_count; i++)
+            if (strcmp(manifest->files[i].name, file.name) == 0)
+                return error_set(error, ERROR_INVALID, "the file %s is listed twice", file.name);
+        manifest->files[manifest->file_count++] = file;
+    }
+    return 0;
+}
+
+/* A copy of an object that may be absent (NULL). */
+static int parse_object(const struct json *document, const char *name, struct json **ret_object, struct error *error)
+{
+    const struct json *member = json_member(document, name);
+    if (member && json_type(member) != JSON_OBJECT)
+        return error_set(error, ERROR_INVALID, "%s is not an object", name);
+    *ret_object = member ? json_copy(member) : NULL;
     return 0;
 }
 
@@ -164,13 +187,14 @@ static int parse_document(const struct json *document, struct manifest *manifest
     if (parse_numbers(document, manifest, error) < 0 ||
         parse_files(json_member(document, "files"), manifest, error) < 0)
         return -1;
-    manifest->job_uid = memory_copy_string(json_string_at(document, "jobUID", ""));
-    const struct json *model = json_member(document, "model"), *optimizer = json_member(document, "optimizer");
-    manifest->model = model ? json_copy(model) : NULL;
-    manifest->optimizer = optimizer ? json_copy(optimizer) : NULL;
-    const struct json *tickets = json_member(document, "tickets");
-    manifest->tickets = tickets ? json_copy(tickets) : NULL;
-    return 0;
+    const struct json *job = json_member(document, "jobUID");
+    if (job && (json_type(job) != JSON_STRING || strlen(json_string(job, "")) >= MANIFEST_JOB_UID_SIZE))
+        return error_set(error, ERROR_INVALID, "jobUID is not a text of less than %d bytes", MANIFEST_JOB_UID_SIZE);
+    manifest->job_uid = memory_copy_string(json_string(job, ""));
+    if (parse_object(document, "model", &manifest->model, error) < 0 ||
+        parse_object(document, "optimizer", &manifest->optimizer, error) < 0)
+        return -1;
+    return parse_object(document, "tickets", &manifest->tickets, error);
 }
 
 int manifest_parse(const char *text, size_t length, struct manifest *ret_manifest, struct error *error)

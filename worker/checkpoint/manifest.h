@@ -16,7 +16,9 @@
 #include "common/json.h"
 
 #define MANIFEST_BYTES_MAX ((size_t)4 << 20)
-#define MANIFEST_FILES_MAX 4096
+#define MANIFEST_FILES_MAX 4096 /* also the largest crew that is believed */
+#define MANIFEST_SHARDS_MAX 4096
+#define MANIFEST_JOB_UID_SIZE 64
 
 struct manifest_file {
     char name[64]; /* a plain name, no slash */
@@ -48,7 +50,7 @@ void manifest_release(struct manifest *manifest);
 
 /* The whole text of the file, digest included. */
 int manifest_print(const struct manifest *manifest, struct buffer *out, struct error *error);
-/* ERROR_CORRUPT when the digest is wrong, ERROR_INVALID when a field is. */
+/* ERROR_CORRUPT when the digest is wrong; ERROR_INVALID, with the field, when one is missing, of another type or too large. */
 int manifest_parse(const char *text, size_t length, struct manifest *ret_manifest, struct error *error);
 
 #endif

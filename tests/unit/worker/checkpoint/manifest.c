@@ -119,3 +119,41 @@ Test(manifest, hostile_fields_get_a_sentence)
                    ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"xyz\"}]",
                    "malformed");
 }
+
+#define FILES ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"00000000\"}]"
+
+/* Each with a digest that fits: whoever may write to the directory can make one. */
+Test(manifest, forged_fields_are_refused)
+{
+    static const char *const names[] = {"step",          "attempt", "epoch",     "generation",      "workers",
+                                        "logicalShards", "seed",    "dataEpoch", "examplesConsumed"};
+    static const char *const values[] = {"1e18", "1.5", "-1", "\"1\"", "true", "null", "[1]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            SCOPED_BUFFER text;
+            buffer_init(&text, MANIFEST_BYTES_MAX);
+            buffer_append_string(&text, "{\"format\":\"coxswain-checkpoint\",\"version\":1", NULL);
+            for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+                buffer_format(&text, ",\"%s\":%s", names[n], n == i ? values[k] : "1");
+            buffer_append_string(&text, FILES, NULL);
+            expect_refusal(buffer_text(&text), names[i]);
+        }
+}
+
+Test(manifest, forged_values_and_types_are_refused)
+{
+#define BEGIN "{\"format\":\"coxswain-checkpoint\",\"version\":1,"
+    expect_refusal(BEGIN "\"step\":1,\"attempt\":1,\"epoch\":1,\"generation\":1,\"workers\":1,"
+                         "\"logicalShards\":1000000000,\"seed\":1,\"dataEpoch\":0,\"examplesConsumed\":0" FILES,
+                   "logicalShards is 1000000000; at most 4096 is possible");
+    expect_refusal(BEGIN NUMBERS FILES ",\"model\":[1]", "model is not an object");
+    expect_refusal(BEGIN NUMBERS FILES ",\"optimizer\":\"sgd\"", "optimizer is not an object");
+    expect_refusal(BEGIN NUMBERS FILES ",\"tickets\":3", "tickets is not an object");
+    expect_refusal(BEGIN NUMBERS FILES ",\"jobUID\":{}", "jobUID is not a text");
+    expect_refusal(BEGIN NUMBERS FILES ",\"lossScale\":1e15", "lossScale is");
+    expect_refusal(BEGIN NUMBERS ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"+0x00001\"}]", "malformed");
+    expect_refusal(BEGIN NUMBERS ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"00000000\"},"
+                                 "{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"00000000\"}]",
+                   "listed twice");
+#undef BEGIN
+}
