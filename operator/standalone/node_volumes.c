@@ -40,8 +40,18 @@ static bool holds(const char *path, const char *bytes, size_t length)
            memcmp(buffer_text(&text), bytes, length) == 0;
 }
 
-/* A key becomes a file, whole for whoever reads it meanwhile; keys are checked by the API ("[-._a-zA-Z0-9]+"), paths of items may have directories. */
-static int write_item(const char *directory, const char *path, const char *bytes, size_t length, struct error *error)
+/* Pods run as the user of this process, so its own bits of defaultMode or an item's mode are enough: readable always, executable and
+ * without the right to write where the mode says so. */
+static mode_t file_mode(const struct json *volume, const struct json *item)
+{
+    int64_t mode = json_integer_at(item, "mode", json_integer_at(volume, "defaultMode", 0600));
+    return ((mode_t)mode & 0700) | 0400;
+}
+
+/* Readers see the old file or the new one, whole. Keys are checked by the API ("[-._a-zA-Z0-9]+"); paths of items may have
+ * directories. */
+static int write_item(const char *directory, const char *path, const char *bytes, size_t length, mode_t mode,
+                      struct error *error)
 {
     if (*path == '/' || *path == '\0' || strstr(path, ".."))
         return error_set(error, ERROR_INVALID, "volume item \"%s\": write a relative path without \"..\"", path);
@@ -52,13 +62,14 @@ static int write_item(const char *directory, const char *path, const char *bytes
     if (holds(whole, bytes, length))
         return 0;
     SCOPED_FREE char *fresh = memory_format("%s/..new", parent);
-    SCOPED_CLOSE int file = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
-    if (file < 0 || write(file, bytes, length) != (ssize_t)length || rename(fresh, whole) < 0)
+    (void)unlink(fresh);
+    SCOPED_CLOSE int file = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0 || write(file, bytes, length) != (ssize_t)length || fchmod(file, mode) < 0 || rename(fresh, whole) < 0)
         return error_set_errno(error, "write %s", whole);
     return 0;
 }
 
-static int write_key(const char *directory, const struct json *object, const char *key, const char *path,
+static int write_key(const char *directory, const struct json *object, const char *key, const char *path, mode_t mode,
                      struct error *error)
 {
     size_t length;
@@ -66,13 +77,14 @@ static int write_key(const char *directory, const struct json *object, const cha
     if (!value)
         return error_set(error, ERROR_NOT_FOUND, "no key \"%s\" in %s \"%s\"", key,
                          json_string_at(object, "kind", "the object"), json_string_at(object, "metadata.name", ""));
-    return write_item(directory, path, value, length, error);
+    return write_item(directory, path, value, length, mode, error);
 }
 
-static int write_all_keys(const char *directory, const struct json *object, const char *member, struct error *error)
+static int write_all_keys(const char *directory, const struct json *object, const char *member, mode_t mode,
+                          struct error *error)
 {
     for (const struct json *item = json_first(json_member(object, member)); item; item = json_next(item)) {
-        if (write_key(directory, object, json_key(item), json_key(item), error) < 0)
+        if (write_key(directory, object, json_key(item), json_key(item), mode, error) < 0)
             return -1;
     }
     return 0;
@@ -89,12 +101,12 @@ static int write_config(const struct volume_source *source, const char *director
         return error_set(error, ERROR_NOT_FOUND, "there is no \"%s\" in %s", name, plural);
     const struct json *items = json_member(volume, "items");
     if (!items)
-        return write_all_keys(directory, object, "data", error) < 0
+        return write_all_keys(directory, object, "data", file_mode(volume, NULL), error) < 0
                    ? -1
-                   : write_all_keys(directory, object, "binaryData", error);
+                   : write_all_keys(directory, object, "binaryData", file_mode(volume, NULL), error);
     for (const struct json *item = json_first(items); item; item = json_next(item)) {
         const char *key = json_string_at(item, "key", "");
-        if (write_key(directory, object, key, json_string_at(item, "path", key), error) < 0)
+        if (write_key(directory, object, key, json_string_at(item, "path", key), file_mode(volume, item), error) < 0)
             return -1;
     }
     return 0;
@@ -121,7 +133,8 @@ static int write_downward(const struct volume_source *source, const char *direct
         SCOPED_FREE char *value = pod_field(source->configuration->pod, field);
         if (!value)
             return error_set(error, ERROR_UNSUPPORTED, "downwardAPI field \"%s\" is not known to this node", field);
-        if (write_item(directory, json_string_at(item, "path", ""), value, strlen(value), error) < 0)
+        if (write_item(directory, json_string_at(item, "path", ""), value, strlen(value), file_mode(volume, item),
+                       error) < 0)
             return -1;
     }
     return 0;
@@ -213,7 +226,11 @@ static int own_volume(const struct volume_source *source, const struct json *vol
         const struct json *body = json_member(volume, own_volumes[i].kind);
         if (!body)
             continue;
-        if (directory_make(directory, error) < 0 || own_volumes[i].write(source, directory, body, error) < 0)
+        if (directory_make(directory, error) < 0)
+            return -1;
+        if (own_volumes[i].write != write_nothing && chmod(directory, 0700) < 0)
+            return error_set_errno(error, "volume \"%s\": chmod %s", name, directory);
+        if (own_volumes[i].write(source, directory, body, error) < 0)
             return error_wrap(error, "volume \"%s\"", name);
         *ret_path = memory_copy_string(directory);
         return 0;

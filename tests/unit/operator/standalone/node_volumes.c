@@ -125,6 +125,39 @@ Test(node_volumes, a_config_map_as_files)
     check_file(point.source, "size", "small");
 }
 
+static mode_t mode_of(const char *directory, const char *name)
+{
+    struct stat about;
+    SCOPED_FREE char *path = memory_format("%s/%s", directory, name);
+    cr_assert_eq(stat(path, &about), 0, "%s", path);
+    return about.st_mode & 07777;
+}
+
+/* Secrets' files are written by the same code. */
+Test(node_volumes, files_are_their_owners_alone)
+{
+    static const struct {
+        const char *members;
+        mode_t size, colour;
+    } cases[] = {
+        {"", 0600, 0600},
+        {",\"defaultMode\":493", 0700, 0700}, /* 0755: a script */
+        {",\"defaultMode\":256", 0400, 0400}, /* 0400 */
+        {",\"defaultMode\":438,\"items\":[{\"key\":\"size\",\"path\":\"size\",\"mode\":511},"
+         "{\"key\":\"colour\",\"path\":\"colour\"}]",
+         0700, 0600},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        SCOPED(volume_mounts_release) struct volume_mounts mounts = {.count = 0};
+        SCOPED_FREE char *volume = memory_format("\"configMap\":{\"name\":\"settings\"%s}", cases[i].members);
+        struct mount_point point = the_mount(volume, "", &mounts);
+        cr_expect_eq(mode_of(point.source, "size"), cases[i].size, "case %zu", i);
+        cr_expect_eq(mode_of(point.source, "colour"), cases[i].colour, "case %zu", i);
+        cr_expect_eq(mode_of(point.source, "."), 0700, "case %zu", i);
+        directory_remove(point.source);
+    }
+}
+
 Test(node_volumes, chosen_keys_under_other_names)
 {
     SCOPED(volume_mounts_release) struct volume_mounts mounts = {.count = 0};
