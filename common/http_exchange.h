@@ -12,8 +12,25 @@
 #include "common/buffer.h"
 #include "common/http_server.h"
 
+/* A connection. While no request of it is being answered it is in one of the server's lists, and may be closed to make room. */
+struct http_connection {
+    struct http_connection *next, *previous;
+    struct http_connection_list *list; /* NULL: in none */
+    int socket;
+    bool closing; /* shut down, not yet reported as closed */
+};
+
+/* In the order in which they were added. */
+struct http_connection_list {
+    struct http_connection *first, *last;
+};
+
 struct http_server {
     struct MHD_Daemon *daemon;
+    unsigned max_connections, idle_seconds;
+    unsigned connections, closing;         /* open now, and how many of them are shut down */
+    struct http_connection_list strangers; /* have not sent a complete request yet */
+    struct http_connection_list idle;      /* have, and are kept for the next one */
     size_t max_body;
     http_handler *handler;
     void *context;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/http_exchange.h"
@@ -12,6 +13,71 @@
 #define DEFAULT_MAX_BODY (3 * 1024 * 1024)
 #define DEFAULT_MAX_CONNECTIONS 1024
 #define IDLE_TIMEOUT_SECONDS 120
+#define FIRST_REQUEST_SECONDS 10 /* without a byte, until the first request is complete */
+/* Connections beyond the maximum that libmicrohttpd may hold until those shut down for them are closed. */
+#define CLOSING_ROOM 64
+
+/* ---- connections ---- */
+
+static void list_add(struct http_connection_list *list, struct http_connection *connection)
+{
+    connection->list = list;
+    connection->next = NULL;
+    connection->previous = list->last;
+    if (list->last)
+        list->last->next = connection;
+    else
+        list->first = connection;
+    list->last = connection;
+}
+
+static void list_remove(struct http_connection *connection)
+{
+    struct http_connection_list *list = connection->list;
+    if (list == NULL)
+        return;
+    *(connection->next ? &connection->next->previous : &list->last) = connection->previous;
+    *(connection->previous ? &connection->previous->next : &list->first) = connection->next;
+    connection->list = NULL;
+}
+
+/* Shuts down the connection that has sent no request for longest; else the one that is idle for longest. */
+static void make_room(struct http_server *server)
+{
+    struct http_connection *oldest = server->strangers.first ? server->strangers.first : server->idle.first;
+    if (oldest == NULL)
+        return;
+    list_remove(oldest);
+    oldest->closing = true;
+    server->closing++;
+    shutdown(oldest->socket, SHUT_RDWR);
+}
+
+static void on_connection(void *context, struct MHD_Connection *mhd, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = context;
+    struct http_connection *connection = *state;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *state = connection = memory_allocate(1, sizeof *connection);
+        connection->socket = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        list_add(&server->strangers, connection);
+        server->connections++;
+        if (server->connections - server->closing > server->max_connections)
+            make_room(server);
+        return;
+    }
+    list_remove(connection);
+    server->connections--;
+    server->closing -= connection->closing;
+    *state = NULL;
+    free(connection);
+}
+
+static struct http_connection *connection_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
 
 /* ---- one exchange ---- */
 
@@ -202,6 +268,8 @@ static enum MHD_Result on_access(void *context, struct MHD_Connection *connectio
         return refuse_too_large(exchange);
     if (!exchange->handled) {
         exchange->handled = true;
+        list_remove(connection_of(connection));
+        MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, server->idle_seconds);
         server->handler(server->context, exchange);
     }
     if (exchange->response)
@@ -213,10 +281,13 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
                          enum MHD_RequestTerminationCode code)
 {
     struct http_exchange *exchange = *state;
-    (void)context, (void)connection, (void)code;
+    struct http_server *server = context;
+    struct http_connection *served = connection_of(connection);
     if (exchange == NULL)
         return;
     *state = NULL;
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && served->list == NULL && !served->closing)
+        list_add(&server->idle, served);
     if (exchange->stream)
         exchange->stream_ended(exchange->stream);
     if (exchange->closed)
@@ -245,7 +316,7 @@ static int parse_address(const struct http_server_options *options, struct socka
     return error_set(error, ERROR_INVALID, "\"%s\" is not an IPv4 or IPv6 address", options->address);
 }
 
-#define OPTIONS_MAX 8
+#define OPTIONS_MAX 9
 
 static unsigned daemon_flags(const struct http_server_options *options, const struct sockaddr_storage *address)
 {
@@ -265,9 +336,21 @@ static size_t tls_options(const struct http_server_options *options, struct MHD_
         const char *given;
         void *wanted;
     } key = {.given = options->tls_key_pem}, cert = {.given = options->tls_cert_pem};
+    static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     items[0] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key.wanted};
     items[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, cert.wanted};
-    return 2;
+    items[2] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, priorities};
+    return 3;
+}
+
+/* Leaves descriptors for the rest of the program: without one, nobody's connection can be accepted. */
+static unsigned connection_limit(unsigned wanted)
+{
+    struct rlimit descriptors;
+    if (getrlimit(RLIMIT_NOFILE, &descriptors) < 0 || descriptors.rlim_cur == RLIM_INFINITY)
+        return wanted;
+    rlim_t most = descriptors.rlim_cur / 4 * 3 - (descriptors.rlim_cur > 4 * CLOSING_ROOM ? CLOSING_ROOM : 0);
+    return wanted < most ? wanted : (unsigned)most;
 }
 
 int http_server_open(const struct http_server_options *options, unsigned flags, struct http_server **ret_server,
@@ -282,22 +365,25 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
         .handler = options->handler,
         .context = options->context,
         .descriptor = -1,
+        .max_connections =
+            connection_limit(options->max_connections ? options->max_connections : DEFAULT_MAX_CONNECTIONS),
+        .idle_seconds = options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS,
     };
+    unsigned first_seconds =
+        server->idle_seconds < FIRST_REQUEST_SECONDS ? server->idle_seconds : FIRST_REQUEST_SECONDS;
     struct MHD_OptionItem items[OPTIONS_MAX];
     size_t count = tls_options(options, items);
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_SOCK_ADDR, 0, &address};
-    items[count++] = (struct MHD_OptionItem){
-        MHD_OPTION_CONNECTION_TIMEOUT, options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS, NULL};
+    items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_TIMEOUT, first_seconds, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, NULL};
-    items[count++] =
-        (struct MHD_OptionItem){MHD_OPTION_CONNECTION_LIMIT,
-                                options->max_connections ? options->max_connections : DEFAULT_MAX_CONNECTIONS, NULL};
+    items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_LIMIT, server->max_connections + CLOSING_ROOM, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT, options->max_per_address, NULL};
     items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     errno = 0;
     server->daemon =
         MHD_start_daemon(flags | daemon_flags(options, &address), options->port, NULL, NULL, on_access, server,
-                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+                         server, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
     if (server->daemon == NULL) {
         free(server);
         return error_set_errno(error, "cannot serve HTTP on %s port %u", options->address, options->port);

@@ -28,10 +28,12 @@ struct http_server_options {
     uint16_t port;            /* 0: any free one */
     const char *tls_cert_pem; /* both or none */
     const char *tls_key_pem;
-    size_t max_body;          /* larger requests get 413; 0: 3 MiB */
-    unsigned max_connections; /* 0: 1024 */
+    size_t max_body; /* larger requests get 413; 0: 3 MiB */
+    unsigned
+        max_connections; /* beyond it, the oldest that waits for a request is closed; 0: 1024. At most the process's descriptors allow */
     unsigned max_per_address; /* of those, from one address: who opens many keeps nobody else out; 0: all */
-    unsigned idle_seconds;    /* so long a connection on which nothing comes or goes is kept; 0: 120 */
+    unsigned
+        idle_seconds; /* how long a connection on which nothing comes or goes is kept, 10 s before the first request; 0: 120 */
     http_handler *handler;
     void *context;
 };
@@ -69,6 +71,11 @@ void http_exchange_defer(struct http_exchange *exchange, http_closed *closed, vo
 struct http_stream *http_exchange_stream(struct http_exchange *exchange, int status, const char *content_type,
                                          size_t max_pending, http_closed *closed, void *context);
 bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length);
+/* The same for bytes that many streams send: they are stored once. A stream keeps a reference until they are sent. */
+struct http_bytes;
+struct http_bytes *http_bytes_new(const void *bytes, size_t length);
+void http_bytes_release(struct http_bytes *bytes); /* gives up the caller's reference; NULL is fine */
+bool http_stream_write_shared(struct http_stream *stream, struct http_bytes *bytes);
 void http_stream_close(struct http_stream *stream);
 
 #endif

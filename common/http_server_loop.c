@@ -73,11 +73,40 @@ int http_server_start_on_loop(const struct http_server_options *options, struct 
 
 /* ---- answers without end ---- */
 
+struct http_bytes {
+    unsigned references;
+    size_t length;
+    char data[];
+};
+
+struct http_bytes *http_bytes_new(const void *bytes, size_t length)
+{
+    struct http_bytes *shared = memory_allocate(1, sizeof *shared + length);
+    shared->references = 1;
+    shared->length = length;
+    if (length > 0)
+        memcpy(shared->data, bytes, length);
+    return shared;
+}
+
+void http_bytes_release(struct http_bytes *bytes)
+{
+    if (bytes && --bytes->references == 0)
+        free(bytes);
+}
+
+struct chunk {
+    struct chunk *next;
+    struct http_bytes *bytes;
+};
+
 struct http_stream {
     struct http_exchange *exchange;
-    struct buffer pending;
-    size_t offset; /* bytes of `pending` that are sent */
-    bool finished; /* ends once `pending` is sent */
+    struct chunk *first, *last; /* what is to be sent */
+    size_t offset;              /* bytes of the first chunk that are sent */
+    size_t pending;             /* bytes that are not */
+    size_t max_pending;
+    bool finished; /* ends once all chunks are sent */
     bool broken;   /* ends at once */
     bool watched;
     int socket;
@@ -85,12 +114,32 @@ struct http_stream {
     void *context;
 };
 
-static void drop_sent(struct http_stream *stream)
+static void drop_first_chunk(struct http_stream *stream)
 {
-    if (stream->offset < stream->pending.length / 2)
-        return;
-    buffer_consume(&stream->pending, stream->offset);
+    struct chunk *chunk = stream->first;
+    stream->first = chunk->next;
+    if (stream->first == NULL)
+        stream->last = NULL;
     stream->offset = 0;
+    http_bytes_release(chunk->bytes);
+    free(chunk);
+}
+
+/* Fills `out` from as many chunks as it takes. */
+static size_t take_pending(struct http_stream *stream, char *out, size_t room)
+{
+    size_t taken = 0;
+    while (stream->first && taken < room) {
+        const struct http_bytes *bytes = stream->first->bytes;
+        size_t left = bytes->length - stream->offset, length = left < room - taken ? left : room - taken;
+        memcpy(out + taken, bytes->data + stream->offset, length);
+        taken += length;
+        stream->offset += length;
+        if (stream->offset == bytes->length)
+            drop_first_chunk(stream);
+    }
+    stream->pending -= taken;
+    return taken;
 }
 
 static ssize_t stream_read(void *context, uint64_t position, char *out, size_t room)
@@ -99,18 +148,13 @@ static ssize_t stream_read(void *context, uint64_t position, char *out, size_t r
     (void)position;
     if (stream->broken || stream->exchange->server->stopping)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    size_t left = stream->pending.length - stream->offset;
-    if (left == 0 && stream->finished)
+    if (stream->pending == 0 && stream->finished)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    if (left == 0) {
+    if (stream->pending == 0) {
         http_exchange_suspend(stream->exchange);
         return 0;
     }
-    size_t length = left < room ? left : room;
-    memcpy(out, stream->pending.data + stream->offset, length);
-    stream->offset += length;
-    drop_sent(stream);
-    return (ssize_t)length;
+    return (ssize_t)take_pending(stream, out, room);
 }
 
 static void stream_break(struct http_stream *stream)
@@ -141,7 +185,8 @@ static void stream_ended(struct http_stream *stream)
 {
     stream_unwatch(stream);
     stream->closed(stream->context);
-    buffer_release(&stream->pending);
+    while (stream->first)
+        drop_first_chunk(stream);
     free(stream);
 }
 
@@ -149,8 +194,8 @@ struct http_stream *http_exchange_stream(struct http_exchange *exchange, int sta
                                          size_t max_pending, http_closed *closed, void *context)
 {
     struct http_stream *stream = memory_allocate(1, sizeof *stream);
-    *stream = (struct http_stream){.exchange = exchange, .closed = closed, .context = context};
-    buffer_init(&stream->pending, max_pending);
+    *stream =
+        (struct http_stream){.exchange = exchange, .max_pending = max_pending, .closed = closed, .context = context};
     stream->socket = MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     stream->watched =
         event_loop_watch(exchange->server->loop, stream->socket, EVENT_READ, stream_heard, stream, NULL) == 0;
@@ -163,16 +208,32 @@ struct http_stream *http_exchange_stream(struct http_exchange *exchange, int sta
     return stream;
 }
 
-bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length)
+bool http_stream_write_shared(struct http_stream *stream, struct http_bytes *bytes)
 {
     if (stream->broken || stream->finished)
         return false;
-    if (buffer_append(&stream->pending, bytes, length, NULL) < 0) {
+    if (bytes->length == 0)
+        return true;
+    if (bytes->length > stream->max_pending - stream->pending) {
         stream_break(stream);
         return false;
     }
+    struct chunk *chunk = memory_allocate(1, sizeof *chunk);
+    chunk->bytes = bytes;
+    bytes->references++;
+    *(stream->last ? &stream->last->next : &stream->first) = chunk;
+    stream->last = chunk;
+    stream->pending += bytes->length;
     http_exchange_resume(stream->exchange);
     return true;
+}
+
+bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length)
+{
+    struct http_bytes *copy = http_bytes_new(bytes, length);
+    bool written = http_stream_write_shared(stream, copy);
+    http_bytes_release(copy);
+    return written;
 }
 
 void http_stream_close(struct http_stream *stream)

@@ -13,8 +13,17 @@
 #include "operator/standalone/selector.h"
 #include "operator/standalone/table.h"
 
+/* The last event that a watch has sent, printed: all watches of a type send the same bytes. */
+struct api_event {
+    const struct resource *resource;
+    const char *type; /* "ADDED", … */
+    char version[API_VERSION_TEXT_MAX];
+    struct http_bytes *line; /* NULL: none yet */
+};
+
 struct api_server {
     struct http_server *http;
+    struct api_event last_event;
     struct event_loop *loop;
     struct registry *registry;
     char *token;

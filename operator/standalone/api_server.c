@@ -358,6 +358,7 @@ void api_server_free(struct api_server *server)
     if (server == NULL)
         return;
     http_server_free(server->http);
+    http_bytes_release(server->last_event.line);
     free(server->token);
     free(server);
 }

@@ -32,16 +32,26 @@ static const struct resource *type_of(const struct watch *watch)
 
 /* ---- events ---- */
 
-/* Takes `object` over. */
-static void send(struct watch *watch, const char *type, struct json *object)
+/* NULL if the event is too large. Takes `object` over. */
+static struct http_bytes *print_event(const char *type, struct json *object)
 {
     SCOPED_JSON *event = json_new_object();
     SCOPED_BUFFER line;
     buffer_init(&line, LINE_MAX_BYTES);
     json_set_string(event, "type", type);
     json_set(event, "object", object);
-    if (json_print(event, &line, NULL) == 0 && buffer_append_byte(&line, '\n', NULL) == 0)
-        http_stream_write(watch->stream, line.data, line.length);
+    if (json_print(event, &line, NULL) < 0 || buffer_append_byte(&line, '\n', NULL) < 0)
+        return NULL;
+    return http_bytes_new(line.data, line.length);
+}
+
+/* Takes `object` over. */
+static void send(struct watch *watch, const char *type, struct json *object)
+{
+    struct http_bytes *line = print_event(type, object);
+    if (line)
+        http_stream_write_shared(watch->stream, line);
+    http_bytes_release(line);
 }
 
 /* The columns stand in the first table only, as in the real one. */
@@ -58,16 +68,38 @@ static struct json *in_table(struct watch *watch, const struct resource *resourc
     return table;
 }
 
-static void send_object(struct watch *watch, const char *type, struct json *object)
+/* Many watches send the same event one after the other: it is printed and stored once. */
+static void send_shared(struct watch *watch, const char *type, const struct resource *resource,
+                        const struct json *object)
+{
+    struct api_event *last = &watch->server->last_event;
+    const char *version = json_string_at(object, "metadata.resourceVersion", "");
+    if (last->line == NULL || last->resource != resource || strcmp(last->type, type) != 0 ||
+        strcmp(last->version, version) != 0) {
+        struct json *shown = json_copy(object);
+        event_view_show(resource, shown);
+        http_bytes_release(last->line);
+        *last = (struct api_event){.resource = resource, .type = type, .line = print_event(type, shown)};
+        snprintf(last->version, sizeof last->version, "%s", version);
+    }
+    if (last->line)
+        http_stream_write_shared(watch->stream, last->line);
+}
+
+static void send_object(struct watch *watch, const char *type, const struct json *object)
 {
     const struct resource *resource = type_of(watch);
     if (resource == NULL) {
-        json_free(object);
         http_stream_close(watch->stream);
         return;
     }
-    event_view_show(resource, object);
-    send(watch, type, watch->table ? in_table(watch, resource, object) : object);
+    if (!watch->table) {
+        send_shared(watch, type, resource, object);
+        return;
+    }
+    struct json *shown = json_copy(object);
+    event_view_show(resource, shown);
+    send(watch, type, in_table(watch, resource, shown));
 }
 
 static bool is_in_namespace(const struct watch *watch, const struct json *object)
@@ -85,7 +117,7 @@ static void relay(struct watch *watch, enum store_change change, const struct js
     bool is = change != STORE_DELETED && api_selection_matches(&watch->selection, object);
     const char *type = is ? (was ? "MODIFIED" : "ADDED") : was ? "DELETED" : NULL;
     if (type)
-        send_object(watch, type, json_copy(object));
+        send_object(watch, type, object);
 }
 
 static void on_change(void *context, enum store_change change, const struct json *object, const struct json *previous)
@@ -106,8 +138,7 @@ static bool send_initial(void *context, struct json *object)
     struct watch *watch = context;
     if (api_selection_matches(&watch->selection, object))
         send_object(watch, "ADDED", object);
-    else
-        json_free(object);
+    json_free(object);
     return true;
 }
 

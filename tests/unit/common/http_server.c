@@ -124,6 +124,13 @@ static void wait_for(struct scene *scene, const bool *what)
     cr_assert(*what);
 }
 
+static void wait_for_stream(struct scene *scene)
+{
+    for (int i = 0; i < 2000 && scene->stream == NULL; i++)
+        cr_assert_eq(event_loop_turn(scene->loop, 10, NULL), 0);
+    cr_assert_not_null(scene->stream);
+}
+
 static void ask(struct scene *scene, const char *method, const char *path, const char *body, size_t length)
 {
     begin(scene, method, path, body, length, NULL);
@@ -184,6 +191,61 @@ Test(http_server, who_opens_many_connections_keeps_nobody_else_out)
     ask(&scene, "GET", "/a", NULL, 0);
     cr_expect_eq(scene.status, 200);
     for (size_t i = 0; i < 8; i++)
+        close(idle[i]);
+    close_scene(&scene);
+}
+
+#define FLOOD 300
+
+/* From as many addresses as it takes, so that the limit of one address does not keep them out. */
+static void expect_room_for_a_request(bool on_loop)
+{
+    struct scene scene;
+    static int idle[FLOOD];
+    open_scene(&scene, on_loop);
+    for (size_t i = 0; i < FLOOD; i++) {
+        char address[32];
+        snprintf(address, sizeof address, "127.0.1.%zu", 1 + i / 2);
+        idle[i] = connect_idly(&scene, address);
+        if (on_loop)
+            cr_assert_eq(event_loop_turn(scene.loop, 0, NULL), 0);
+    }
+    ask(&scene, "GET", "/a", NULL, 0);
+    cr_expect_eq(scene.status, 200);
+    char byte;
+    cr_expect_leq(read(idle[0], &byte, 1), 0, "the oldest is closed");
+    for (size_t i = 0; i < FLOOD; i++)
+        close(idle[i]);
+    close_scene(&scene);
+}
+
+Test(http_server, a_flood_of_idle_connections_leaves_room_for_a_request_on_a_loop)
+{
+    expect_room_for_a_request(true);
+}
+
+Test(http_server, a_flood_of_idle_connections_leaves_room_for_a_request_in_a_thread)
+{
+    expect_room_for_a_request(false);
+}
+
+/* A stream is no idle connection, and what waits for its next request goes after those that never sent one. */
+Test(http_server, a_flood_closes_no_stream)
+{
+    struct scene scene;
+    int idle[32];
+    open_scene(&scene, true);
+    begin(&scene, "GET", "/stream", NULL, 0, data);
+    wait_for(&scene, &scene.got_data);
+    for (size_t i = 0; i < 32; i++) {
+        char address[32];
+        snprintf(address, sizeof address, "127.0.1.%zu", i + 1);
+        idle[i] = connect_idly(&scene, address);
+        cr_assert_eq(event_loop_turn(scene.loop, 1, NULL), 0);
+    }
+    cr_expect_not(scene.closed);
+    cr_expect(http_stream_write(scene.stream, "two\n", 4));
+    for (size_t i = 0; i < 32; i++)
         close(idle[i]);
     close_scene(&scene);
 }
@@ -267,4 +329,29 @@ Test(http_server, ends_streams_when_it_stops)
     wait_for(&scene, &scene.got_data);
     close_scene(&scene);
     cr_expect(scene.closed);
+}
+
+/* The first stream has let go of the bytes, and so has their maker, when the second still sends them. */
+Test(http_server, streams_share_bytes)
+{
+    struct scene scene;
+    open_scene(&scene, true);
+    begin(&scene, "GET", "/stream", NULL, 0, NULL);
+    wait_for_stream(&scene);
+    struct http_stream *first = scene.stream;
+    scene.stream = NULL;
+    struct http_bytes *bytes = http_bytes_new("two\n", 4);
+    cr_expect(http_stream_write_shared(first, bytes));
+    http_stream_close(first);
+    wait_for(&scene, &scene.done);
+    cr_expect_str_eq(scene.body, "one\ntwo\n");
+    begin(&scene, "GET", "/stream", NULL, 0, NULL);
+    wait_for_stream(&scene);
+    cr_expect(http_stream_write_shared(scene.stream, bytes));
+    cr_expect(http_stream_write_shared(scene.stream, bytes));
+    http_bytes_release(bytes);
+    http_stream_close(scene.stream);
+    wait_for(&scene, &scene.done);
+    cr_expect_str_eq(scene.body, "one\ntwo\ntwo\n");
+    close_scene(&scene);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/event_loop.h"
+#include "common/scope.h"
 #include "tests/unit/test_certificate.h"
 
 TestSuite(http_server_loop, .timeout = 120);
@@ -340,4 +341,35 @@ static void say_good_bye(struct scene *scene)
 Test(http_server_loop, hears_the_good_bye_of_tls_on_a_silent_stream)
 {
     play(say_good_bye);
+}
+
+/* ---- versions of TLS */
+
+static int try_version(struct scene *scene, int version)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(http_server_port(scene->server))};
+    SCOPED_CLOSE int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    cr_assert_eq(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
+    SSL *tls = SSL_new(scene->tls);
+    SSL_set_min_proto_version(tls, version);
+    SSL_set_max_proto_version(tls, version);
+    SSL_set_cipher_list(tls, "DEFAULT:@SECLEVEL=0"); /* else OpenSSL itself takes no old version */
+    SSL_set_fd(tls, descriptor);
+    int result = SSL_connect(tls);
+    SSL_free(tls);
+    return result;
+}
+
+static void try_versions(struct scene *scene)
+{
+    cr_expect_neq(try_version(scene, TLS1_VERSION), 1);
+    cr_expect_neq(try_version(scene, TLS1_1_VERSION), 1);
+    cr_expect_eq(try_version(scene, TLS1_2_VERSION), 1);
+    cr_expect_eq(try_version(scene, TLS1_3_VERSION), 1);
+}
+
+Test(http_server_loop, takes_no_tls_before_1_2)
+{
+    play(try_versions);
 }
