@@ -46,6 +46,7 @@ static const struct member whole_numbers[] = {
     {"secondsRemaining", offsetof(struct status_document, seconds_remaining), 0},
     {"lastCheckpointStep", offsetof(struct status_document, last_checkpoint_step), 0},
     {"failedSaves", offsetof(struct status_document, failed_saves), 0},
+    {"refusedPerMinute", offsetof(struct status_document, refused_per_minute), 0},
 };
 
 static const struct member decimals[] = {
@@ -59,6 +60,10 @@ static const struct member strings[] = {
     {"message", offsetof(struct status_document, message), sizeof((struct status_document *)NULL)->message},
     {"saveMessage", offsetof(struct status_document, save_message),
      sizeof((struct status_document *)NULL)->save_message},
+    {"refusedFrom", offsetof(struct status_document, refused_from),
+     sizeof((struct status_document *)NULL)->refused_from},
+    {"refusedReason", offsetof(struct status_document, refused_reason),
+     sizeof((struct status_document *)NULL)->refused_reason},
 };
 
 #define EACH(member, table)                                                                                            \

@@ -10,6 +10,7 @@
  *    "examplesPerSecond":51234.5,"secondsRemaining":35,
  *    "lastCheckpointStep":1000,"goodput":0.987,
  *    "failedSaves":2,"saveFailure":"VolumeFull","saveMessage":"save step 1200: cannot write …: No space left on device",
+ *    "refusedPerMinute":4872,"refusedFrom":"10.1.2.3","refusedReason":"data port: it did not prove in time that …",
  *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
  *
  * Unknown numbers are left out. Whoever reads it checks jobUID: pod addresses are reused.
@@ -81,6 +82,9 @@ struct status_document {
     int64_t failed_saves; /* since the last one that succeeded; STATUS_UNKNOWN: this process has ended none */
     enum save_failure save_failure;
     char save_message[256];
+    int64_t refused_per_minute; /* connections that did not prove that they belong to the job; STATUS_UNKNOWN: none */
+    char refused_from[48];      /* the address with the most of them */
+    char refused_reason[192];   /* at which port it was refused last, and why */
     double goodput; /* share of the time since this process began that went into steps that were kept, 0 to 1 */
     char message[256];
     int64_t updated_at_ms;

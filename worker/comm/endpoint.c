@@ -151,6 +151,7 @@ int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endp
     struct endpoint *endpoint = memory_allocate(1, sizeof(*endpoint));
     const struct waiting_room_options options = {.port_name = "data port",
                                                  .number = STRANGER_DATA_PORT,
+                                                 .pulse_name = "accepts connections at the data port",
                                                  .address = address,
                                                  .port = port,
                                                  .state_bytes = sizeof(struct guest),
@@ -189,11 +190,6 @@ void endpoint_free(struct endpoint *endpoint)
 uint16_t endpoint_port(const struct endpoint *endpoint)
 {
     return waiting_room_port(endpoint->room);
-}
-
-int64_t endpoint_stuck_ms(const struct endpoint *endpoint)
-{
-    return waiting_room_stuck_ms(endpoint->room);
 }
 
 int endpoint_descriptor(const struct endpoint *endpoint)

@@ -35,8 +35,6 @@ int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endp
 int endpoint_start(struct endpoint *endpoint, struct error *error);
 void endpoint_free(struct endpoint *endpoint);
 uint16_t endpoint_port(const struct endpoint *endpoint);
-/* As waiting_room_stuck_ms. */
-int64_t endpoint_stuck_ms(const struct endpoint *endpoint);
 
 /* Readable while something has arrived that endpoint_take was not asked for since. */
 int endpoint_descriptor(const struct endpoint *endpoint);

@@ -33,7 +33,9 @@ static void *rpc_run(void *context)
     struct rpc *rpc = context;
     int64_t tick_ns = rpc->tick_ms * 1000000;
     int64_t next_tick = clock_monotonic_ns() + tick_ns;
+    pulse_start(&rpc->pulse, "hears messages");
     while (!atomic_load(&rpc->stopping) || !rpc_wind_down(rpc)) {
+        pulse_beat(&rpc->pulse);
         int64_t wait = next_tick - clock_monotonic_ns();
         gpr_timespec deadline =
             gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait > 0 ? wait : 0, GPR_TIMESPAN));
@@ -58,6 +60,7 @@ static void *rpc_run(void *context)
                 rpc->tick(rpc->tick_context);
         }
     }
+    pulse_end(&rpc->pulse);
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "worker/comm/pulse.h"
 #include "worker/comm/rpc.h"
 
 /* What a completion queue's tag points to. */
@@ -70,6 +71,7 @@ struct rpc {
     grpc_completion_queue *queue;
     pthread_t thread;
     bool has_thread;
+    struct pulse pulse;
     rpc_tick *tick;
     void *tick_context;
     int64_t tick_ms;

@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/comm/pulse.h"
 
 #define ROUND_MS 1000        /* the thread goes round at least so often */
 #define ACCEPTED_A_ROUND 32  /* then those that wait are heard again */
@@ -36,13 +37,13 @@ struct waiting_room {
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
-    atomic_llong round_ms;   /* when the thread last went round */
-    atomic_llong failing_ms; /* since when accept(2) fails; 0: it does not */
+    struct pulse pulse;
 
     /* The thread's. */
     struct waiting *waiting[WAITING_ROOM_MAX]; /* the oldest first */
     unsigned count, places;
     int64_t accepts_ms; /* not before; 0: at any time */
+    bool is_failing;    /* accept(2) has failed last, for want of a descriptor */
 };
 
 /* ---------------------------------------------------------------- those that wait */
@@ -152,13 +153,11 @@ static bool accept_one(struct waiting_room *room)
         return true;
     }
     if (socket < 0 && lacks_descriptors(errno)) {
-        int64_t now = clock_monotonic_ms();
-        long long none = 0;
-        room->accepts_ms = now + NO_DESCRIPTOR_MS;
-        atomic_compare_exchange_strong(&room->failing_ms, &none, now);
+        room->accepts_ms = clock_monotonic_ms() + NO_DESCRIPTOR_MS;
+        room->is_failing = true;
         return false;
     }
-    atomic_store(&room->failing_ms, 0);
+    room->is_failing = false;
     if (socket < 0)
         return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
     let_in(room, socket, &from);
@@ -202,13 +201,14 @@ static void *run(void *context)
             polls[2 + i] =
                 (struct pollfd){.fd = room->waiting[i]->visitor.socket, .events = room->waiting[i]->visitor.events};
         (void)poll(polls, 2 + count, more ? 0 : time_until_next(room));
-        atomic_store(&room->round_ms, clock_monotonic_ms());
+        if (!room->is_failing)
+            pulse_beat(&room->pulse);
         for (unsigned i = 0, kept = 0; i < count; i++)
             kept += polls[2 + i].revents == 0 || hear(room, kept);
         end_patience(room);
         bool asked = accepts && (more || polls[1].revents != 0);
         if (accepts && !asked)
-            atomic_store(&room->failing_ms, 0); /* whoever could not be accepted has gone */
+            room->is_failing = false; /* whoever could not be accepted has gone */
         more = asked && accept_some(room);
     }
     return NULL;
@@ -269,9 +269,11 @@ int waiting_room_start(struct waiting_room *room, struct error *error)
 {
     if (room->has_thread)
         return 0;
-    atomic_store(&room->round_ms, clock_monotonic_ms());
+    pulse_start(&room->pulse, room->options.pulse_name);
     errno = pthread_create(&room->thread, NULL, run, room);
     room->has_thread = errno == 0;
+    if (!room->has_thread)
+        pulse_end(&room->pulse);
     return room->has_thread ? 0 : error_set_errno(error, "start the thread of the %s", room->port_name);
 }
 
@@ -284,6 +286,7 @@ void waiting_room_free(struct waiting_room *room)
         atomic_store(&room->stopping, true);
         (void)!write(room->wake, &one, sizeof one);
         pthread_join(room->thread, NULL);
+        pulse_end(&room->pulse);
     }
     for (unsigned i = 0; i < room->count; i++) {
         if (room->options.forget != NULL)
@@ -306,7 +309,5 @@ uint16_t waiting_room_port(const struct waiting_room *room)
 
 int64_t waiting_room_stuck_ms(const struct waiting_room *room)
 {
-    int64_t now = clock_monotonic_ms(), round = atomic_load(&room->round_ms), failing = atomic_load(&room->failing_ms);
-    int64_t since = failing != 0 && failing < round ? failing : round;
-    return since != 0 && since < now ? now - since : 0;
+    return room->has_thread ? pulse_age_ms(&room->pulse) : 0;
 }

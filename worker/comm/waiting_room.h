@@ -45,8 +45,9 @@ struct visitor {
 struct waiting_room_options {
     const char *port_name; /* in messages: "data port" */
     enum stranger_port number;
-    const char *address; /* numeric; NULL or "": all interfaces */
-    uint16_t port;       /* 0, or one that is taken: any free one */
+    const char *pulse_name; /* pulse.h; not copied */
+    const char *address;    /* numeric; NULL or "": all interfaces */
+    uint16_t port;          /* 0, or one that is taken: any free one */
     size_t state_bytes;
     /* The next two run on the room's thread and must not block. `hear`: the connection is new, or ready for its `events`. `forget`
      * (may be NULL): releases what `state` owns, before the room closes the socket. */
@@ -64,7 +65,7 @@ void waiting_room_free(struct waiting_room *room);
 
 uint16_t waiting_room_port(const struct waiting_room *room);
 /* For how many ms no connection could be accepted: because the thread stands still, or because no descriptor is left. Below two seconds
- * when all is well. 0 before waiting_room_start. From any thread. */
+ * when all is well (pulse.h). 0 before waiting_room_start. From any thread. */
 int64_t waiting_room_stuck_ms(const struct waiting_room *room);
 
 #endif

@@ -139,8 +139,11 @@ int report_open(const struct report_options *options, struct report **ret_report
     pthread_mutex_init(&report->mutex, NULL);
     fill_identity(&report->status, options);
     pace_start(&report->pace, clock_monotonic_ns());
-    if (options->http_port >= 0 &&
-        status_server_start(options->http_address, (uint16_t)options->http_port, &report->server, error) < 0) {
+    const struct status_server_options server = {.address = options->http_address,
+                                                 .port = (uint16_t)options->http_port,
+                                                 .complete = options->complete_status,
+                                                 .is_live = options->is_live};
+    if (options->http_port >= 0 && status_server_start(&server, &report->server, error) < 0) {
         report_free(report);
         return -1;
     }

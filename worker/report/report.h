@@ -10,6 +10,7 @@
 #define COXSWAIN_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/contract/status_document.h"
@@ -25,10 +26,12 @@ struct report_options {
     const char *job_uid, *role;
     int64_t index, incarnation;
     bool chief;
-    const char *http_address;          /* NULL: all interfaces */
-    int http_port;                     /* -1: no server */
-    const char *tensorboard_directory; /* NULL: none */
-    const char *unit;                  /* what is counted: "examples" */
+    const char *http_address;                                  /* NULL: all interfaces */
+    int http_port;                                             /* -1: no server */
+    const char *tensorboard_directory;                         /* NULL: none */
+    void (*complete_status)(struct status_document *document); /* as of struct status_server_options */
+    bool (*is_live)(char *reason, size_t size);
+    const char *unit; /* what is counted: "examples" */
 };
 
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error);

@@ -18,6 +18,8 @@
 
 struct status_server {
     struct http_server *http;
+    void (*complete)(struct status_document *document);
+    bool (*is_live)(char *reason, size_t size);
     pthread_mutex_t mutex; /* guards what follows */
     bool published;
     struct status_document document;
@@ -31,6 +33,15 @@ static void respond_text(struct http_exchange *exchange, int status, const char 
 static void answer_health(struct http_exchange *exchange, bool published)
 {
     respond_text(exchange, published ? 200 : 503, TEXT_PLAIN, published ? "ok\n" : "starting\n");
+}
+
+static void answer_life(const struct status_server *server, struct http_exchange *exchange)
+{
+    char reason[256];
+    if (server->is_live == NULL || server->is_live(reason, sizeof reason))
+        respond_text(exchange, 200, TEXT_PLAIN, "ok\n");
+    else
+        respond_text(exchange, 503, TEXT_PLAIN, reason);
 }
 
 static void answer_status(struct http_exchange *exchange, const struct status_document *document)
@@ -65,6 +76,9 @@ static void answer_metrics(struct http_exchange *exchange, const struct status_d
               (double)document->last_checkpoint_step);
     put_gauge(&text, "failed_saves", "Checkpoints that could not be saved since the last one that could.",
               (double)document->failed_saves);
+    put_gauge(&text, "refused_connections_per_minute",
+              "Connections a minute that did not prove that they belong to the job.",
+              (double)document->refused_per_minute);
     put_gauge(&text, "goodput_ratio", "Share of the time that went into steps that were kept.", document->goodput);
     put_gauge(&text, "incarnation", "Incarnation of this pod.", (double)document->incarnation);
     for (unsigned i = 0; i < document->metric_count; i++)
@@ -81,27 +95,34 @@ static void handle(void *context, struct http_exchange *exchange)
     bool published = server->published;
     struct status_document document = server->document;
     pthread_mutex_unlock(&server->mutex);
+    if (server->complete != NULL)
+        server->complete(&document);
     const char *method = http_exchange_method(exchange), *path = http_exchange_path(exchange);
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         respond_text(exchange, 405, TEXT_PLAIN, "only GET is answered here\n");
     else if (strcmp(path, "/healthz") == 0)
         answer_health(exchange, published);
+    else if (strcmp(path, "/healthz/live") == 0)
+        answer_life(server, exchange);
     else if (strcmp(path, "/status") == 0)
         answer_status(exchange, &document);
     else if (strcmp(path, "/metrics") == 0)
         answer_metrics(exchange, &document);
     else
-        respond_text(exchange, 404, TEXT_PLAIN, "there is /healthz, /status and /metrics\n");
+        respond_text(exchange, 404, TEXT_PLAIN, "there is /healthz, /healthz/live, /status and /metrics\n");
 }
 
-int status_server_start(const char *address, uint16_t port, struct status_server **ret_server, struct error *error)
+int status_server_start(const struct status_server_options *given, struct status_server **ret_server,
+                        struct error *error)
 {
     struct status_server *server = memory_allocate(1, sizeof *server);
+    server->complete = given->complete;
+    server->is_live = given->is_live;
     pthread_mutex_init(&server->mutex, NULL);
     status_document_init(&server->document);
     const struct http_server_options options = {
-        .address = address ? address : ADDRESS_ANY,
-        .port = port,
+        .address = given->address ? given->address : ADDRESS_ANY,
+        .port = given->port,
         .max_connections = CONNECTIONS_MAX,
         .max_per_address = CONNECTIONS_PER_ADDRESS,
         .idle_seconds = IDLE_SECONDS,

@@ -5,6 +5,7 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
+#include "worker/train/port_health.h"
 
 static int choose_http_port(const struct trainer *trainer)
 {
@@ -31,6 +32,8 @@ int trainer_open_report(struct trainer *trainer, struct error *error)
         .http_address = trainer->identity->pod_ip,
         .http_port = choose_http_port(trainer),
         .tensorboard_directory = board,
+        .complete_status = port_health_fill,
+        .is_live = port_health_is_live,
         .unit = "examples",
     };
     if (report_open(&options, &trainer->report, error) < 0)

@@ -75,6 +75,18 @@ static void set_readiness(struct json *container)
     json_set_integer(probe, "failureThreshold", 10);
 }
 
+/* Its answer says what a restart mends (worker/train/port_health.h); ten minutes without one are a process that hangs. */
+static void set_liveness(struct json *container)
+{
+    struct json *probe = json_set(container, "livenessProbe", json_new_object());
+    struct json *get = json_set(probe, "httpGet", json_new_object());
+    json_set_string(get, "path", "/healthz/live");
+    json_set_integer(get, "port", PORT_HTTP);
+    json_set_integer(probe, "periodSeconds", 60);
+    json_set_integer(probe, "timeoutSeconds", 10);
+    json_set_integer(probe, "failureThreshold", 10);
+}
+
 static void set_mounts(struct json *container, const struct training_job *job)
 {
     const struct job_document *document = &job->document;
@@ -151,6 +163,7 @@ static void set_worker(struct json *container)
 {
     json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
     set_readiness(container);
+    set_liveness(container);
 }
 
 static struct json *default_container(const struct pod_builder *builder, enum role role, const struct json *environment)

@@ -137,11 +137,17 @@ Test(status_document, saves_that_fail)
     SCOPED_BUFFER out;
     buffer_init(&out, STATUS_DOCUMENT_MAX);
     document.failed_saves = 3;
+    document.refused_per_minute = 4872;
+    snprintf(document.refused_from, sizeof document.refused_from, "10.1.2.3");
+    snprintf(document.refused_reason, sizeof document.refused_reason, "data port: it is mute");
     document.save_failure = SAVE_VOLUME_FULL;
     snprintf(document.save_message, sizeof document.save_message, "no space");
     cr_assert(status_document_print(&document, &out, NULL) == 0);
     cr_assert(status_document_parse(out.data, out.length, &read, NULL) == 0);
     cr_expect(read.failed_saves == 3 && read.save_failure == SAVE_VOLUME_FULL);
+    cr_expect_eq(read.refused_per_minute, 4872);
+    cr_expect_str_eq(read.refused_from, "10.1.2.3");
+    cr_expect_str_eq(read.refused_reason, "data port: it is mute");
     cr_expect_str_eq(read.save_message, "no space");
     static const char newer[] = "{\"failedSaves\":1,\"saveFailure\":\"Melted\"}";
     cr_assert(status_document_parse(newer, sizeof newer - 1, &read, NULL) == 0);

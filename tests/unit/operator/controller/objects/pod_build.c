@@ -97,6 +97,10 @@ Test(pod_build, default_pod)
                      "digits");
     cr_assert(json_boolean_at(json_first(json_member(trainer, "volumeMounts")), "readOnly", false));
     cr_assert(json_boolean_at(pod, "spec.securityContext.runAsNonRoot", false));
+    cr_assert_str_eq(json_string_at(trainer, "livenessProbe.httpGet.path", ""), "/healthz/live");
+    cr_assert_geq(json_integer_at(trainer, "livenessProbe.periodSeconds", 0) *
+                      json_integer_at(trainer, "livenessProbe.failureThreshold", 0),
+                  600, "a pod that is busy for minutes is left alone");
 }
 
 Test(pod_build, job_document_carries_the_crew)
@@ -300,6 +304,7 @@ Test(pod_build, a_foreign_image_runs_its_own_command)
     cr_assert_str_eq(json_string_at(trainer, "image", ""), "torch:2");
     cr_assert_null(json_member(trainer, "command"));
     cr_assert_null(json_member(trainer, "readinessProbe"));
+    cr_assert_null(json_member(trainer, "livenessProbe"));
     cr_assert_str_eq(variable(trainer, "RANK"), "1");
     const struct json *port = json_first(json_member(trainer, "ports"));
     cr_assert_eq(json_integer_at(port, "containerPort", 0), 23456);
