@@ -1513,7 +1513,8 @@ static const struct field training_job_status_fields[] = {
      SCHEMA_ONLY,
      RANGE(0, JOB_CONDITIONS_MAX),
      .type = &condition_type,
-     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, CheckpointsFailing, Succeeded, "
+     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, CheckpointsFailing, "
+                    "JoinBlocked, Succeeded, "
                     "Failed."},
     {.name = "replicaStatuses",
      .kind = FIELD_LIST,

@@ -127,6 +127,7 @@ const char *job_state_name(enum job_state state);
     X(CONDITION_RUNNING, "Running")                                                                                    \
     X(CONDITION_RESTARTING, "Restarting")                                                                              \
     X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
+    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */         \
     X(CONDITION_SUCCEEDED, "Succeeded")                                                                                \
     X(CONDITION_FAILED, "Failed")
 #define X(name, text) name,

@@ -360,6 +360,17 @@ static void print_failing_saves(const struct why_input *input, struct buffer *ou
     print_words(json_string_at(condition, "message", ""), out);
 }
 
+/* Its pods run, and members cannot reach each other. */
+static bool strangers_keep_members_out(const struct why_input *input, struct buffer *out)
+{
+    const struct json *condition = job_condition(input->job, "JoinBlocked");
+    if (!is(condition, "status", "True"))
+        return false;
+    buffer_append_string(out, "waits for members to join: ", NULL);
+    print_words(json_string_at(condition, "message", ""), out);
+    return true;
+}
+
 /* What a crew that runs can do without is waited for all the same. */
 static bool it_runs(const struct why_input *input, struct buffer *out)
 {
@@ -367,7 +378,8 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
         return false;
     SCOPED_BUFFER wait;
     buffer_init(&wait, WHY_MAX / 2);
-    bool waits = pods_cannot_be_created(input, &wait) || pods_keep_it(input, &wait);
+    bool waits =
+        pods_cannot_be_created(input, &wait) || pods_keep_it(input, &wait) || strangers_keep_members_out(input, &wait);
     int64_t step = json_integer_at(input->job, "status.progress.step", -1);
     int64_t total = json_integer_at(input->job, "status.progress.totalSteps", -1);
     int64_t left = json_integer_at(input->job, "status.progress.secondsRemaining", -1);

@@ -224,6 +224,18 @@ static struct saves_input saves_of(const struct status_document *document)
                                 .message = document->save_message};
 }
 
+static struct strangers_input strangers_of(const struct status_document *document)
+{
+    if (!document)
+        return (struct strangers_input){.reported = false};
+    return (struct strangers_input){.reported = true,
+                                    .members_missing =
+                                        document->phase == STATUS_JOINING || document->phase == STATUS_WAITING,
+                                    .per_minute = document->refused_per_minute,
+                                    .from = document->refused_from,
+                                    .why = document->refused_reason};
+}
+
 /* The views of its pods lie in the arena. */
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct training_job *job,
                        struct plan_input *input, struct arena *arena)
@@ -249,6 +261,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
         .saves = saves_of(entry->document),
+        .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .pods_changed_ms = entry->pods_changed_ms,

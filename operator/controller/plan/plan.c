@@ -7,6 +7,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/finishing.h"
 #include "operator/controller/plan/first_crew.h"
+#include "operator/controller/plan/join.h"
 #include "operator/controller/plan/planning.h"
 #include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/queue_plan.h"
@@ -143,6 +144,7 @@ static void update_status(struct planning *planning)
     conditions_update(planning);
     update_progress(planning);
     saves_update(planning);
+    join_update(planning);
 }
 
 /* When a condition last turned. */

@@ -125,6 +125,14 @@ struct saves_input {
     bool succeeded;
 };
 
+/* What the chief says of connections that did not prove that they belong to the job. */
+struct strangers_input {
+    bool reported; /* false: it has not been heard */
+    bool members_missing;
+    int64_t per_minute;
+    const char *from, *why; /* the address with the most of them, and why they are refused */
+};
+
 /* What the last question for the Secret with the crew's key brought; in memory only. */
 struct crew_key_look {
     int64_t incarnation; /* for which it was asked; 0: never */
@@ -169,6 +177,7 @@ struct plan_input {
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
     enum chief_voice chief_voice;
     struct saves_input saves;
+    struct strangers_input strangers;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
     bool queue_change_told;            /* that the queue changed under a job that has quota of another */

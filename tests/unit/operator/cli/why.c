@@ -91,6 +91,14 @@ Test(why, saves_that_fail)
            "[]", "[]", "digits waits for nothing: it runs; but it cannot save (VolumeFull): save step 4: full");
 }
 
+Test(why, strangers_at_the_ports_of_a_crew_whose_members_are_missing)
+{
+    expect(JOB("", "'state':'Running','conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+                   "{'type':'JoinBlocked','status':'True','reason':'UnauthenticatedConnections','message':'members are "
+                   "missing, and 10.1.2.3 knocks.'}]"),
+           "[]", "[]", "digits runs, and waits for members to join: members are missing, and 10.1.2.3 knocks");
+}
+
 Test(why, a_back_off)
 {
     expect(JOB("", "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':"
