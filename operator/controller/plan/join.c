@@ -7,7 +7,6 @@
 
 /* A health check of somebody else's that tries every second is no flood. */
 #define BLOCKED_PER_MINUTE 300
-#define REASON "UnauthenticatedConnections"
 
 /* A figure that changes with each report would have the status written each time. */
 static int64_t round_down(int64_t number)
@@ -32,8 +31,8 @@ void join_update(struct planning *planning)
             "the job's pods reach its ports, with a NetworkPolicy",
             round_down(strangers->per_minute), strangers->from, strangers->why);
         if (!was)
-            planning_event(planning, true, REASON, "Join", message);
-        condition_set(planning, CONDITION_JOIN_BLOCKED, CONDITION_TRUE, REASON, message);
+            planning_event(planning, true, "UnauthenticatedConnections", "Join", message);
+        condition_set(planning, CONDITION_JOIN_BLOCKED, CONDITION_TRUE, "UnauthenticatedConnections", message);
     } else if (was) {
         condition_set(planning, CONDITION_JOIN_BLOCKED, CONDITION_FALSE, "Joined",
                       "no member is missing, or few connections are refused");
