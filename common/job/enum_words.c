@@ -27,11 +27,6 @@ const char *device_type_name(enum device_type value)
     return device_type_words[value];
 }
 
-const char *weight_rounding_name(enum weight_rounding value)
-{
-    return weight_rounding_words[value];
-}
-
 const char *optimizer_type_name(enum optimizer_type value)
 {
     return optimizer_type_words[value];

@@ -19,7 +19,6 @@
     L(schedule_type_words, SCHEDULE_TYPES)                                                                             \
     L(scale_learning_rate_words, SCALE_LEARNING_RATES)                                                                 \
     L(precision_words, PRECISIONS)                                                                                     \
-    L(weight_rounding_words, WEIGHT_ROUNDINGS)                                                                         \
     L(determinism_words, DETERMINISMS)                                                                                 \
     L(layer_type_words, LAYER_TYPES)                                                                                   \
     L(batch_statistics_words, BATCH_STATISTICS)                                                                        \

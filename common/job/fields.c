@@ -698,15 +698,6 @@ static const struct field training_fields[] = {
          "Arithmetic of the layers: float32; tf32, the same but for the factors of products, of dense layers and of "
          "convolutions by cuDNN, which GPUs cut to TF32; or bfloat16 or float16 (whose losses are scaled), both with "
          "float32 master weights."},
-    {.name = "weightRounding",
-     .kind = FIELD_ENUM,
-     MEMBER(training_spec, weight_rounding),
-     LONE,
-     .words = weight_rounding_words,
-     .fallback = "Nearest",
-     .description = "How bfloat16 and float16 round the copy of the weights that a training pass computes with: to the "
-                    "nearest, or up or down by chance so that the mean of the copies is the weight (Stochastic; drawn "
-                    "by seed, step and the weight's place in the model, the same for all workers)."},
     {.name = "gradientClipNorm",
      .kind = FIELD_DECIMAL,
      MEMBER(training_spec, gradient_clip_norm),

@@ -67,7 +67,6 @@
     X(PRECISION_TF32, "tf32")                                                                                          \
     X(PRECISION_BFLOAT16, "bfloat16")                                                                                  \
     X(PRECISION_FLOAT16, "float16")
-#define WEIGHT_ROUNDINGS(X) X(WEIGHT_ROUNDING_NEAREST, "Nearest") X(WEIGHT_ROUNDING_STOCHASTIC, "Stochastic")
 #define DETERMINISMS(X) X(DETERMINISM_CREW, "Crew") X(DETERMINISM_RUN, "Run")
 #define LAYER_TYPES(X)                                                                                                 \
     X(LAYER_DENSE, "dense")                                                                                            \
@@ -116,7 +115,6 @@ enum optimizer_type { OPTIMIZER_TYPES(X) };
 enum schedule_type { SCHEDULE_TYPES(X) };
 enum scale_learning_rate { SCALE_LEARNING_RATES(X) };
 enum precision { PRECISIONS(X) };
-enum weight_rounding { WEIGHT_ROUNDINGS(X) };
 enum determinism { DETERMINISMS(X) };
 enum layer_type { LAYER_TYPES(X) };
 enum batch_statistics { BATCH_STATISTICS(X) };
@@ -241,8 +239,7 @@ struct training_spec {
     int64_t gradient_accumulation;
     struct optimizer_spec optimizer;
     enum precision precision;
-    enum weight_rounding weight_rounding; /* of the copy that a precision of 16 bits makes of them */
-    double gradient_clip_norm;            /* DECIMAL_UNSET: no clipping */
+    double gradient_clip_norm; /* DECIMAL_UNSET: no clipping */
     int64_t seed;
     enum determinism determinism;
     int64_t logical_shards; /* FIELD_UNSET: workers x devices x accumulation */
@@ -317,7 +314,6 @@ struct json *job_document_to_json(const struct job_document *document);
 const char *strategy_type_name(enum strategy_type value);
 const char *device_type_name(enum device_type value);
 const char *optimizer_type_name(enum optimizer_type value);
-const char *weight_rounding_name(enum weight_rounding value);
 const char *layer_type_name(enum layer_type value);
 const char *preset_name(enum preset value);
 

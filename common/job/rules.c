@@ -590,14 +590,6 @@ static bool accumulation_or_shards(const struct json *self, const struct json *o
     return !rule_has(self, "logicalShards") || json_integer_at(self, "gradientAccumulation", 1) == 1;
 }
 
-/* Others make no copy of the weights. */
-static bool weight_rounding(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return !rule_is(self, "weightRounding", "Stochastic") || rule_is(self, "precision", "bfloat16") ||
-           rule_is(self, "precision", "float16");
-}
-
 static bool learning_rate_scale(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1125,13 +1117,6 @@ const struct rule rules[] = {
      .holds = accumulation_or_shards,
      .cel = "!has(self.logicalShards) || self.gradientAccumulation == 1",
      .message = "multiplies the default of logicalShards, which is given; raise logicalShards and leave this out"},
-    {.name = "WeightRounding",
-     .about = &training_type,
-     .field = "weightRounding",
-     .holds = weight_rounding,
-     .cel = "self.weightRounding != 'Stochastic' || self.precision in ['bfloat16', 'float16']",
-     .message = "only a precision of 16 bits has a rounded copy of the weights; set precision to bfloat16 or float16, "
-                "or leave this out"},
     {.name = "LearningRateScale",
      .about = &training_type,
      .field = "scaleLearningRate",

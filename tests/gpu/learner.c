@@ -24,7 +24,6 @@ void learner_open(struct learner *learner, const struct work *work, struct side 
     struct graph_options options = {.device = side->device,
                                     .model = &work->model,
                                     .precision = work->precision,
-                                    .weight_rounding = work->weight_rounding,
                                     .max_examples = work->batch,
                                     .logit_rows = work->logit_rows,
                                     .recompute = work->recompute};

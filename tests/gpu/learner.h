@@ -19,7 +19,6 @@ struct work {
     int64_t logit_rows; /* graph_options */
     bool recompute;     /* likewise */
     enum precision precision;
-    enum weight_rounding weight_rounding;
     bool cut;      /* also run as two parts, which give each other what crosses */
     bool finished; /* cuBLASLt takes its GELUs where it is asked to */
     bool coarse;   /* its loss is the mean of so few that one logit of bfloat16, rounded up and not down, shows in it */

@@ -129,7 +129,6 @@ static struct layer_spec bottlenecks[] = {
     }
 #define BFLOAT16 .precision = PRECISION_BFLOAT16
 #define FLOAT16 .precision = PRECISION_FLOAT16
-#define DRAWN .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC
 static const struct work works[] = {
     {"odd layers", ODD_LAYERS, SGD, .batch = 5, .cut = true, .difference = 2e-3f},
     {"small gpt", SMALL_GPT, ADAMW, .batch = 3, .difference = 5e-3f},
@@ -137,9 +136,6 @@ static const struct work works[] = {
     {"small gpt in bfloat16", SMALL_GPT, ADAMW, .batch = 3, .small = true, BFLOAT16},
     {"odd layers in float16", ODD_LAYERS, SGD, .batch = 5, .cut = true, .small = true, FLOAT16},
     {"small gpt in float16", SMALL_GPT, ADAMW, .batch = 3, .small = true, FLOAT16},
-    {"odd layers in bfloat16, weights drawn", ODD_LAYERS, SGD, .batch = 5, .cut = true, .coarse = true, .small = true,
-     BFLOAT16, DRAWN},
-    {"small gpt in float16, weights drawn", SMALL_GPT, ADAMW, .batch = 3, .cut = true, .small = true, FLOAT16, DRAWN},
     {"odd layers in tf32", ODD_LAYERS, SGD, .batch = 5, .small = true, .precision = PRECISION_TF32},
     {"small gpt in tf32", SMALL_GPT, ADAMW, .batch = 3, .small = true, .precision = PRECISION_TF32},
     {"odd layers, logits by parts", ODD_LAYERS, SGD, .batch = 5, .logit_rows = 2, .difference = 2e-3f},
@@ -376,20 +372,6 @@ static void check_recompute(const struct work *work, struct learner *gpu)
     say_memory(work, &to);
 }
 
-/* Weights of its own for each step, and those that the CPU draws: gradients are nearer to its own than with any other weights. */
-static void check_draws(const struct work *work, struct learner *cpu, struct learner *gpu)
-{
-    struct work nearest = *work;
-    nearest.weight_rounding = WEIGHT_ROUNDING_NEAREST;
-    const struct comparison to_nearest = compare_with(&nearest, gpu->side, gpu), to_cpu = compare(gpu, cpu);
-    gpu->state.progress.step++;
-    const struct comparison to_step_before = compare(gpu, cpu);
-    gpu->state.progress.step--;
-    say(work, to_cpu.error < to_nearest.error, "weights are drawn, not the nearest", to_cpu.error, to_nearest.error);
-    say(work, to_cpu.error < to_step_before.error, "in each step, as the CPU draws them", to_cpu.error,
-        to_step_before.error);
-}
-
 static void check_training(const struct work *work, struct learner *cpu, struct learner *gpu)
 {
     double start = learner_loss(gpu), on_cpu = 0, on_gpu = 0, worst = 0;
@@ -465,8 +447,6 @@ void check_models(struct side *cpu, struct side *gpu, struct side *fused, bool s
             check_parts(work, &on_gpu);
         if (work->cut)
             check_stages(&on_gpu);
-        if (work->weight_rounding == WEIGHT_ROUNDING_STOCHASTIC)
-            check_draws(work, &on_cpu, &on_gpu);
         if (work->difference > 0)
             check_differences(work, &on_gpu);
         if (work->finished)

@@ -683,29 +683,6 @@ static void dropout(struct side *s, const int64_t *n)
                                             .first_example = (int64_t)1 << 33});
 }
 
-/* Sizes: elements, the number of the first. */
-static void round_stochastically(struct side *s, const int64_t *n, bool to_float16)
-{
-    device_stochastic_round_stored(s->stream, s->stored,
-                                   &(struct stochastic_round){.count = n[0],
-                                                              .x = side_numbers(s, n[0], 1),
-                                                              .y = side_output_values(s, n[0]),
-                                                              .to_float16 = to_float16,
-                                                              .key = 0x1234567890abcdefu,
-                                                              .step = 70000,
-                                                              .first = n[1]});
-}
-
-static void stochastic_bfloat16(struct side *s, const int64_t *n)
-{
-    round_stochastically(s, n, false);
-}
-
-static void stochastic_float16(struct side *s, const int64_t *n)
-{
-    round_stochastically(s, n, true);
-}
-
 /* Sizes: B, T, C, heads. */
 static void attention_forward(struct side *s, const int64_t *n)
 {
@@ -951,8 +928,6 @@ static const struct {
             -1                                                                                                         \
         }                                                                                                              \
     }
-    {"stochastic_round to bfloat16", stochastic_bfloat16, 0, PLACES},
-    {"stochastic_round to float16", stochastic_float16, 0, PLACES},
     {"dropout", dropout, 0, {{1, 1}, {3, 1001, 7}, {128, 4096, 70000}, {-1}}},
 #define ATTENTION                                                                                                      \
     {                                                                                                                  \

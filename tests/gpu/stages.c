@@ -32,7 +32,6 @@ static void open_part(struct cut *cut, unsigned part)
     const struct graph_options options = {.device = cut->whole->side->device,
                                           .model = &work->model,
                                           .precision = work->precision,
-                                          .weight_rounding = work->weight_rounding,
                                           .max_examples = work->batch,
                                           .logit_rows = work->logit_rows,
                                           .recompute = work->recompute,

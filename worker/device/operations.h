@@ -441,18 +441,6 @@ struct round_float16 {
     const float *x;
     float *y;
 };
-/* y = bfloat16 or float16 beside x, one of the two by chance so that x is the mean (stochastic_rounding.h). x is float32, y a value.
- * The draw is a function of key, step and the element's number (first + i), and of nothing else. */
-struct stochastic_round {
-    int64_t count;
-    const float *x;
-    float *y;
-    bool to_float16;
-    uint64_t key;
-    uint32_t step;
-    int64_t first;
-    const struct step_values *values; /* NULL, or in place of `step` */
-};
 /* y += factor * x; both are values, or float32. */
 struct axpy {
     int64_t count;
@@ -526,7 +514,6 @@ struct copy_columns {
     X(scale)                                                                                                           \
     X(round_bfloat16)                                                                                                  \
     X(round_float16)                                                                                                   \
-    X(stochastic_round)                                                                                                \
     X(axpy)                                                                                                            \
     X(merge_vectors)                                                                                                   \
     X(copy)

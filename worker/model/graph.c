@@ -71,7 +71,6 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     struct graph *graph = memory_allocate(1, sizeof *graph);
     graph->device = options->device;
     graph->precision = options->precision;
-    graph->weight_rounding = options->weight_rounding;
     graph->max_examples = options->max_examples;
     graph->evaluation_only = options->evaluation_only;
     graph->layout_only = options->layout_only;
@@ -137,11 +136,6 @@ int64_t graph_max_examples(const struct graph *graph)
 enum precision graph_precision(const struct graph *graph)
 {
     return graph->precision;
-}
-
-enum weight_rounding graph_weight_rounding(const struct graph *graph)
-{
-    return graph->weight_rounding;
 }
 
 /* A product costs once forwards and twice backwards, once when its input needs no gradient. */

@@ -10,10 +10,7 @@
  * PRECISION_BFLOAT16, PRECISION_FLOAT16: what layers give each other, on the way
  * there and back, what they read of the batch, and the weights and biases of products are
  * rounded to it. All arithmetic is float32, as are parameters, their gradients
- * and the statistics of normalisations. WEIGHT_ROUNDING_STOCHASTIC rounds the copy of
- * the parameters that products read by chance: a function of the pass's seed and step
- * and of the element's place in the whole model, so that all passes of a step, whoever
- * computes them and whatever part of the model he holds, read the same weights.
+ * and the statistics of normalisations.
  *
  *     graph_forward_backward(graph, stream, &pass, error);   returns at once
  *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
@@ -55,8 +52,7 @@ struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
     enum precision precision;
-    enum weight_rounding weight_rounding; /* of passes that learn; evaluations round to the nearest */
-    int64_t max_examples;                 /* of one pass: the largest logical shard or evaluation batch, at least 1 */
+    int64_t max_examples; /* of one pass: the largest logical shard or evaluation batch, at least 1 */
     bool recompute;       /* keep what crosses the borders of the part, or of residual blocks; compute the rest again */
     bool evaluation_only; /* plans no backward pass */
     bool layout_only;     /* plans no pass at all: for layout, format and partitions */
@@ -79,7 +75,6 @@ const struct parameter_layout *graph_layout(const struct graph *graph); /* lives
 const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
 enum precision graph_precision(const struct graph *graph);
-enum weight_rounding graph_weight_rounding(const struct graph *graph);
 /* How values lie in the memory of graphs of this precision there, and between parts of a model. */
 enum stored graph_stored_for(const struct device *device, enum precision precision);
 int64_t graph_logit_rows(const struct graph *graph); /* graph_options.logit_rows */
@@ -121,7 +116,7 @@ struct graph_pass {
     float *gradients;        /* device memory, flat */
     bool accumulate;         /* add the finished gradients of this pass to what `gradients` holds */
     struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
-    /* What dropouts and stochastic roundings are a function of; evaluations have none. */
+    /* What dropouts are a function of; evaluations have none. */
     uint64_t seed;
     int64_t step;                     /* being computed, from 1 */
     const struct step_values *values; /* NULL, or device memory that says it in place of `step` and `loss_scale` */
@@ -129,7 +124,7 @@ struct graph_pass {
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
     unsigned shard; /* which this one is */
-    /* The graph's last pass trained by these parameters, seed and step: their rounded copy is there. */
+    /* The graph's last pass trained by these parameters: their rounded copy is there. */
     bool weights_stand;
     bool is_whole_step; /* nobody waits for a bucket: their events are not recorded */
 };

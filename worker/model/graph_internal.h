@@ -49,7 +49,6 @@ struct graph_node {
 struct graph {
     struct device *device;
     enum precision precision;
-    enum weight_rounding weight_rounding;
     enum stored stored; /* how values lie in its blocks */
     int64_t max_examples;
     bool evaluation_only, layout_only, plan_only, keeps_outputs, fuses_gelus;

@@ -40,50 +40,13 @@ void graph_run_round(const struct graph_run *run, float *values, int64_t count)
         round_into(run, values, count, values);
 }
 
-/* Elements from `offset` on, which lie one behind the other in the whole model, too. */
-static void round_stochastically(const struct graph_run *run, int64_t offset, int64_t count, int64_t place)
-{
-    char *rounded = block_memory(run, run->graph->rounded_parameters);
-    device_stochastic_round_stored(run->stream, run->graph->stored,
-                                   &(struct stochastic_round){
-                                       .count = count,
-                                       .x = run->pass->parameters + offset,
-                                       .y = (void *)(rounded + offset * stored_bytes(run->graph->stored)),
-                                       .to_float16 = run->graph->precision == PRECISION_FLOAT16,
-                                       .key = run->pass->seed,
-                                       .step = (uint32_t)run->pass->step,
-                                       .first = place,
-                                       .values = run->pass->values,
-                                   });
-}
-
-static void round_parameters_stochastically(const struct graph_run *run)
-{
-    const struct parameter_layout *layout = &run->graph->layout;
-    for (unsigned t = 0; t < layout->tensor_count;) {
-        const struct parameter_tensor *first = &layout->tensors[t], *last = first;
-        while (++t < layout->tensor_count && layout->tensors[t].place == last->place + last->elements)
-            last = &layout->tensors[t];
-        round_stochastically(run, first->offset, last->offset + last->elements - first->offset, first->place);
-    }
-}
-
-static void round_parameters(const struct graph_run *run)
-{
-    const struct graph *graph = run->graph;
-    if (graph->weight_rounding == WEIGHT_ROUNDING_STOCHASTIC && !run->evaluation)
-        round_parameters_stochastically(run);
-    else
-        round_into(run, run->pass->parameters, graph->layout.elements, block_memory(run, graph->rounded_parameters));
-}
-
 /* What layers read of the batch, and a copy of the parameters: for all products of the pass, and of those behind it whose weights
  * stand. */
 static void round_what_is_given(struct graph_run *run)
 {
     const struct graph *graph = run->graph;
     if (graph->rounded_parameters != NO_BLOCK && !run->pass->weights_stand)
-        round_parameters(run);
+        round_into(run, run->pass->parameters, graph->layout.elements, block_memory(run, graph->rounded_parameters));
     if (graph->rounded_inputs == NO_BLOCK)
         return;
     float *inputs = block_memory(run, graph->rounded_inputs);

@@ -100,7 +100,6 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
         .device = unit->device,
         .model = options->model,
         .precision = graph_precision(options->graph),
-        .weight_rounding = graph_weight_rounding(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .logit_rows = graph_logit_rows(options->graph),
         .partition = &pipeline->partition,

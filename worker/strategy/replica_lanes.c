@@ -30,7 +30,6 @@ static int open_lane(const struct replica *replica, struct lane *lane, struct er
         .device = options->device,
         .model = options->model,
         .precision = graph_precision(options->graph),
-        .weight_rounding = graph_weight_rounding(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .logit_rows = graph_logit_rows(options->graph),
     };

@@ -82,16 +82,6 @@ static void compare_arithmetic(struct trainer *trainer, const struct manifest *m
             (long long)manifest->step, then, now);
 }
 
-/* Earlier releases, which do not tell, had the nearest. */
-static void compare_weight_rounding(const struct trainer *trainer, const struct manifest *manifest)
-{
-    const char *then = json_string_at(manifest->model, "weightRounding", "Nearest");
-    const char *now = weight_rounding_name(trainer->job->training.weight_rounding);
-    if (strcmp(then, now) != 0)
-        report_say(trainer->report, "the checkpoint's steps had training.weightRounding %.32s, those to come have %s",
-                   then, now);
-}
-
 static void compare_batch(const struct trainer *trainer, const struct manifest *manifest)
 {
     if (is_another_batch(trainer, manifest))
@@ -110,7 +100,6 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
         return 0;
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
         compare_arithmetic(trainer, &ret_image->manifest);
-        compare_weight_rounding(trainer, &ret_image->manifest);
         compare_batch(trainer, &ret_image->manifest);
         *ret_found = resumed_order_check(&ret_image->manifest, &trainer->sampler, error) == 0;
         if (!*ret_found)

@@ -91,7 +91,6 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
-    json_set_string(model, "weightRounding", weight_rounding_name(trainer->job->training.weight_rounding));
     resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
     describe_stages(trainer, model);
     describe_algorithms(trainer, model);

@@ -12,7 +12,6 @@ struct graph_options trainer_graph_options(const struct trainer *trainer, struct
         .device = device,
         .model = &trainer->job->model,
         .precision = trainer->job->training.precision,
-        .weight_rounding = trainer->job->training.weight_rounding,
         .max_examples = trainer->plan.max_shard_examples,
         .logit_rows = trainer->identity->logit_rows,
         .recompute = trainer->job->strategy.recompute,

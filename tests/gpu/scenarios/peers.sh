@@ -6,13 +6,13 @@ reference alone
 export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 
 # peering NAME STEPS DEVICE FOLDER [DEVICES]: a model that learns what it is shown, by as many examples as it takes; the
-# caller may set rate, precision, rounding of weights and logical shards
+# caller may set rate, precision and logical shards
 peering() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${5:-1}}
 model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 640, validation: {last: 128}}
-training: {steps: $2, batchSize: 24, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
+training: {steps: $2, batchSize: 24, precision: ${precision:-float32},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $4, everySteps: 100}
@@ -46,9 +46,9 @@ verdict $? "PeerToPeer: a worker without peers has the bits of OneDevice" "$(tai
 peering peers 400 GPU peers
 trained peers 2
 verdict $? "two workers on GPUs exchange by pinned memory, and learn" "$(tails peers)"
-precision=bfloat16 rounding=Stochastic peering halves 400 GPU halves
+precision=bfloat16 peering halves 400 GPU halves
 trained halves 2
-verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails halves)"
+verdict $? "likewise in bfloat16" "$(tails halves)"
 
 # from_peers NAME INDEX INCARNATION: that worker, so young, has begun with the state of a peer
 from_peers() {
@@ -66,7 +66,7 @@ replaces() {
     start_member "$1" worker "$2" 1
     until_true 60 finishes "$1" "$2" 1 && from_peers "$1" "$2" 1
 }
-name=cut
+name='cut'
 peering "$name" 100000000 GPU "$name"
 for index in 0 1 2; do delay "$name" "$index" 5; done # so that their records stay small
 start_crew "$name" 3
@@ -134,7 +134,7 @@ several_each() {
 devices: {type: GPU, count: $2}
 model: {inputShape: [8, 8, 2], layers: [{type: conv2d, filters: 4, kernel: 3}, {type: batchNorm}, {type: relu}, {type: flatten}, {type: dropout, rate: "0.2"}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
 data: {format: synthetic, examples: 38, validation: {last: 8}}
-training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
 evaluate: {everySteps: 2}
 storage: [{name: runs}]
@@ -177,9 +177,9 @@ if can_have 2 "several GPUs in a peer"; then
             says spoilt2 "this worker's GPUs spoil what they copy" && [[ $(grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' spoilt2.0.log) == 1 ]]
         verdict $? "and where a trial shows that direct copies arrive spoilt" "$(tails spoilt2)"
     fi
-    precision=bfloat16 rounding=Stochastic several_each half1 1 && precision=bfloat16 rounding=Stochastic several_each half2 2
+    precision=bfloat16 several_each half1 1 && precision=bfloat16 several_each half2 2
     twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
-    verdict $? "likewise in bfloat16, to which weights are rounded by chance" "$(tails half2)"
+    verdict $? "likewise in bfloat16" "$(tails half2)"
     name=pairs
     peering "$name" 400 GPU "$name" 2
     trained "$name" 2

@@ -57,13 +57,13 @@ set_up() {
 # ---- jobs
 
 # job NAME STEPS DEVICE STRATEGY FOLDER [COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]]: a small GPT on data that it makes itself;
-# the caller may set precision, and rounding of weights
+# the caller may set precision
 job() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${9:-1}}
 model: {preset: gpt-bytes, depth: 1, width: 16, heads: 2, context: 16}
 data: {format: synthetic, examples: 64}
-training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-float32}, weightRounding: ${rounding:-Nearest}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-float32}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
 strategy: {type: $4, collective: ${6:-Auto}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 4}

@@ -11,7 +11,6 @@
 #include "tests/unit/worker/model/bench.h"
 #include "worker/device/bfloat16.h"
 #include "worker/device/float16.h"
-#include "worker/device/stochastic_rounding.h"
 
 #define U FIELD_UNSET
 
@@ -176,61 +175,7 @@ Test(precision, gradients_carry_the_scale_of_the_loss)
     bench_close(&scaled);
 }
 
-/* ---------------------------------------------------------------- by chance */
-
-static struct bench open_stochastic(const struct model_spec *model, enum precision precision)
-{
-    return bench_open_graph((struct graph_options){.model = model,
-                                                   .max_examples = EXAMPLES,
-                                                   .precision = precision,
-                                                   .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC},
-                            2);
-}
-
-static void pass_of_step(struct bench *b, int64_t step)
-{
-    struct graph_pass pass = bench_pass(b);
-    pass.seed = 5;
-    pass.step = step;
-    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, NULL), 0);
-    cr_assert_eq(device_stream_synchronise(b->stream, NULL), 0);
-}
-
-/* Weights as the pass of a step draws them, by their place in the model. */
-static void draw_weights(struct bench *b, const char *name, int64_t step, enum precision precision)
-{
-    const struct parameter_tensor *tensor = parameter_layout_find(graph_layout(b->graph), name);
-    for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i++) {
-        uint32_t word = stochastic_words(5, (uint32_t)step, i / 4).word[i % 4];
-        b->parameters[i] = precision == PRECISION_FLOAT16 ? float16_round_by(b->parameters[i], word)
-                                                          : bfloat16_round_by(b->parameters[i], word);
-    }
-}
-
-static void check_draws(enum precision precision)
-{
-    struct bench drawn = open_bench(&dense, EXAMPLES, precision), b = open_stochastic(&dense, precision);
-    size_t bytes = (size_t)graph_layout(b.graph)->elements * sizeof(float);
-    b.scale = drawn.scale;
-    draw_weights(&drawn, "a.weight", 9, precision);
-    draw_weights(&drawn, "b.weight", 9, precision);
-    bench_backward(&drawn, false);
-    pass_of_step(&b, 9);
-    cr_expect_eq(b.sums.loss, drawn.sums.loss);
-    cr_expect_arr_eq(b.gradients, drawn.gradients, bytes);
-    pass_of_step(&b, 10);
-    cr_expect_neq(b.sums.loss, drawn.sums.loss);
-    pass_of_step(&b, 9);
-    cr_expect_arr_eq(b.gradients, drawn.gradients, bytes, "a step draws the same again");
-    bench_close(&b);
-    bench_close(&drawn);
-}
-
-Test(precision, weights_are_drawn_by_seed_step_and_place)
-{
-    check_draws(PRECISION_BFLOAT16);
-    check_draws(PRECISION_FLOAT16);
-}
+/* ---------------------------------------------------------------- the copy of the weights */
 
 /* Passes of one step, of which the second makes no copy: it reads the first one's, whatever the parameters are by then. */
 static void check_standing(struct graph_options options)
@@ -240,8 +185,6 @@ static void check_standing(struct graph_options options)
     size_t bytes = (size_t)layout->elements * sizeof(float);
     float *first = malloc(bytes);
     struct graph_pass pass = bench_pass(&b);
-    pass.seed = 5;
-    pass.step = 9;
     for (int i = 0; i < 3; i++) {
         pass.weights_stand = i == 1;
         cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, NULL), 0);
@@ -260,27 +203,7 @@ static void check_standing(struct graph_options options)
 Test(precision, a_copy_of_weights_that_stand_is_not_made_again)
 {
     check_standing((struct graph_options){.model = &dense, .max_examples = EXAMPLES, .precision = PRECISION_BFLOAT16});
-    check_standing((struct graph_options){.model = &dense,
-                                          .max_examples = EXAMPLES,
-                                          .precision = PRECISION_FLOAT16,
-                                          .weight_rounding = WEIGHT_ROUNDING_STOCHASTIC});
-}
-
-Test(precision, evaluations_round_to_the_nearest)
-{
-    struct bench b = open_stochastic(&dense, PRECISION_BFLOAT16),
-                 nearest = open_bench(&dense, EXAMPLES, PRECISION_BFLOAT16);
-    struct graph_pass pass = bench_pass(&b), other = bench_pass(&nearest);
-    pass_of_step(&b, 9);
-    double learnt = b.sums.loss;
-    cr_assert_eq(graph_evaluate(b.graph, b.stream, &pass, NULL), 0);
-    cr_assert_eq(graph_evaluate(nearest.graph, nearest.stream, &other, NULL), 0);
-    cr_assert_eq(device_stream_synchronise(b.stream, NULL), 0);
-    cr_assert_eq(device_stream_synchronise(nearest.stream, NULL), 0);
-    cr_expect_eq(b.sums.loss, nearest.sums.loss);
-    cr_expect_neq(b.sums.loss, learnt);
-    bench_close(&b);
-    bench_close(&nearest);
+    check_standing((struct graph_options){.model = &dense, .max_examples = EXAMPLES, .precision = PRECISION_FLOAT16});
 }
 
 /* ---------------------------------------------------------------- whole models */

@@ -21,7 +21,6 @@ static int open_graphs(struct learner *learner, int64_t max_examples, bool layou
         const struct graph_options options = {.device = learner->devices[i].device,
                                               .model = &learner->job.model,
                                               .precision = learner->job.training.precision,
-                                              .weight_rounding = learner->job.training.weight_rounding,
                                               .max_examples = max_examples,
                                               .logit_rows = learner->logit_rows,
                                               .layout_only = layout_only};

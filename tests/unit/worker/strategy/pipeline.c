@@ -26,7 +26,6 @@ struct trial {
     double clip;
     int64_t logit_rows;
     const char *precision; /* NULL: float32 */
-    bool stochastic;       /* weights are rounded so */
 };
 
 struct outcome {
@@ -53,10 +52,9 @@ static void open_model(struct run *run)
     SCOPED_FREE char *text = memory_format(
         "{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
-        "\"precision\":\"%s\",\"weightRounding\":\"%s\",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\","
+        "\"precision\":\"%s\",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\","
         "\"momentum\":\"0.9\"}}}",
-        DEVICES_MAX, trial->model, EXAMPLES, BATCH, trial->precision != NULL ? trial->precision : "float32",
-        trial->stochastic ? "Stochastic" : "Nearest");
+        DEVICES_MAX, trial->model, EXAMPLES, BATCH, trial->precision != NULL ? trial->precision : "float32");
     int64_t most = (BATCH + trial->shards - 1) / trial->shards;
     bool staged = trial->type == STRATEGY_PIPELINE;
     run->learner.logit_rows = trial->logit_rows;
@@ -212,40 +210,6 @@ static const char normalised[] =
     "{\"type\":\"batchNorm\"},{\"type\":\"relu\"},{\"type\":\"dropout\",\"rate\":\"0.2\"},"
     "{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1},{\"type\":\"batchNorm\"},{\"type\":\"relu\"},"
     "{\"type\":\"dropout\",\"rate\":\"0.3\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":10}]}";
-
-/* Each stage draws what the whole model does, running statistics, a table of another stage or a part of a layer before it or not; evaluations round
- * to the nearest in both. */
-static void expect_the_draws_of_one_device(const char *model, unsigned devices, unsigned stages, bool recompute)
-{
-    struct trial trial = {.model = model,
-                          .type = STRATEGY_ONE_DEVICE,
-                          .devices = 1,
-                          .shards = 5,
-                          .steps = 4,
-                          .precision = "bfloat16",
-                          .stochastic = true};
-    struct outcome lone = train(&trial);
-    trial.type = STRATEGY_PIPELINE;
-    trial.devices = devices;
-    trial.stages = stages;
-    trial.recompute = recompute;
-    struct outcome staged = train(&trial);
-    cr_expect_eq(staged.digest, lone.digest);
-    cr_expect_eq(staged.loss, lone.loss);
-    cr_expect_eq(staged.sums.loss, lone.sums.loss);
-    trial.stochastic = false;
-    staged = train(&trial);
-    cr_expect_neq(staged.digest, lone.digest, "nothing was drawn");
-}
-
-Test(pipeline, stochastic_roundings_have_the_bits_of_one_device)
-{
-    expect_the_draws_of_one_device("{\"preset\":\"mlp\",\"width\":20,\"depth\":3}", 3, 3, false);
-    expect_the_draws_of_one_device(normalised, 3, 3, true);
-    expect_the_draws_of_one_device(gpt, 4, 4, false);
-    expect_the_draws_of_one_device(textbook, 4, 2, false);
-    expect_the_draws_of_one_device(two_products, 4, 2, true);
-}
 
 Test(pipeline, normalisation_and_dropout_have_the_bits_of_one_device)
 {
