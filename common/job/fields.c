@@ -1236,8 +1236,9 @@ static const struct field run_policy_fields[] = {
      RANGE(0, COUNT_MAX),
      .description =
          "A pod that was asked to end and is still there so many seconds after its grace period is removed from the "
-         "API without waiting for its node, which is taken for dead. Default: 60 for framework Coxswain, whose late "
-         "processes can neither join nor commit; never for other images: set it when you know that the node is gone."},
+         "API, whatever its node says. Default: after 60 s for framework Coxswain, whose late processes can neither "
+         "join nor commit, but only if the node is gone, not ready or marked as such; never for other images: set it "
+         "when you know that the node is gone."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),

@@ -267,6 +267,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
         .strangers_told = entry->strangers_told,
+        .nodes = entry->nodes,
+        .node_count = entry->node_count,
         .refused = entry->refused,
         .refused_count = entry->refused_count,
         .queue_change_told = entry->queue_change_told,
@@ -378,6 +380,8 @@ static void reconcile_without_job(struct controller *controller, struct job_entr
     struct plan_input input = {.job = &gone,
                                .pods = job_entry_views(entry, &views),
                                .pod_count = entry->pod_count,
+                               .nodes = entry->nodes,
+                               .node_count = entry->node_count,
                                .now_ms = clock_now_ms(),
                                .options = &controller->options.plan};
     plan_without_job(&input, &plan);

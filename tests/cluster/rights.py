@@ -16,6 +16,7 @@ ELSEWHERE = {
     "coxswain.dev trainingjobs get": "before an orphan is adopted",
     "coxswain.dev trainingjobs/finalizers update": "no request: an admission plugin asks for it where an owner reference blocks",
     "core secrets delete": "in whose place the next certificate of a crew comes, a day later",
+    "core nodes get": "a pod that outlives its grace period by a minute",
     "scheduling.k8s.io priorityclasses get": "a job of a queue whose pods have a class",
     "events.k8s.io events patch": "an event that comes again, minutes later",
     "scheduling.x-k8s.io podgroups delete": "as of Volcano's",

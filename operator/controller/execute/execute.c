@@ -558,14 +558,15 @@ static void delete_answered(void *context, const struct kube_answer *answer)
 }
 
 /* Lies in the plan's arena. */
-struct pod_deletion {
+struct pod_request {
     struct execution *execution;
-    size_t action; /* its place among the plan's */
+    size_t action;    /* of a delete: its place among the plan's */
+    const char *node; /* of a look at one: its name */
 };
 
 static void pod_deleted(void *context, const struct kube_answer *answer)
 {
-    const struct pod_deletion *deletion = context;
+    const struct pod_request *deletion = context;
     struct execution *execution = deletion->execution;
     execution->deleted[deletion->action] = !answer->error;
     pod_write_answered(execution, answer);
@@ -575,12 +576,39 @@ static void delete_pod(struct execution *execution, const struct action *action,
 {
     struct resource_path path = {KUBE_PODS, execution->namespace, action->pod->name, NULL};
     struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
-    struct pod_deletion *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
-    *deletion = (struct pod_deletion){execution, (size_t)(action - execution->plan.actions)};
+    struct pod_request *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
+    *deletion = (struct pod_request){.execution = execution, .action = (size_t)(action - execution->plan.actions)};
     job_entry_note_sent_away(execution->entry, execution->uid, action->pod);
     struct kube_call_options options = execution_call_options(execution, pod_deleted, deletion);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+/* A node that cannot be read is looked at again; meanwhile the plan waits for longer. */
+static void node_read(void *context, const struct kube_answer *answer)
+{
+    const struct pod_request *request = context;
+    struct execution *execution = request->execution;
+    const char *name = request->node;
+    if (!answer->error)
+        job_entry_note_node(execution->entry, name, node_state_of(answer->object), clock_now_ms());
+    else if (answer->error->kind == ERROR_NOT_FOUND)
+        job_entry_note_node(execution->entry, name, NODE_DEAD, clock_now_ms());
+    else if (answer->error->kind != ERROR_CANCELLED)
+        job_entry_note_node(execution->entry, name, NODE_UNKNOWN, clock_now_ms());
+    execution_request_end(execution);
+}
+
+static void look_at_node(struct execution *execution, const struct pod_view *pod)
+{
+    struct resource_path path = {KUBE_NODES, NULL, pod->node, NULL};
+    struct pod_request *request = arena_allocate(&execution->plan.arena, 1, sizeof *request);
+    *request =
+        (struct pod_request){.execution = execution, .node = arena_copy_string(&execution->plan.arena, pod->node)};
+    struct kube_call_options options = execution_call_options(execution, node_read, request);
+    options.metadata_only = false;
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
 }
 
 static void delete_job(struct execution *execution)
@@ -782,6 +810,9 @@ static void act(struct execution *execution, const struct training_job *job, con
         return;
     case ACTION_FORCE_DELETE_POD:
         delete_pod(execution, action, 0);
+        return;
+    case ACTION_LOOK_AT_NODE:
+        look_at_node(execution, action->pod);
         return;
     case ACTION_DELETE_JOB:
         delete_job(execution);

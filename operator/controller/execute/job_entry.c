@@ -40,8 +40,32 @@ static void forget_refused(struct job_entry *entry)
     entry->refused_count = 0;
 }
 
+#define NODE_KEPT_MS (10 * 60 * 1000)
+
+void job_entry_note_node(struct job_entry *entry, const char *name, enum node_state state, int64_t now_ms)
+{
+    char *copy = memory_copy_string(name); /* the name may be that of a look that goes */
+    size_t kept = 0;
+    for (size_t i = 0; i < entry->node_count; i++) {
+        struct node_look look = entry->nodes[i];
+        if (strcmp(look.name, name) == 0 || look.at_ms > now_ms || look.at_ms <= now_ms - NODE_KEPT_MS)
+            free((char *)look.name);
+        else
+            entry->nodes[kept++] = look;
+    }
+    if (kept == entry->node_capacity) {
+        entry->node_capacity = entry->node_capacity ? 2 * entry->node_capacity : 1;
+        entry->nodes = memory_resize(entry->nodes, entry->node_capacity, sizeof *entry->nodes);
+    }
+    entry->nodes[kept] = (struct node_look){copy, state, now_ms};
+    entry->node_count = kept + 1;
+}
+
 void job_entry_free(struct job_entry *entry)
 {
+    for (size_t i = 0; i < entry->node_count; i++)
+        free((char *)entry->nodes[i].name);
+    free(entry->nodes);
     forget_refused(entry);
     dropped_fields_clear(&entry->dropped);
     free(entry->refused);
@@ -353,6 +377,8 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->poll_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
+    for (size_t i = 0; i < entry->node_count; i++)
+        entry->nodes[i].at_ms += by_ms;
     move_pods(entry, by_ms);
     if (status && !entry->status_moves)
         entry->status_moves = memory_allocate(1, sizeof *entry->status_moves);

@@ -69,6 +69,8 @@ struct job_entry {
 
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
+    struct node_look *nodes; /* see plan.h; the names are the entry's */
+    size_t node_count, node_capacity;
 
     bool over; /* as its status has it */
     struct dropped_fields dropped;
@@ -110,6 +112,9 @@ void job_entry_forget_finished(struct job_entry *entry, size_t count);
 
 /* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */
 void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t incarnation);
+
+/* A node was read, for whichever job of the name; earlier looks at it, and at nodes that nobody asks for any more, are forgotten. */
+void job_entry_note_node(struct job_entry *entry, const char *name, enum node_state state, int64_t now_ms);
 
 /* Whether the pod of `action` was made for the job `uid` is not known; or it is, also once the cache has shown it. */
 void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action);

@@ -17,6 +17,7 @@ static const size_t text_fields[] = {
     TEXT(waiting_reason), TEXT(waiting_message),
     TEXT(memory_limit),   TEXT(unschedulable),
     TEXT(conditions),     TEXT(init_container),
+    TEXT(node),
 #undef TEXT
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
@@ -47,12 +48,12 @@ static const size_t number_fields[] = {
 
 struct pod_record {
     int32_t exit_code;
-    uint16_t present; /* a bit for each text that is not empty */
+    uint32_t present; /* a bit for each text that is not empty */
     uint16_t flags;
     uint8_t role : 4, phase : 4;
     char bytes[]; /* the numbers, the UIDs that are no texts, then those texts, one after the other */
 };
-_Static_assert(TEXT_FIELDS <= 16, "a bit for each text");
+_Static_assert(TEXT_FIELDS <= 32, "a bit for each text");
 _Static_assert(ROLE_COUNT <= 16 && POD_FAILED < 16, "four bits for each");
 
 static int64_t *number_field(struct pod_view *view, unsigned field)
@@ -151,7 +152,7 @@ static struct pod_record *record_of(struct pod_view *view, uint16_t flags)
     for (unsigned i = 0; i < TEXT_FIELDS; i++) {
         if (lengths[i] == 0)
             continue;
-        record->present |= (uint16_t)(1U << i);
+        record->present |= 1U << i;
         memcpy(to, *text_field(view, i), lengths[i]);
         to += lengths[i] + 1;
     }
@@ -186,7 +187,7 @@ static const char *uid_take(const char *from, char room[UID_TEXT_MAX], const cha
     return from + UID_BYTES;
 }
 
-static void texts_take(const char *from, uint16_t present, struct pod_view *view)
+static void texts_take(const char *from, uint32_t present, struct pod_view *view)
 {
     for (unsigned i = 0; i < TEXT_FIELDS; i++) {
         if (!(present & 1U << i))

@@ -250,6 +250,7 @@ void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buf
     read_status(pod, ret_view);
     read_container(pod, ret_view);
     ret_view->fenced = is_fenced(pod, ret_view);
+    ret_view->node = pod_view_deleting(ret_view) ? json_string_at(pod, "spec.nodeName", "") : "";
     buffer_init(conditions, POD_TEXT_MAX);
     read_conditions(pod, ret_view, conditions);
     ret_view->conditions = buffer_text(conditions);

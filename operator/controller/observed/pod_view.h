@@ -38,6 +38,7 @@ struct pod_view {
     const char *end_reason, *termination_message; /* "OOMKilled", "StartError", … */
     const char *memory_limit;                     /* as written */
     const char *unschedulable;                    /* the scheduler's words */
+    const char *node;                             /* once it is to end; "": it has none */
     const char *conditions; /* once it has ended or is to end: "DisruptionTarget=True\nReady=False\n" */
     int64_t incarnation, attempt, index;
     int64_t created_ms, started_ms, finished_ms;

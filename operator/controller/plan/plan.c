@@ -23,6 +23,7 @@ const struct plan_options plan_options_default = {
     .count_gather_max_ms = 3000,
     .count_write_max_ms = 5000,
     .dead_node_ms = 60000,
+    .unseen_node_ms = 600000,
     .certificate_period_ms = (int64_t)24 * 3600 * 1000,
     .catch_up_ms = 30000,
 };

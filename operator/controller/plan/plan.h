@@ -33,6 +33,7 @@
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/observed/group_view.h"
 #include "operator/controller/observed/moved_times.h"
+#include "operator/controller/observed/node_view.h"
 #include "operator/controller/observed/optional_api.h"
 #include "operator/controller/observed/pod_view.h"
 #include "operator/controller/observed/service_view.h"
@@ -64,13 +65,14 @@ struct obstacle {
 
 struct plan_options {
     struct pod_options pods;
-    bool untold_crews;             /* whoever acts holds a lease, and so may begin a first crew untold (first_crew.h) */
-    int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
-    int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
-    int64_t count_write_ms;        /* how long a status write that only changes counts waits for more: so long … */
-    int64_t count_gather_max_ms;   /* … after the last change of a pod, up to so long after the first … */
-    int64_t count_write_max_ms;    /* … and up to so long where numbers have gone on changing for longer */
-    int64_t dead_node_ms;          /* how long a pod of ours that is to end may outlast its grace period */
+    bool untold_crews;           /* whoever acts holds a lease, and so may begin a first crew untold (first_crew.h) */
+    int64_t start_failure_ms;    /* how long a container may fail to start before that is final */
+    int64_t settle_ms;           /* how long a crew may take to end by itself after the chief */
+    int64_t count_write_ms;      /* how long a status write that only changes counts waits for more: so long … */
+    int64_t count_gather_max_ms; /* … after the last change of a pod, up to so long after the first … */
+    int64_t count_write_max_ms;  /* … and up to so long where numbers have gone on changing for longer */
+    int64_t dead_node_ms;        /* how long a pod of ours that is to end may outlast its grace period on a dead node */
+    int64_t unseen_node_ms;      /* the same where the operator may not read its node */
     int64_t certificate_period_ms; /* how long a crew presents one certificate */
     int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */
 };
@@ -180,7 +182,9 @@ struct plan_input {
     struct strangers_input strangers;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
-    bool queue_change_told;            /* that the queue changed under a job that has quota of another */
+    bool queue_change_told;        /* that the queue changed under a job that has quota of another */
+    const struct node_look *nodes; /* of pods that do not end, in memory only; each node once */
+    size_t node_count;
     const struct refused_pod *refused; /* in memory only */
     size_t refused_count;
     size_t strangers_told;               /* of how many pods that are not the job's, though labelled so, was told */
@@ -210,6 +214,7 @@ enum action_type {
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
     ACTION_FORCE_DELETE_POD, /* without waiting for its node */
+    ACTION_LOOK_AT_NODE,     /* of the pod */
     ACTION_DELETE_JOB,
 };
 
@@ -218,7 +223,7 @@ struct action {
     enum role role;
     int64_t index, incarnation;
     int64_t grace_seconds;      /* DELETE_POD; -1: the pod's own */
-    const struct pod_view *pod; /* ADOPT_POD, REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
+    const struct pod_view *pod; /* that the action is about; NULL: about none. Borrowed from the input */
 };
 
 struct plan_event {

@@ -946,3 +946,53 @@ Test(execute, a_pod_that_could_not_be_deleted_is_not_told_to_be)
     LOOP_UNTIL(told == 1);
     stop();
 }
+
+/* ---- the node of a pod that does not end */
+
+#define NODES "GET /api/v1/nodes/node-a"
+#define ONE_POD "DELETE /api/v1/namespaces/default/pods/digits-worker-1-1"
+
+static int node_status;
+static const char *node_body;
+
+static void tell_of_node(struct scripted_request *request)
+{
+    if (is_for(request, NODES))
+        scripted_reply(request, node_status, node_body);
+    else
+        make_anything(request);
+}
+
+Test(execute, a_pod_is_removed_by_force_when_its_node_is_found_dead)
+{
+    static const struct {
+        int status;
+        const char *body;
+        enum node_state state;
+    } cases[] = {
+        {200, "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}", NODE_ALIVE},
+        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"no\"}", NODE_UNKNOWN},
+        {200, "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}", NODE_DEAD},
+        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"no\"}", NODE_DEAD},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start(tell_of_node);
+        node_status = cases[i].status;
+        node_body = cases[i].body;
+        scene.pods[1].node = "node-a";
+        scene.pods[1].deletion_ms = scene.input.now_ms - 300000;
+        scene.pods[1].grace_ms = 30000;
+        execute();
+        cr_assert_eq(done.kind, ERROR_NONE);
+        cr_assert_eq(entry->node_count, 1);
+        cr_assert_eq(entry->nodes[0].state, cases[i].state);
+        cr_assert_str_eq(entry->nodes[0].name, "node-a");
+        job_entry_note_node(entry, "node-a", entry->nodes[0].state, scene.input.now_ms);
+        cr_assert_eq(entry->node_count, 1, "the newest look counts");
+        scene.input.nodes = entry->nodes;
+        scene.input.node_count = entry->node_count;
+        execute();
+        cr_expect_eq(scripted_count(&server, ONE_POD), cases[i].state == NODE_DEAD, "%d", cases[i].status);
+        stop();
+    }
+}

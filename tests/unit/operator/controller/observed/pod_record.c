@@ -23,6 +23,7 @@ static struct pod_view member(const char *name, const char *uid, const char *job
     view.job_name = job_name;
     view.job_uid = view.owner_uid = job_uid;
     view.ip = "10.0.0.7";
+    view.node = "node-7";
     view.role = ROLE_WORKER;
     view.index = 3;
     view.incarnation = 7;
@@ -43,6 +44,7 @@ static void expect_comes_back(const struct pod_view *view)
     cr_expect_str_eq(again.job_uid, view->job_uid);
     cr_expect_str_eq(again.owner_uid, view->owner_uid);
     cr_expect_str_eq(again.ip, view->ip);
+    cr_expect_str_eq(again.node, view->node);
     cr_expect_eq(again.created_ms, view->created_ms);
 }
 

@@ -48,6 +48,63 @@ Test(dead_node, a_pod_of_ours_is_waited_for_and_then_removed)
     cr_assert_eq(forced_after(due_ms + 1), 0, "asked once; what keeps it is a finalizer");
 }
 
+/* ---- what its node says */
+
+#define DUE_MS (GRACE_MS + scene.options.dead_node_ms)
+static struct node_look look;
+
+/* The pod has outlived its time by a minute, and its node was read just now. */
+static size_t forced_on_node(enum node_state state, int64_t after_ms)
+{
+    scene.pods[1].node = "node-a";
+    look = (struct node_look){"node-a", state, scene.pods[1].deletion_ms + after_ms};
+    scene.input.nodes = &look;
+    scene.input.node_count = 1;
+    return forced_after(after_ms);
+}
+
+Test(dead_node, its_node_is_read_before_a_pod_is_removed)
+{
+    scene.pods[1].node = "node-a";
+    cr_assert_eq(forced_after(DUE_MS - 1), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_AT_NODE), 0, "a kubelet has its time");
+    cr_assert_eq(forced_after(DUE_MS), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_AT_NODE), 1);
+    cr_assert_lt(scene.plan.requeue_ms, PLAN_NEVER);
+    scene.pods[0] = scene.pods[1];
+    forced_after(DUE_MS);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_AT_NODE), 1, "once for all its pods");
+}
+
+Test(dead_node, a_slow_kubelet_is_waited_for_and_a_dead_one_is_not)
+{
+    cr_assert_eq(forced_on_node(NODE_ALIVE, DUE_MS), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_AT_NODE), 0, "it was read just now");
+    cr_assert_gt(scene.plan.requeue_ms, scene.input.now_ms);
+    int64_t again_ms = scene.plan.requeue_ms - scene.pods[1].deletion_ms;
+    cr_assert_eq(forced_after(again_ms), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_AT_NODE), 1, "and again");
+    cr_assert_eq(forced_on_node(NODE_ALIVE, 24 * 3600 * (int64_t)1000), 0, "however long it takes");
+    cr_assert_eq(forced_on_node(NODE_DEAD, DUE_MS), 1);
+    look.name = "node-b";
+    cr_assert_eq(forced_after(DUE_MS), 0, "another node's death is none of its");
+}
+
+Test(dead_node, where_nodes_may_not_be_read_it_takes_longer)
+{
+    int64_t unseen_ms = GRACE_MS + scene.options.unseen_node_ms;
+    cr_assert_eq(forced_on_node(NODE_UNKNOWN, DUE_MS), 0);
+    cr_assert_eq(forced_on_node(NODE_UNKNOWN, unseen_ms - 1), 0);
+    cr_assert_eq(forced_on_node(NODE_UNKNOWN, unseen_ms), 1);
+}
+
+Test(dead_node, what_the_user_says_needs_no_look)
+{
+    scene.job.run_policy.force_delete_after_seconds = 10;
+    cr_assert_eq(forced_on_node(NODE_ALIVE, GRACE_MS + 9999), 0);
+    cr_assert_eq(forced_on_node(NODE_ALIVE, GRACE_MS + 10000), 1);
+}
+
 Test(dead_node, one_that_ended_needs_no_force)
 {
     scene.pods[1].phase = POD_FAILED;

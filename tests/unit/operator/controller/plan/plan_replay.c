@@ -761,6 +761,9 @@ static void operator_do(const struct action *action, const struct training_job *
         }
         model.must_see_pods = true;
         break;
+    case ACTION_LOOK_AT_NODE:
+        CHECK(false, "a node is looked at though no pod has one");
+        break;
     case ACTION_DELETE_JOB:
         CHECK(false, "nobody asked for the job to go");
         break;

@@ -84,6 +84,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .termination_message = "",
         .memory_limit = "",
         .unschedulable = "",
+        .node = "",
         .conditions = "",
         .incarnation = incarnation,
         .attempt = scene->job.status.attempt,
