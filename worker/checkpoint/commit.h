@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes one checkpoint and makes it visible in a single step: files into
- * `.saving-<name>/`, each synced; the manifest; sync; rename; sync
- * of the parent. The rename is the commit. A process that ends before it leaves
- * a directory that nobody loads.
+ * Writes one checkpoint and makes it visible in a single step. The files are written into
+ * `.saving-<name>/` and synced, then the manifest, then the directory; then the directory is
+ * renamed and its parent synced. The rename is the commit: a process that ends before it
+ * leaves a directory that nobody loads.
  */
 #ifndef COXSWAIN_CHECKPOINT_COMMIT_H
 #define COXSWAIN_CHECKPOINT_COMMIT_H
@@ -20,7 +20,8 @@ struct checkpoint_parts {
     struct checkpoint_parts_patience patience;
 };
 
-/* Fills manifest->files. An older save of that step by the same chief is replaced. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */
+/* Fills manifest->files. An older save of that step by the same chief is replaced. ERROR_STALE or ERROR_CONFLICT if `own` is no longer
+ * the newest record; nothing was committed then. */
 int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error);
@@ -29,22 +30,22 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                 const struct manifest *manifest, struct error *error);
 
-/* The same where a checkpoint of that step, by the same chief, is there already: it is replaced in one step; where the file system
- * cannot do that (NFS, for one), in two. Whoever reads between the two finds neither; a process that ends there leaves the older
- * one under another name, and the next chief puts it back. A failure leaves the older one. */
+/* The same if the same chief has already saved that step: the older checkpoint is replaced in one step, or in two on file systems that
+ * cannot exchange names (such as NFS). Between the two steps a reader finds neither; a process that ends there leaves the older
+ * checkpoint under another name, and the next chief restores its name. A failure leaves the older checkpoint. */
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error);
 
-/* What the disk holds of the file that this process wrote for it, against the digest: from the disk, where that goes (disk_file.h).
- * What does not read back as it was written is moved aside (*ret_moved_aside); what cannot be read stays where it is. */
+/* Compares the file that this process has written with its digest, read from the disk where possible (disk_file.h). If they differ,
+ * the checkpoint is moved aside (*ret_moved_aside); if the file cannot be read, the checkpoint stays where it is. */
 int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
                          bool *ret_moved_aside, struct error *error);
-/* Out of every loader's sight, for a person to look at. Where even that fails (a read-only directory), the next loader finds it bad
- * again: nothing is lost. */
+/* Renames a bad checkpoint to `.bad-…`, which is never loaded, for a person to look at. If that fails (a read-only directory), the next
+ * loader finds it bad again. */
 int checkpoint_move_aside(const char *directory, const char *name);
 
-/* Removes what unfinished saves and records of earlier chiefs left behind, and puts back what one of them was about to replace. For
- * whoever has claimed the directory. */
+/* Removes the files of unfinished saves of earlier chiefs, and restores the name of a checkpoint that one of them was about to
+ * replace. To be called after the directory was claimed. */
 int checkpoint_remove_leftovers(const char *directory, struct error *error);
 
 #endif

@@ -19,10 +19,10 @@
 #include "worker/checkpoint/safe_path.h"
 
 #define MIB ((size_t)1 << 20)
-#define BURST_BYTES (8 * MIB) /* of one call */
-#define LONG_BYTES MIB        /* shorter files are not worth a thread */
+#define BURST_BYTES (8 * MIB) /* of one read or write call */
+#define LONG_BYTES MIB        /* from this size on a second thread computes the digest */
 #define STAGE_BYTES MIB
-/* A file is never further ahead of its disk than that, or read back without a sign for longer. */
+/* The cache is at most this far ahead of the disk; reading back updates the file's time this often. */
 #define PACE_BYTES (32 * MIB)
 _Static_assert(STAGE_BYTES % DISK_FILE_BLOCK == 0 && BURST_BYTES % DISK_FILE_BLOCK == 0, "both are whole blocks");
 
@@ -41,7 +41,7 @@ static size_t total_bytes(const struct disk_file_span *spans, unsigned count)
 
 /* ---- past the page cache */
 
-/* Others may know O_DIRECT as well, but as slow requests one by one to a server. */
+/* Network file systems may support O_DIRECT too, but send each request by itself, slowly. */
 static bool is_local_disk(int descriptor)
 {
     struct statfs status;
@@ -69,7 +69,7 @@ static bool go_past_cache(int descriptor)
     return is_local_disk(descriptor) && set_direct(descriptor, true);
 }
 
-/* The first block in memory of DISK_FILE_BLOCK bytes more. */
+/* The first aligned address in memory that has DISK_FILE_BLOCK bytes to spare. */
 static unsigned char *first_block(unsigned char *memory)
 {
     return memory + -(uintptr_t)memory % DISK_FILE_BLOCK;
@@ -81,19 +81,20 @@ struct stream {
     int descriptor;
     bool direct;
     off_t written;
-    off_t on_disk;        /* of what went through the cache */
-    unsigned char *stage; /* what does not lie at a block, and what is too short for one */
+    off_t on_disk;        /* bytes written through the cache that the disk has */
+    unsigned char *stage; /* bytes that are not aligned, or less than a block */
     size_t staged;
 };
 
-/* A system that does not know the call, or not for this file: the sync at the end does it all. */
-static bool is_no_answer_of_a_disk(int code)
+/* sync_file_range is not supported here; then the sync at the end writes everything. */
+static bool is_unsupported(int code)
 {
     return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == ESPIPE;
 }
 
-/* The disk begins with it, and has what lies so far behind it: else the whole file would be in memory at once, and then nobody could
- * tell a disk at work from one that is stuck. Who waits for the disk is told of its failure, and after that the sync is not. */
+/* Starts writing the newest bytes to the disk, and waits for those PACE_BYTES behind: otherwise the whole file would be in memory at
+ * once, and a slow disk could not be told from one that hangs. An error of the disk is reported to the call that waits for it, and
+ * not again to the sync at the end. */
 static int begin_writing_back(struct stream *stream, off_t from, struct error *error)
 {
     if (stream->direct)
@@ -104,13 +105,13 @@ static int begin_writing_back(struct stream *stream, off_t from, struct error *e
         return 0;
     if (file_calls.sync_range(stream->descriptor, stream->on_disk, behind - stream->on_disk,
                               SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0 &&
-        !is_no_answer_of_a_disk(errno))
+        !is_unsupported(errno))
         return error_set_errno(error, "cannot write");
     stream->on_disk = behind;
     return 0;
 }
 
-/* The next call would not begin at a block, or the file system takes none that goes past the cache. */
+/* The next write would not be aligned, or the file system refuses O_DIRECT. */
 static void go_through_cache(struct stream *stream)
 {
     if (stream->direct)
@@ -252,14 +253,14 @@ int disk_file_write(const char *path, const struct disk_file_span *spans, unsign
 
 /* ---- reading back */
 
-/* One that has read as far as `size` in a file of its own; so much of it goes without one. */
-static void give_sign(int descriptor, int64_t before, int64_t size)
+/* Updates the file's time when another PACE_BYTES were read. */
+static void report_progress(int descriptor, int64_t before, int64_t size)
 {
     if (before / (int64_t)PACE_BYTES != size / (int64_t)PACE_BYTES)
         (void)futimens(descriptor, NULL);
 }
 
-static int read_all(const char *path, bool past_cache, bool gives_signs, uint32_t *ret_crc, int64_t *ret_size,
+static int read_all(const char *path, bool past_cache, bool reports_progress, uint32_t *ret_crc, int64_t *ret_size,
                     struct error *error)
 {
     SCOPED_CLOSE int descriptor = -1;
@@ -280,8 +281,8 @@ static int read_all(const char *path, bool past_cache, bool gives_signs, uint32_
         } else if (got > 0) {
             crc = crc32c(crc, blocks, (size_t)got);
             size += got;
-            if (gives_signs)
-                give_sign(descriptor, size - got, size);
+            if (reports_progress)
+                report_progress(descriptor, size - got, size);
         }
     }
     *ret_crc = crc;

@@ -13,11 +13,11 @@
 
 #include "common/memory.h"
 
-/* In a table of its own place, so that a signal's handler finds it without a lock. */
+/* The entries are in a static table, so that the signal handler finds them without a lock. */
 struct mapped_file {
-    _Atomic(uintptr_t) begin, end; /* of the mapping, whole pages; 0 and 0: the place is free */
-    atomic_bool lost;              /* somebody has read what is not there */
-    _Atomic uint64_t round;        /* in which it was looked at */
+    _Atomic(uintptr_t) begin, end; /* of the mapping, whole pages; 0 and 0: the entry is free */
+    atomic_bool lost;              /* bytes that are missing were read, or the file was seen to be shorter */
+    _Atomic uint64_t round;        /* in which the size was last looked up */
     size_t length;
     char *path;
     dev_t device;
@@ -26,7 +26,7 @@ struct mapped_file {
 
 static struct mapped_file files[MAPPED_FILES_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint used; /* places that were ever taken are below */
+static atomic_uint used; /* entries that were ever taken have lower indices */
 static struct sigaction before;
 static uintptr_t page_bytes;
 static _Atomic uint64_t last_round;
@@ -42,7 +42,7 @@ static struct mapped_file *find(uintptr_t address)
     return NULL;
 }
 
-/* From there on all is zeros; the read that failed is made again when this returns. */
+/* Maps zeros from the failing page to the end. The instruction that failed runs again when the handler returns. */
 static bool blank(struct mapped_file *file, uintptr_t address)
 {
     uintptr_t from = address / page_bytes * page_bytes;
@@ -58,7 +58,7 @@ static void on_bus_error(int number, siginfo_t *information, void *context)
     uintptr_t address = (uintptr_t)information->si_addr;
     struct mapped_file *file = find(address);
     if (file == NULL || !blank(file, address))
-        sigaction(number, &before, NULL); /* not ours: it happens again, to whoever it meant */
+        sigaction(number, &before, NULL); /* not ours: the signal comes again, to the handler before */
     errno = saved;
 }
 
@@ -96,7 +96,7 @@ static int open_locked(int descriptor, const char *path, struct mapped_file **re
     if (file == NULL)
         return error_set(error, ERROR_TOO_LARGE, "%s: more than %d files at a time", path, MAPPED_FILES_MAX);
     if (fstat(descriptor, &status) < 0)
-        return error_set_errno(error, "cannot look at %s", path);
+        return error_set_errno(error, "cannot read the size of %s", path);
     size_t length = (size_t)status.st_size;
     void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (bytes == MAP_FAILED)
@@ -143,8 +143,9 @@ size_t mapped_file_length(const struct mapped_file *file)
     return file->length;
 }
 
-/* What is gone of its last page reads as zeros without a signal. A file of the same name that is another leaves this one whole. */
-static void look_again(struct mapped_file *file)
+/* Missing bytes of the last page read as zeros without a signal, so the size has to be compared. If another file has the name now,
+ * the mapped one is unharmed. */
+static void check_size(struct mapped_file *file)
 {
     struct stat status;
     if (stat(file->path, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
@@ -155,7 +156,7 @@ static void look_again(struct mapped_file *file)
 int mapped_file_check(struct mapped_file *file, uint64_t round, struct error *error)
 {
     if (atomic_exchange(&file->round, round) != round)
-        look_again(file);
+        check_size(file);
     if (!atomic_load(&file->lost))
         return 0;
     return error_set(error, ERROR_NOT_FOUND,
