@@ -4,12 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#define WORD_MAX 64
+#include "common/extremes.h"
 
-static size_t smaller(size_t left, size_t right)
-{
-    return left < right ? left : right;
-}
+#define WORD_MAX 64
 
 /* Levenshtein's distance, one row at a time. */
 static size_t edits(const char *from, const char *to)
@@ -23,7 +20,7 @@ static size_t edits(const char *from, const char *to)
         for (size_t j = 1; j <= length; j++) {
             size_t other = diagonal + (tolower((unsigned char)from[i - 1]) != tolower((unsigned char)to[j - 1]));
             diagonal = row[j];
-            row[j] = smaller(other, smaller(row[j], row[j - 1]) + 1);
+            row[j] = size_min(other, size_min(row[j], row[j - 1]) + 1);
         }
     }
     return row[length];

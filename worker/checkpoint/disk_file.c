@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "common/extremes.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
@@ -25,11 +26,6 @@
 /* The cache is at most this far ahead of the disk; reading back updates the file's time this often. */
 #define PACE_BYTES (32 * MIB)
 _Static_assert(STAGE_BYTES % DISK_FILE_BLOCK == 0 && BURST_BYTES % DISK_FILE_BLOCK == 0, "both are whole blocks");
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t total_bytes(const struct disk_file_span *spans, unsigned count)
 {
@@ -142,7 +138,7 @@ static int write_burst(struct stream *stream, const unsigned char *bytes, size_t
 static int write_through(struct stream *stream, const unsigned char *bytes, size_t length, struct error *error)
 {
     for (size_t at = 0; at < length; at += BURST_BYTES)
-        if (write_burst(stream, bytes + at, smaller(length - at, BURST_BYTES), error) < 0)
+        if (write_burst(stream, bytes + at, size_min(length - at, BURST_BYTES), error) < 0)
             return -1;
     return 0;
 }
@@ -161,7 +157,7 @@ static size_t count_to_stage(const struct stream *stream, const unsigned char *b
     bool meets = (stream->staged + to_block) % DISK_FILE_BLOCK == 0;
     if (meets && to_block == 0 && length >= DISK_FILE_BLOCK)
         return 0;
-    return smaller(length, smaller(meets && to_block > 0 ? to_block : length, STAGE_BYTES - stream->staged));
+    return size_min(length, size_min(meets && to_block > 0 ? to_block : length, STAGE_BYTES - stream->staged));
 }
 
 static int append(struct stream *stream, const unsigned char *bytes, size_t length, struct error *error)

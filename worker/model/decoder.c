@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/extremes.h"
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
 
@@ -90,18 +91,13 @@ static int allocate_outputs(struct decoder *decoder, struct error *error)
     return 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int allocate_scratch(struct decoder *decoder, struct error *error)
 {
     int64_t kept = 0, workspace = 0;
     for (unsigned i = 0; i < decoder->graph->node_count; i++) {
         const struct layer *layer = &decoder->graph->nodes[i].layer;
-        kept = larger(kept, layer->kind->kept ? layer->kind->kept(layer, 1) : 0);
-        workspace = larger(workspace, layer->kind->workspace ? layer->kind->workspace(layer, 1) : 0);
+        kept = int64_max(kept, layer->kind->kept ? layer->kind->kept(layer, 1) : 0);
+        workspace = int64_max(workspace, layer->kind->workspace ? layer->kind->workspace(layer, 1) : 0);
     }
     if (allocate(decoder, kept, sizeof(float), &decoder->kept, error) < 0 ||
         allocate(decoder, workspace, sizeof(float), &decoder->workspace, error) < 0)

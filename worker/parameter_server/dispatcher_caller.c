@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/condition.h"
+#include "common/extremes.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define FAREWELL_MS 2000
@@ -402,11 +403,6 @@ static int64_t save_ms(const struct dispatcher *dispatcher)
     return dispatcher->options.save_ms > 0 ? dispatcher->options.save_ms : SAVE_MS_DEFAULT;
 }
 
-static int64_t later(int64_t one_ms, int64_t other_ms)
-{
-    return one_ms > other_ms ? one_ms : other_ms;
-}
-
 /* Without the lock, since it asks a disk. */
 static void look_at_shards(struct dispatcher *dispatcher, const char *directory)
 {
@@ -424,9 +420,9 @@ static void look_at_shards(struct dispatcher *dispatcher, const char *directory)
  * asked to leave, all that a save waits for counts. */
 static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms, int64_t save_began_ms)
 {
-    int64_t since_ms = later(later(save_began_ms, dispatcher->cancelled_ms), dispatcher->grown_ms);
+    int64_t since_ms = int64_max(int64_max(save_began_ms, dispatcher->cancelled_ms), dispatcher->grown_ms);
     int64_t most_ms = dispatcher->options.last_save_ms > 0 ? dispatcher->options.last_save_ms : LAST_SAVE_MS_DEFAULT;
-    return dispatcher_now_ms() - later(began_ms, dispatcher->grown_ms) >= save_ms(dispatcher) ||
+    return dispatcher_now_ms() - int64_max(began_ms, dispatcher->grown_ms) >= save_ms(dispatcher) ||
            (dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms);
 }
 

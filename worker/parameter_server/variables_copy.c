@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/extremes.h"
 #include "common/memory.h"
 #include "worker/comm/link.h"
 
@@ -17,11 +18,6 @@ enum segment_state { SEGMENT_OUT, SEGMENT_UNDER_WAY, SEGMENT_COPIED, SEGMENT_AHE
 static int64_t count_segments(int64_t elements)
 {
     return (elements + SEGMENT_ELEMENTS - 1) / SEGMENT_ELEMENTS;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* ---------------------------------------------------------------- segments */
@@ -38,7 +34,7 @@ static bool copy_segment(struct variables_copy *copy, int64_t number)
     if (!atomic_compare_exchange_strong(&copy->states[number], &expected, SEGMENT_UNDER_WAY))
         return false;
     int64_t first = number * SEGMENT_ELEMENTS;
-    int64_t count = least(SEGMENT_ELEMENTS, copy->values.elements - first);
+    int64_t count = int64_min(SEGMENT_ELEMENTS, copy->values.elements - first);
     for (unsigned i = 0; i <= copy->values.slot_count; i++)
         memcpy(own_array(copy, i) + first, copy->from[i] + first, (size_t)count * sizeof(float));
     atomic_store(&copy->states[number], SEGMENT_COPIED);

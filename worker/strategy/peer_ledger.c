@@ -3,22 +3,19 @@
 
 #include <string.h>
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+#include "common/extremes.h"
 
 static void raise_to(struct holdings *holdings, const int64_t counts[CREW_SIZE_MAX])
 {
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        holdings->counts[seat] = larger(holdings->counts[seat], counts[seat]);
+        holdings->counts[seat] = int64_max(holdings->counts[seat], counts[seat]);
 }
 
 static int64_t count_beyond(const int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
 {
     int64_t beyond = 0;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        beyond += larger(counts[seat] - others[seat], 0);
+        beyond += int64_max(counts[seat] - others[seat], 0);
     return beyond;
 }
 
@@ -52,7 +49,7 @@ int64_t peer_ledger_lacking(const struct peer_ledger *ledger)
 
 int64_t peer_ledger_unhanded(const struct peer_ledger *ledger)
 {
-    return larger(ledger->own - ledger->handed, 0);
+    return int64_max(ledger->own - ledger->handed, 0);
 }
 
 int64_t peer_ledger_begin(struct peer_ledger *ledger)
@@ -65,8 +62,8 @@ void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples)
 {
     int64_t *count = &ledger->counts.counts[ledger->seat];
     ledger->begun = examples;
-    ledger->own = larger(ledger->own, examples);
-    *count = larger(*count, ledger->own);
+    ledger->own = int64_max(ledger->own, examples);
+    *count = int64_max(*count, ledger->own);
 }
 
 void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
@@ -78,12 +75,12 @@ void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE
 {
     raise_to(&ledger->held, counts);
     raise_to(&ledger->counts, counts);
-    ledger->own = larger(ledger->own, counts[ledger->seat]);
+    ledger->own = int64_max(ledger->own, counts[ledger->seat]);
 }
 
 void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples)
 {
-    ledger->handed = larger(ledger->handed, examples);
+    ledger->handed = int64_max(ledger->handed, examples);
 }
 
 void peer_ledger_forget(struct peer_ledger *ledger)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/extremes.h"
 #include "common/memory.h"
 #include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
@@ -96,16 +97,12 @@ bool ps_share_is_empty(const struct trainer *trainer, const struct ticket_grant 
     return grant->ticket / grant->per_step >= grant->base_step && find_range(trainer, grant).count == 0;
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t ps_share_count_empty(const struct trainer *trainer, int64_t per_step, int64_t steps)
 {
     int64_t count = trainer->sampler.count, batch = trainer->plan.global_batch;
     int64_t whole = (count + batch - 1) / batch;
-    int64_t in_last = most(per_step - (count - (whole - 1) * batch), 0), in_others = most(per_step - batch, 0);
+    int64_t in_last = int64_max(per_step - (count - (whole - 1) * batch), 0),
+            in_others = int64_max(per_step - batch, 0);
     return steps * in_others + steps / whole * (in_last - in_others);
 }
 
@@ -116,15 +113,10 @@ static int64_t targets_of_example(const struct trainer *trainer)
     return example_targets(graph_example_format(trainer->graph));
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Of one pass, from `at` on; none behind the last. */
 static struct ps_examples find_examples(const struct ps_share *share, const struct range *range, int64_t at)
 {
-    int64_t count = most(0, lesser(range->count - at, share->at_a_time));
+    int64_t count = int64_max(0, int64_min(range->count - at, share->at_a_time));
     return (struct ps_examples){range->data_epoch, range->first + at, count};
 }
 
@@ -329,7 +321,7 @@ static int64_t largest_part(const struct ps_share *share, const struct computati
 {
     int64_t largest = 0;
     for (unsigned i = 0; i < share->part_count; i++)
-        largest = most(largest, computation->ranges[i].count);
+        largest = int64_max(largest, computation->ranges[i].count);
     return largest;
 }
 

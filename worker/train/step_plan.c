@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/step_plan.h"
 
+#include "common/extremes.h"
 #include "worker/strategy/reduction_tree.h"
 
 #define MICRO_BATCHES_PER_STAGE 4
 _Static_assert(REDUCTION_LEAVES_MAX == SHARDS_MAX, "jobs are admitted by the latter");
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -22,7 +18,7 @@ static int64_t count_replicas(const struct job_document *job, unsigned crew_size
     int64_t devices = (int64_t)crew_size * job->devices.count;
     if (job->strategy.type != STRATEGY_PIPELINE)
         return devices;
-    return job->strategy.stages == FIELD_UNSET ? 1 : larger(devices / job->strategy.stages, 1);
+    return job->strategy.stages == FIELD_UNSET ? 1 : int64_max(devices / job->strategy.stages, 1);
 }
 
 /* Of one replica: more of them than the batch has examples would pass empty through the stages. */
@@ -43,7 +39,7 @@ static int64_t choose_shards(const struct job_document *job, unsigned crew_size,
         return job->training.logical_shards;
     if (job->strategy.type == STRATEGY_PIPELINE)
         pieces = count_micro_batches(job, (int64_t)crew_size * job->devices.count, replicas);
-    return larger(replicas * pieces * job->training.gradient_accumulation, recorded);
+    return int64_max(replicas * pieces * job->training.gradient_accumulation, recorded);
 }
 
 /* In mode Synchronous each device has a logical shard of a share; else there is a share for each worker. */
@@ -135,7 +131,7 @@ static int64_t find_last_step(const struct step_plan *plan, int64_t step, int64_
         return plan->total_steps;
     if (data_epoch >= plan->epochs)
         return step;
-    int64_t left = divide_up(larger(plan->examples - consumed, 0), plan->global_batch);
+    int64_t left = divide_up(int64_max(plan->examples - consumed, 0), plan->global_batch);
     return step + left + (plan->epochs - data_epoch - 1) * plan->steps_per_epoch;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/back_off.h"
 
+#include "common/extremes.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/restart_delay.h"
 
@@ -40,11 +41,6 @@ static int64_t waits_already(const struct planning *planning, const struct slot 
     return until_ms > planning->now_ms ? until_ms : FIELD_UNSET;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Of one role; FIELD_UNSET: nobody waits. */
 static int64_t begin(struct planning *planning, enum role role, slot_wanted *waits, int64_t delay_ms)
 {
@@ -54,9 +50,9 @@ static int64_t begin(struct planning *planning, enum role role, slot_wanted *wai
         struct slot *slot = &crew->slots[i];
         int64_t slot_ms = waits_already(planning, slot);
         if (waits(slot))
-            slot_ms = delay_ms > 0 ? later(slot_ms, planning->now_ms + delay_ms) : FIELD_UNSET;
+            slot_ms = delay_ms > 0 ? int64_max(slot_ms, planning->now_ms + delay_ms) : FIELD_UNSET;
         slot->backs_off = slot_ms != FIELD_UNSET;
-        until_ms = later(until_ms, slot_ms);
+        until_ms = int64_max(until_ms, slot_ms);
     }
     return until_ms;
 }
@@ -68,7 +64,7 @@ void back_off_begin(struct planning *planning, slot_wanted *waits, int64_t delay
     for (int role = 0; role < ROLE_COUNT; role++) {
         int64_t until_ms = begin(planning, (enum role)role, waits, delay_ms);
         next->replicas[role].backoff_until_ms = until_ms;
-        next->backoff_until_ms = later(next->backoff_until_ms, until_ms);
+        next->backoff_until_ms = int64_max(next->backoff_until_ms, until_ms);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/extremes.h"
 #include "worker/device/cpu/cpu.h"
 
 /* A piece owns a rectangle of the table, sums its gradient in scratch over all tokens in order, then stores it. */
@@ -13,17 +14,12 @@ static void store(float *to, const float *sums, int64_t count, bool accumulate)
         to[i] = accumulate ? to[i] + sums[i] : sums[i];
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 CPU_VECTORISED static void token_piece(const void *context, int64_t piece, void *scratch)
 {
     const struct embedding_backward *op = context;
     int64_t column_pieces = (op->c + PIECE_COLUMNS - 1) / PIECE_COLUMNS;
-    int64_t column = piece % column_pieces * PIECE_COLUMNS, columns = lesser(op->c - column, PIECE_COLUMNS);
-    int64_t first = piece / column_pieces * PIECE_TOKENS, tokens = lesser(op->vocabulary - first, PIECE_TOKENS);
+    int64_t column = piece % column_pieces * PIECE_COLUMNS, columns = int64_min(op->c - column, PIECE_COLUMNS);
+    int64_t first = piece / column_pieces * PIECE_TOKENS, tokens = int64_min(op->vocabulary - first, PIECE_TOKENS);
     float *sums = scratch;
     memset(sums, 0, (size_t)(tokens * PIECE_COLUMNS) * sizeof *sums);
     for (int64_t i = 0; i < op->b * op->t; i++) {
@@ -44,7 +40,7 @@ CPU_VECTORISED static void position_piece(const void *context, int64_t t, void *
     (void)scratch;
     for (int64_t column = 0; column < op->c; column += PIECE_COLUMNS) {
         float sums[PIECE_COLUMNS] = {0};
-        int64_t columns = lesser(op->c - column, PIECE_COLUMNS);
+        int64_t columns = int64_min(op->c - column, PIECE_COLUMNS);
         for (int64_t b = 0; b < op->b; b++)
             for (int64_t j = 0; j < columns; j++)
                 sums[j] += op->dy[(b * op->t + t) * op->c + column + j];

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "common/extremes.h"
 #include "worker/device/cpu/gemm_finish.h"
 #include "worker/device/cpu/onednn.h"
 
@@ -38,11 +39,6 @@ bool gemm_library_suits(const struct gemm_kernel *kernel, const struct gemm *gem
     return (tall || is_deep(gemm)) && onednn_computes_with(kernel->name);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool multiply_piece(const struct gemm *gemm, const struct gemm_block *block, float *to, int64_t to_row)
 {
     bool a_transposed = gemm->a_k != 1, b_transposed = gemm->b_column != 1;
@@ -60,8 +56,8 @@ static void run_piece(const void *context, int64_t piece, void *scratch)
         .row = piece % product->bands * product->rows,
         .column = piece / product->bands * product->columns,
     };
-    block.rows = smaller(gemm->m - block.row, product->rows);
-    block.columns = smaller(gemm->n - block.column, product->columns);
+    block.rows = int64_min(gemm->m - block.row, product->rows);
+    block.columns = int64_min(gemm->n - block.column, product->columns);
     float *in_place = gemm->c + block.row * gemm->c_row + block.column;
     float *to = gemm->accumulate ? scratch : in_place;
     int64_t to_row = gemm->accumulate ? block.columns : gemm->c_row;
@@ -82,7 +78,7 @@ static int64_t rows_of_a_piece(const struct gemm *gemm)
 void gemm_library_run(const struct cpu_call *call, const struct gemm *gemm)
 {
     struct product product = {.gemm = gemm, .rows = rows_of_a_piece(gemm)};
-    product.columns = smaller(gemm->n, gemm->m < ROWS_MIN ? DEEP_PIECE_COLUMNS : PIECE_COLUMNS);
+    product.columns = int64_min(gemm->n, gemm->m < ROWS_MIN ? DEEP_PIECE_COLUMNS : PIECE_COLUMNS);
     product.bands = (gemm->m + product.rows - 1) / product.rows;
     team_run(call->team, product.bands * ((gemm->n + product.columns - 1) / product.columns), run_piece, &product);
     if (atomic_load(&product.failed))

@@ -5,6 +5,7 @@
  * tokens lie together in their order, and whoever sums a row reads its own tokens alone. Counts have one writer each: nothing is
  * atomic.
  */
+#include "common/extremes.h"
 #include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
@@ -175,7 +176,8 @@ static __device__ inline void store(const struct token_job &job, int64_t row, in
 }
 
 /* A warp owns a row of the table, and so many columns as its lanes have in packs. */
-template <typename Stored, bool ALIGNED> static __global__ void __launch_bounds__(WARP * SUMMING_WARPS, ALIGNED ? 4 : 2) each_table_row(struct token_job job)
+template <typename Stored, bool ALIGNED>
+static __global__ void __launch_bounds__(WARP *SUMMING_WARPS, ALIGNED ? 4 : 2) each_table_row(struct token_job job)
 {
     const int length = element_pack<Stored>::LENGTH;
     const int64_t row = (int64_t)blockIdx.x * SUMMING_WARPS + threadIdx.y;
@@ -204,7 +206,8 @@ static __device__ int from_token(const struct token_job &job, int begin, int end
 }
 
 /* A block owns them, and its warps share out the segments, whose sums are added in order. */
-template <typename Stored, bool ALIGNED> static __global__ void __launch_bounds__(WARP * SUMMING_WARPS, ALIGNED ? 3 : 2) each_shared_row(struct token_job job)
+template <typename Stored, bool ALIGNED>
+static __global__ void __launch_bounds__(WARP *SUMMING_WARPS, ALIGNED ? 3 : 2) each_shared_row(struct token_job job)
 {
     const int length = element_pack<Stored>::LENGTH;
     __shared__ float parts[SEGMENTS_MAX][length][WARP];
@@ -253,23 +256,19 @@ template <typename Stored, bool ALIGNED> static __global__ void each_position(st
     write_numbers<ALIGNED, pack::LENGTH>(op.dposition + first, sums, left);
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A token that is frequent would keep one warp busy for long; a large table has rows enough to go on with meanwhile. Sums are
  * taken segment by segment: other numbers here are other bits. */
 static int segments_for(const struct embedding_backward &op, int64_t count)
 {
-    int64_t segments = lesser(count / SEGMENT_TOKENS, CUDA_SCRATCH_FLOATS / (op.vocabulary * op.c));
-    return segments < 1 ? 1 : (int)lesser(segments, SEGMENTS_MAX);
+    int64_t segments = int64_min(count / SEGMENT_TOKENS, CUDA_SCRATCH_FLOATS / (op.vocabulary * op.c));
+    return segments < 1 ? 1 : (int)int64_min(segments, SEGMENTS_MAX);
 }
 
 static int chunks_for(int64_t rows, int64_t count)
 {
-    int64_t fitting = (CUDA_SCRATCH_FLOATS - count - rows - 1) / rows, wanted = (count + CHUNK_TOKENS - 1) / CHUNK_TOKENS;
-    return (int)lesser(lesser(wanted, CHUNKS_MAX), fitting);
+    int64_t fitting = (CUDA_SCRATCH_FLOATS - count - rows - 1) / rows,
+            wanted = (count + CHUNK_TOKENS - 1) / CHUNK_TOKENS;
+    return (int)int64_min(int64_min(wanted, CHUNKS_MAX), fitting);
 }
 
 static void sort_tokens(const struct cuda_call *call, const struct token_job &job)
@@ -281,7 +280,8 @@ static void sort_tokens(const struct cuda_call *call, const struct token_job &jo
     launch_rows(call, job.chunks, each_chunk<true>, job);
 }
 
-template <typename Stored, bool ALIGNED> static void sum_tokens(const struct cuda_call *call, const struct token_job &job)
+template <typename Stored, bool ALIGNED>
+static void sum_tokens(const struct cuda_call *call, const struct token_job &job)
 {
     const int64_t length = element_pack<Stored>::LENGTH;
     const unsigned columns = (unsigned)((job.op.c + WARP * length - 1) / (WARP * length));
@@ -293,7 +293,8 @@ template <typename Stored, bool ALIGNED> static void sum_tokens(const struct cud
                       each_table_row<Stored, ALIGNED>, job);
 }
 
-template <typename Stored, bool ALIGNED> static void run(const struct cuda_call *call, const struct embedding_backward *op)
+template <typename Stored, bool ALIGNED>
+static void run(const struct cuda_call *call, const struct embedding_backward *op)
 {
     const int64_t tokens = op->b * op->t, length = element_pack<Stored>::LENGTH;
     for (int64_t row = 0; row < op->vocabulary; row += PIECE_ROWS)
@@ -301,9 +302,9 @@ template <typename Stored, bool ALIGNED> static void run(const struct cuda_call 
             struct token_job job = {};
             job.op = *op;
             job.first_row = row;
-            job.rows = lesser(op->vocabulary - row, PIECE_ROWS);
+            job.rows = int64_min(op->vocabulary - row, PIECE_ROWS);
             job.first_token = token;
-            job.count = lesser(tokens - token, PIECE_TOKENS);
+            job.count = int64_min(tokens - token, PIECE_TOKENS);
             job.add = op->accumulate || op->token_begun || token > 0;
             job.segments = segments_for(*op, job.count);
             job.chunks = chunks_for(job.rows, job.count);
