@@ -10,8 +10,8 @@
 #define ENV_PREFIX "COXSWAIN_"
 
 /* For every framework: decimal numbers, the job's UID, an absolute directory. */
-#define ENV_INCARNATION "COXSWAIN_INCARNATION" /* fencing token of this pod, from status.incarnation */
-#define ENV_ATTEMPT "COXSWAIN_ATTEMPT"         /* status.attempt */
+#define ENV_INCARNATION "COXSWAIN_INCARNATION" /* fencing token of this pod, from the status */
+#define ENV_ATTEMPT "COXSWAIN_ATTEMPT"         /* how often the whole crew has started, from 1 */
 #define ENV_JOB_UID "COXSWAIN_JOB_UID"
 #define ENV_CHECKPOINT_DIR "COXSWAIN_CHECKPOINT_DIR" /* absent: no checkpoints */
 #define ENV_ROLE "COXSWAIN_ROLE"                     /* "worker", "chief", "ps", "evaluator" */

@@ -42,11 +42,6 @@ const char *preset_name(enum preset value)
     return preset_words[value];
 }
 
-const char *job_state_name(enum job_state state)
-{
-    return job_state_words[state];
-}
-
 const char *condition_type_name(enum condition_type type)
 {
     return condition_type_words[type];

@@ -36,7 +36,6 @@
     L(pod_condition_status_words, POD_CONDITION_STATUSES)                                                              \
     L(role_words, ROLES)                                                                                               \
     L(encryption_words, ENCRYPTIONS)                                                                                   \
-    L(job_state_words, JOB_STATES)                                                                                     \
     L(condition_type_words, CONDITION_TYPES)
 
 #define L(list, table) extern const char *const list[];

@@ -1339,6 +1339,7 @@ OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields
     }
 
 static const struct field restarts_fields[] = {
+    COUNTER("total", job_status, restart_count, "Events that led to the replacement of a pod."),
     COUNTER("failures", job_status, restarts.failures, "Failures of the application; these spend backoffLimit."),
     COUNTER("disruptions", job_status, restarts.disruptions, "Preemptions, drains and lost nodes."),
     COUNTER("outOfMemory", job_status, restarts.out_of_memory,
@@ -1348,6 +1349,7 @@ static const struct field restarts_fields[] = {
 };
 static OBJECT_TYPE(restarts_type, "Restarts", restarts_fields);
 
+/* metav1.Condition of Kubernetes, with its bounds. */
 static const char *const condition_status_words[] = {"True", "False", "Unknown", NULL};
 
 static const struct field condition_fields[] = {
@@ -1356,52 +1358,51 @@ static const struct field condition_fields[] = {
      SCHEMA_ONLY,
      .flags = FIELD_REQUIRED | FIELD_OPEN,
      RANGE(1, 316),
+     FORMAT(CONDITION_TYPE),
      .words = condition_type_words,
-     .description = "Suspended, Scheduled, Running, Restarting, Succeeded or Failed."},
+     .description = "What is said of the job. Other controllers may add types of their own."},
     {.name = "status",
      .kind = FIELD_ENUM,
      SCHEMA_ONLY,
      .flags = FIELD_REQUIRED,
      .words = condition_status_words,
      .description = "True, False or Unknown."},
-    {.name = "reason",
-     .kind = FIELD_STRING,
-     SCHEMA_ONLY,
-     RANGE(0, TEXT_MAX_LENGTH),
-     .description = "One CamelCase word for programs."},
-    {.name = "message", .kind = FIELD_STRING, SCHEMA_ONLY, RANGE(0, 32768), .description = "A sentence for people."},
     {.name = "observedGeneration",
      .kind = FIELD_INTEGER,
      SCHEMA_ONLY,
      RANGE(0, INT64_MAX),
      .description = "The generation of the spec that the condition was set from."},
-    {.name = "lastTransitionTime", .kind = FIELD_TIME, SCHEMA_ONLY, .description = "When the status last changed."},
+    {.name = "lastTransitionTime",
+     .kind = FIELD_TIME,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED,
+     .description = "When the status last changed."},
+    {.name = "reason",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 1024),
+     FORMAT(REASON),
+     .description = "One CamelCase word for programs."},
+    {.name = "message",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED,
+     RANGE(0, 32768),
+     .description = "A sentence for people; it may be empty."},
 };
 static OBJECT_TYPE(condition_type, "Condition", condition_fields, .map_key = "type");
 
+#define ROLE_KEY(words_about_it)                                                                                       \
+    {                                                                                                                  \
+        .name = "role", .kind = FIELD_ENUM, SCHEMA_ONLY, .flags = FIELD_REQUIRED | FIELD_OPEN,                         \
+        RANGE(1, NAME_MAX_LENGTH), .words = role_words, .description = words_about_it                                  \
+    }
+
 static const struct field replica_status_fields[] = {
-    {.name = "role",
-     .kind = FIELD_ENUM,
-     SCHEMA_ONLY,
-     .flags = FIELD_REQUIRED | FIELD_OPEN,
-     RANGE(1, NAME_MAX_LENGTH),
-     .words = role_words,
-     .description = "The role that is counted."},
-    SHOWN_COUNTER("active", "Pods that are not gone yet."),
-    SHOWN_COUNTER("ready", "Pods that are ready."),
-    SHOWN_COUNTER("succeeded", "Pods that ended well."),
+    ROLE_KEY("The role that is counted."),          SHOWN_COUNTER("active", "Pods that are not gone yet."),
+    SHOWN_COUNTER("ready", "Pods that are ready."), SHOWN_COUNTER("succeeded", "Pods that ended well."),
     SHOWN_COUNTER("failed", "Pods that failed."),
-    SHOWN_INDICES(
-        "pending",
-        "Indices whose pod of this incarnation is still to be created, such as 0-3,7. Written before any of them is "
-        "created; what is missing and not listed was lost."),
-    SHOWN_INDICES("completed",
-                  "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
-                  "until the crew starts over."),
-    SHOWN_INDICES("restarting",
-                  "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."),
-    SHOWN_INDICES("backingOff", "Those of pending whose pod ended so soon that its successor waits, such as 0-3,7."),
-    {.name = "backoffUntil", .kind = FIELD_TIME, SCHEMA_ONLY, .description = "Until then they do."},
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 
@@ -1446,31 +1447,29 @@ static const struct field progress_fields[] = {
 };
 static OBJECT_TYPE(progress_type, "Progress", progress_fields);
 
-static const struct field training_job_status_fields[] = {
-    COUNTER("observedGeneration", job_status, observed_generation,
-            "The generation of the spec that this status was made from."),
-    {.name = "state",
-     .kind = FIELD_ENUM,
-     MEMBER(job_status, state),
-     LONE,
-     .flags = FIELD_OPEN,
-     RANGE(0, NAME_MAX_LENGTH),
-     .words = job_state_words,
-     .description = "Where the job stands: Created, Pending, Running, Restarting, Suspended, Succeeded or Failed."},
-    TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
-    COUNTER("workers", job_status, workers, "Workers that there are."),
-    TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),
+/* The operator's memory: plan.h says what has to be in it before what is done. */
+static const struct field controller_role_fields[] = {
+    ROLE_KEY("The role whose pods these are."),
+    SHOWN_INDICES("pending",
+                  "Indices whose pod of this incarnation is still to be created, such as 0-3,7. Written before any of "
+                  "them is created; what is missing and not listed was lost."),
+    SHOWN_INDICES("completed",
+                  "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
+                  "until the crew starts over."),
+    SHOWN_INDICES("restarting",
+                  "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."),
+    SHOWN_INDICES("backingOff", "Those of pending whose pod ended so soon that its successor waits, such as 0-3,7."),
+    {.name = "backoffUntil",
+     .kind = FIELD_TIME,
+     SCHEMA_ONLY,
+     .description = "When the pods of backingOff may be created."},
+};
+static OBJECT_TYPE(controller_role_type, "Controller state of a role", controller_role_fields, .map_key = "role");
+
+static const struct field controller_state_fields[] = {
     COUNTER("attempt", job_status, attempt, "Raised when the whole crew starts over."),
     COUNTER("incarnation", job_status, incarnation,
             "Raised before any pod is created: a process with a lower one can neither join nor commit."),
-    COUNTER("restartCount", job_status, restart_count, "Events that led to the replacement of a pod."),
-    {.name = "restarts",
-     .kind = FIELD_OBJECT,
-     .offset = 0,
-     .size = sizeof(struct job_status),
-     LONE,
-     .type = &restarts_type,
-     .description = "The same by cause."},
     {.name = "chargedAt",
      .kind = FIELD_TIME,
      MEMBER(job_status, charged_ms),
@@ -1479,9 +1478,7 @@ static const struct field training_job_status_fields[] = {
      .description =
          "When the last failure was counted that a disruption of the same crew may explain afterwards: within "
          "60 seconds it is counted as a disruption instead."},
-    NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew that failure befell."),
-    TIME("startTime", job_status, start_ms, "When the first pod was created."),
-    TIME("completionTime", job_status, completion_ms, "When the job succeeded or failed."),
+    NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew had that failure."),
     TIME("chiefFinishTime", job_status, chief_finish_ms,
          "Of an elastic PyTorch job: when its chief, or worker 0, exited with 0. A worker that starts later "
          "comes too late."),
@@ -1491,7 +1488,7 @@ static const struct field training_job_status_fields[] = {
      MEMBER(job_status, backoff_until_ms),
      LONE,
      .flags = FIELD_PRECISE,
-     .description = "Until then a pod waits to be replaced; replicaStatuses say which."},
+     .description = "The latest backoffUntil of the roles."},
     NUMBER("certificateGeneration", job_status, certificate_generation,
            "Of jobs with encryption TLS: the newest of the crew's certificates, counted from 0."),
     {.name = "certificateFrom",
@@ -1500,14 +1497,38 @@ static const struct field training_job_status_fields[] = {
      LONE,
      .flags = FIELD_PRECISE,
      .description = "When the crew begins to present that certificate."},
+    {.name = "roles",
+     .kind = FIELD_LIST,
+     SCHEMA_ONLY,
+     RANGE(0, 8),
+     .type = &controller_role_type,
+     .description = "Indices of pods, by role."},
+};
+static OBJECT_TYPE(controller_state_type, "Controller state", controller_state_fields);
+
+static const struct field training_job_status_fields[] = {
+    COUNTER("observedGeneration", job_status, observed_generation,
+            "The generation of the spec that this status was made from."),
     {.name = "conditions",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,
      RANGE(0, JOB_CONDITIONS_MAX),
      .type = &condition_type,
-     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, CheckpointsFailing, "
-                    "JoinBlocked, Succeeded, "
-                    "Failed."},
+     .description = "What holds of the job. The operator lists its own in a fixed order, before those of others: "
+                    "Succeeded, Failed, Suspended, Running, Restarting, Scheduled, Created, CheckpointsFailing, "
+                    "JoinBlocked. The first that is True is the job's state."},
+    TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
+    COUNTER("workers", job_status, workers, "Workers that there are; the scale subresource shows it."),
+    TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),
+    {.name = "restarts",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct job_status),
+     LONE,
+     .type = &restarts_type,
+     .description = "How often pods had to be replaced, in all and by cause."},
+    TIME("startTime", job_status, start_ms, "When the first pod was created."),
+    TIME("completionTime", job_status, completion_ms, "When the job succeeded or failed."),
     {.name = "replicaStatuses",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,
@@ -1520,6 +1541,15 @@ static const struct field training_job_status_fields[] = {
      LONE,
      .type = &progress_type,
      .description = "How far training is, as the chief tells it."},
+    {.name = "controllerState",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct job_status),
+     LONE,
+     .type = &controller_state_type,
+     .description = "What the operator has to remember from one start of its own to the next. It is outside the "
+                    "contract: any client may ignore it, none but the operator writes it, and its shape may change in "
+                    "any version."},
 };
 OBJECT_TYPE(training_job_status_type, "TrainingJob status", training_job_status_fields);
 

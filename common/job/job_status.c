@@ -76,15 +76,17 @@ static void back_off_read(const struct json *item, struct replica_status *replic
     replicas->backoff_until_ms = until_ms;
 }
 
-static void replicas_read(const struct json *list, struct job_status *status, struct arena *arena)
+/* status.replicaStatuses has the counts, status.controllerState.roles the indices. */
+static void replicas_read(const struct json *object, struct job_status *status, struct arena *arena)
 {
+    enum role role;
     memset(status->replicas, 0, sizeof status->replicas);
-    for (const struct json *item = json_first(list); item; item = json_next(item)) {
-        enum role role;
+    for (const struct json *item = json_first(json_member(object, "replicaStatuses")); item; item = json_next(item))
+        for (size_t i = 0; role_parse(json_string_at(item, "role", ""), &role) && i < REPLICA_COUNTS; i++)
+            *replica_count(&status->replicas[role], i) = json_integer_at(item, replica_counts[i].name, 0);
+    for (const struct json *item = json_first(json_at(object, "controllerState.roles")); item; item = json_next(item)) {
         if (!role_parse(json_string_at(item, "role", ""), &role))
             continue;
-        for (size_t i = 0; i < REPLICA_COUNTS; i++)
-            *replica_count(&status->replicas[role], i) = json_integer_at(item, replica_counts[i].name, 0);
         status->replicas[role].pending = arena_copy_string(arena, json_string_at(item, "pending", NULL));
         status->replicas[role].completed = arena_copy_string(arena, json_string_at(item, "completed", NULL));
         status->replicas[role].restarting = arena_copy_string(arena, json_string_at(item, "restarting", NULL));
@@ -97,7 +99,7 @@ void job_status_read(const struct json *object, struct job_status *status, struc
     fields_unset(&training_job_status_type, status);
     fields_read(&training_job_status_type, object, status, &(struct field_reader){.arena = arena});
     conditions_read(json_member(object, "conditions"), status, arena);
-    replicas_read(json_member(object, "replicaStatuses"), status, arena);
+    replicas_read(object, status, arena);
 }
 
 /* ---------------------------------------------------------------- write */
@@ -111,7 +113,7 @@ static struct json *condition_to_json(enum condition_type type, const struct con
     json_set_string(object, "status", condition_status_words[condition->status]);
     json_set_integer(object, "observedGeneration", condition->observed_generation);
     json_set_string(object, "lastTransitionTime", time);
-    json_set_string(object, "reason", condition->reason ? condition->reason : "");
+    json_set_string(object, "reason", condition->reason && *condition->reason ? condition->reason : "Unknown");
     json_set_string(object, "message", condition->message ? condition->message : "");
     return object;
 }
@@ -132,36 +134,35 @@ static void conditions_to_json(const struct job_status *status, struct json *obj
         json_append(json_set_array(object, "conditions"), json_copy(item));
 }
 
-static bool has_replicas(const struct replica_status *replicas)
-{
-    return replicas->active > 0 || replicas->ready > 0 || replicas->succeeded > 0 || replicas->failed > 0 ||
-           replicas->pending || replicas->completed || replicas->restarting;
-}
-
-static void back_off_to_json(const struct replica_status *replicas, struct json *item)
-{
-    char time[CLOCK_TEXT_MAX];
-    if (!replicas->backing_off)
-        return;
-    clock_format_microseconds(replicas->backoff_until_ms, time);
-    json_set_string(item, "backingOff", replicas->backing_off);
-    json_set_string(item, "backoffUntil", time);
-}
-
-static void replicas_to_json(const struct job_status *status, struct json *object)
+static void counts_to_json(const struct job_status *status, struct json *object)
 {
     for (int role = 0; role < ROLE_COUNT; role++) {
         struct replica_status replicas = status->replicas[role];
-        if (!has_replicas(&replicas))
+        if (replicas.active + replicas.ready + replicas.succeeded + replicas.failed == 0 && !replicas.pending &&
+            !replicas.completed && !replicas.restarting)
             continue;
         struct json *item = json_append(json_set_array(object, "replicaStatuses"), json_new_object());
         json_set_string(item, "role", role_name((enum role)role));
         for (size_t i = 0; i < REPLICA_COUNTS; i++)
             json_set_integer(item, replica_counts[i].name, *replica_count(&replicas, i));
-        json_set_string(item, "pending", replicas.pending);
-        json_set_string(item, "completed", replicas.completed);
-        json_set_string(item, "restarting", replicas.restarting);
-        back_off_to_json(&replicas, item);
+    }
+}
+
+static void indices_to_json(const struct job_status *status, struct json *controller_state)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct replica_status *replicas = &status->replicas[role];
+        if (!replicas->pending && !replicas->completed && !replicas->restarting)
+            continue;
+        struct json *item = json_append(json_set_array(controller_state, "roles"), json_new_object());
+        json_set_string(item, "role", role_name((enum role)role));
+        json_set_string(item, "pending", replicas->pending);
+        json_set_string(item, "completed", replicas->completed);
+        json_set_string(item, "restarting", replicas->restarting);
+        json_set_string(item, "backingOff", replicas->backing_off);
+        char time[CLOCK_TEXT_MAX];
+        clock_format_microseconds(replicas->backoff_until_ms, time);
+        json_set_string(item, "backoffUntil", replicas->backing_off ? time : NULL);
     }
 }
 
@@ -170,6 +171,22 @@ struct json *job_status_to_json(const struct job_status *status)
     struct json *object = json_new_object();
     fields_write(&training_job_status_type, status, object);
     conditions_to_json(status, object);
-    replicas_to_json(status, object);
+    counts_to_json(status, object);
+    indices_to_json(status, json_set_object(object, "controllerState"));
     return object;
+}
+
+/* ---------------------------------------------------------------- state */
+
+enum condition_type job_status_state(const struct job_status *status)
+{
+    int type = 0;
+    while (type < CONDITION_TYPE_COUNT && status->conditions[type].status != CONDITION_TRUE)
+        type++;
+    return (enum condition_type)type;
+}
+
+const char *job_state_name(enum condition_type state)
+{
+    return state < CONDITION_TYPE_COUNT ? condition_type_name(state) : "Pending";
 }

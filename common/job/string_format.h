@@ -24,6 +24,11 @@
       "a qualified name, such as nvidia.com/gpu")                                                                      \
     X(WORD, "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",                                                              \
       "a word of letters, digits, '-', '_' and '.', such as conv1")                                                    \
+    X(CONDITION_TYPE,                                                                                                  \
+      "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"                                          \
+      "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",                                                                     \
+      "a type of condition, such as Running or example.com/Billed")                                                    \
+    X(REASON, "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "one word, such as CrewComplete")                            \
     X(PATH, "^" PATH_EXPRESSION "$", "a path without empty, '.' and '..' parts, such as mnist/train.gz")               \
     X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
     X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$",                                                    \

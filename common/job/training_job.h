@@ -108,28 +108,18 @@ struct run_policy {
 enum encryption { ENCRYPTIONS(X) };
 #undef X
 
-#define JOB_STATES(X)                                                                                                  \
-    X(JOB_CREATED, "Created") /* seen, nothing runs yet */                                                             \
-    X(JOB_PENDING, "Pending") /* pods are there, not all required are ready */                                         \
-    X(JOB_RUNNING, "Running")                                                                                          \
-    X(JOB_RESTARTING, "Restarting") /* a pod is being replaced or backs off */                                         \
-    X(JOB_SUSPENDED, "Suspended")                                                                                      \
-    X(JOB_SUCCEEDED, "Succeeded")                                                                                      \
-    X(JOB_FAILED, "Failed")
-#define X(name, text) name,
-enum job_state { JOB_STATES(X) };
-#undef X
-const char *job_state_name(enum job_state state);
-
+/* The status lists conditions in this order, which is part of the contract: the first one that is True is the job's state, as
+ * the column STATE of kubectl and cox show it. From Succeeded to Created, at least one is True once the job has been started. */
 #define CONDITION_TYPES(X)                                                                                             \
-    X(CONDITION_SUSPENDED, "Suspended")                                                                                \
-    X(CONDITION_SCHEDULED, "Scheduled")                                                                                \
-    X(CONDITION_RUNNING, "Running")                                                                                    \
-    X(CONDITION_RESTARTING, "Restarting")                                                                              \
-    X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
-    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */         \
     X(CONDITION_SUCCEEDED, "Succeeded")                                                                                \
-    X(CONDITION_FAILED, "Failed")
+    X(CONDITION_FAILED, "Failed")                                                                                      \
+    X(CONDITION_SUSPENDED, "Suspended")                                                                                \
+    X(CONDITION_RUNNING, "Running")                                                                                    \
+    X(CONDITION_RESTARTING, "Restarting") /* a pod is being replaced or backs off */                                   \
+    X(CONDITION_SCHEDULED, "Scheduled")                                                                                \
+    X(CONDITION_CREATED, "Created")                        /* True as soon as the operator has started the job */      \
+    X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
+    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */
 #define X(name, text) name,
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
@@ -139,7 +129,6 @@ const char *condition_type_name(enum condition_type type);
 
 enum condition_status { CONDITION_ABSENT, CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN };
 
-#define CONDITION_REASON_MAX 64
 #define CONDITION_MESSAGE_MAX 1024
 struct condition {
     enum condition_status status; /* CONDITION_ABSENT: not in the list */
@@ -152,7 +141,10 @@ struct condition {
 /* Indices as ranges ("0-3,7"); NULL: none. What is missing, not promised (plan.h) and not completed was lost. */
 struct replica_status {
     int64_t active, ready, succeeded, failed;
-    const char *pending; /* their pods of status.incarnation are still to be created: promised before that, for good */
+
+    /* In status.controllerState; lists of indices such as "0-3,7", NULL: none. */
+    const char
+        *pending; /* their pods of the present incarnation are still to be created: promised before that, for good */
     const char *completed;    /* their pods were seen to finish, whether they are still there or not */
     const char *restarting;   /* their pods were lost, and no successor has been ready yet */
     const char *backing_off;  /* those of `pending` whose pods ended so soon that their successors wait … */
@@ -176,28 +168,30 @@ struct progress {
 };
 
 struct job_status {
+    /* The contract: what users and other programs read. */
     int64_t observed_generation;
-    enum job_state state;
     const char *ready_summary; /* "3/4" */
     int64_t workers;           /* the scale subresource's observed number */
     const char *selector;
-    int64_t attempt, incarnation;
     int64_t restart_count; /* events that led to a replacement, all classes */
     struct {
         int64_t failures, disruptions, out_of_memory, ignored;
     } restarts;
-    int64_t charged_ms;              /* the last failure that a disruption may still explain; FIELD_UNSET: none */
-    int64_t charged_attempt;         /* whose crew it befell; FIELD_UNSET likewise */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
-    int64_t chief_finish_ms;         /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
-    int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
-    int64_t backoff_until_ms;        /* the latest of those of `replicas`; FIELD_UNSET: none */
-    int64_t certificate_generation;  /* the newest of the crew's certificates, FIELD_UNSET: none */
-    int64_t certificate_from_ms;     /* when the crew begins to present it */
     struct condition conditions[CONDITION_TYPE_COUNT];
     const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct replica_status replicas[ROLE_COUNT];
     struct progress progress;
+
+    /* status.controllerState: the operator's own memory, which other clients ignore. */
+    int64_t attempt, incarnation;
+    int64_t charged_ms;             /* the last failure that a disruption may still explain; FIELD_UNSET: none */
+    int64_t charged_attempt;        /* whose crew it befell; FIELD_UNSET likewise */
+    int64_t chief_finish_ms;        /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
+    int64_t suspended_ms;           /* time spent suspended in all, which deadlines leave out */
+    int64_t backoff_until_ms;       /* the latest of those of `replicas`; FIELD_UNSET: none */
+    int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;    /* when the crew begins to present it */
 };
 
 struct training_job {
@@ -236,5 +230,9 @@ void training_job_default(struct json *object);
 
 /* The status as JSON, as it stands in the resource. */
 struct json *job_status_to_json(const struct job_status *status);
+
+/* The job's state: the first condition of the list that is True; CONDITION_TYPE_COUNT, "Pending": none is. */
+enum condition_type job_status_state(const struct job_status *status);
+const char *job_state_name(enum condition_type state);
 
 #endif

@@ -17,6 +17,17 @@ bool job_condition_true(const struct json *job, const char *type)
     return strcmp(json_string_at(job_condition(job, type), "status", ""), "True") == 0;
 }
 
+const char *job_state(const struct json *job)
+{
+    const struct json *conditions = json_at(job, "status.conditions"), *suspended = job_condition(job, "Suspended");
+    if (strcmp(json_string_at(suspended, "reason", ""), "Suspending") == 0)
+        return "Suspending";
+    for (const struct json *item = json_first(conditions); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "status", ""), "True") == 0)
+            return json_string_at(item, "type", "");
+    return json_count(conditions) > 0 ? "Pending" : "";
+}
+
 bool job_has_news(const struct json *job)
 {
     int64_t observed = json_integer_at(job, "status.observedGeneration", 0);

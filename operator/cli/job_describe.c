@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/job_view.h"
 #include "operator/cli/pod_place.h"
@@ -106,16 +107,19 @@ static void print_progress(const struct json *job, struct buffer *out)
 
 static void print_status(const struct json *job, struct buffer *out)
 {
-    buffer_format(out, "%-13s %s, %s ready\n", "State", json_string_at(job, "status.state", "not seen yet"),
+    const char *state = job_state(job);
+    buffer_format(out, "%-13s %s, %s ready\n", "State", *state ? state : "not seen yet",
                   json_string_at(job, "status.readySummary", "0"));
-    buffer_format(out, "%-13s %" PRId64 ", fence %" PRId64 "\n", "Attempt", json_integer_at(job, "status.attempt", 0),
-                  json_integer_at(job, "status.incarnation", 0));
+    int64_t attempt = json_integer_at(job, "status.controllerState.attempt", 0);
+    if (attempt > 0)
+        buffer_format(out, "%-13s %" PRId64 ", incarnation %" PRId64 "\n", "Attempt", attempt,
+                      json_integer_at(job, "status.controllerState.incarnation", 0));
     buffer_format(
         out,
         "%-13s %" PRId64 " (failures %" PRId64 " of %" PRId64 ", disruptions %" PRId64 ", out of memory %" PRId64 ")\n",
-        "Restarts", json_integer_at(job, "status.restartCount", 0), json_integer_at(job, "status.restarts.failures", 0),
-        json_integer_at(job, "spec.runPolicy.backoffLimit", 6), json_integer_at(job, "status.restarts.disruptions", 0),
-        json_integer_at(job, "status.restarts.outOfMemory", 0));
+        "Restarts", json_integer_at(job, "status.restarts.total", 0),
+        json_integer_at(job, "status.restarts.failures", 0), json_integer_at(job, "spec.runPolicy.backoffLimit", 6),
+        json_integer_at(job, "status.restarts.disruptions", 0), json_integer_at(job, "status.restarts.outOfMemory", 0));
     line(out, "Started", text_at(job, "status.startTime"));
     line(out, "Finished", text_at(job, "status.completionTime"));
     print_progress(job, out);

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/yaml.h"
+#include "operator/cli/job_condition.h"
 
 #define CELL_MAX 128
 #define GAP 3
@@ -48,7 +49,7 @@ static void cell_name(const struct json *job, int64_t now_ms, char cell[CELL_MAX
 static void cell_state(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
     (void)now_ms;
-    snprintf(cell, CELL_MAX, "%s", json_string_at(job, "status.state", ""));
+    snprintf(cell, CELL_MAX, "%s", job_state(job));
 }
 
 static void cell_ready(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
@@ -79,7 +80,7 @@ static void cell_loss(const struct json *job, int64_t now_ms, char cell[CELL_MAX
 static void cell_restarts(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
     (void)now_ms;
-    snprintf(cell, CELL_MAX, "%" PRId64, json_integer_at(job, "status.restartCount", 0));
+    snprintf(cell, CELL_MAX, "%" PRId64, json_integer_at(job, "status.restarts.total", 0));
 }
 
 static void cell_age(const struct json *job, int64_t now_ms, char cell[CELL_MAX])

@@ -8,6 +8,7 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/pod_container.h"
 
 void job_view_init(struct job_view *view, const char *name_space, const char *name)
@@ -116,12 +117,12 @@ static void tell_last_words(struct job_view *view)
 
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
-    const char *state = json_string_at(job, "status.state", "");
+    const char *state = job_state(job);
     view->deleted = false;
     snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.strategy.type", ""));
     view->loss_alone = strcmp(json_string_at(job, "spec.model.loss", ""), "meanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers", 1);
-    view->restarts = json_integer_at(job, "status.restartCount", view->restarts);
+    view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));
     if (*state && strcmp(state, view->state) != 0) {

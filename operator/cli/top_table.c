@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/view_print.h"
 
@@ -39,7 +40,7 @@ void top_row_release(struct top_row *row)
 
 static double rate_of(const struct top_row *row)
 {
-    bool runs = strcmp(json_string_at(row->job, "status.state", ""), "Running") == 0;
+    bool runs = strcmp(job_state(row->job), "Running") == 0;
     double rate = strtod(json_string_at(row->job, "status.progress.examplesPerSecond", "0"), NULL);
     return runs && isfinite(rate) ? rate : -1;
 }
@@ -118,7 +119,7 @@ static void print_row(const struct top_row *row, unsigned width, bool with_names
     char name[2 * CELL_MAX], left[24];
     name_of(row, with_namespace, name);
     job_time_left(row->job, left, sizeof left);
-    buffer_format(out, "%-*.*s  %-10s %7s", (int)width, (int)width, name, json_string_at(row->job, "status.state", ""),
+    buffer_format(out, "%-*.*s  %-10s %7s", (int)width, (int)width, name, job_state(row->job),
                   json_string_at(row->job, "status.readySummary", ""));
     print_step(row->job, out);
     print_rate(row, out);

@@ -56,7 +56,7 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
         buffer_format(out, "waits for another controller, %s (spec.runPolicy.managedBy)", manager);
         return true;
     }
-    bool seen = *json_string_at(input->job, "status.state", "");
+    bool seen = *job_state(input->job);
     if (seen && !job_has_news(input->job))
         return false;
     buffer_format(out, "waits for an operator: none has looked at %s yet", seen ? "its last change" : "it");
@@ -132,22 +132,21 @@ static bool it_is_suspended(const struct why_input *input, struct buffer *out)
 
 static int64_t back_off_left_ms(const struct why_input *input)
 {
-    return time_at(input->job, "status.backoffUntil", 0) - input->now_ms;
+    return time_at(input->job, "status.controllerState.backoffUntil", 0) - input->now_ms;
 }
 
-/* A crew does not wait for its evaluator. Where the roles do not say who waits, all do. */
+/* A crew does not wait for its evaluator. Only the operator's own memory has the time: where another version of the operator
+ * keeps it elsewhere, the sentence about the condition Restarting is printed instead. */
 static int64_t crew_back_off_left_ms(const struct why_input *input)
 {
     int64_t until_ms = 0;
-    bool told = false;
-    for (const struct json *role = json_first(json_at(input->job, "status.replicaStatuses")); role;
-         role = json_next(role)) {
+    const struct json *roles = json_at(input->job, "status.controllerState.roles");
+    for (const struct json *role = json_first(roles); role; role = json_next(role)) {
         int64_t own_ms = time_at(role, "backoffUntil", 0);
-        told |= own_ms > 0;
         if (own_ms > until_ms && !is(role, "role", "evaluator"))
             until_ms = own_ms;
     }
-    return told ? until_ms - input->now_ms : back_off_left_ms(input);
+    return until_ms - input->now_ms;
 }
 
 static bool it_backs_off(const struct why_input *input, struct buffer *out)
@@ -157,7 +156,7 @@ static bool it_backs_off(const struct why_input *input, struct buffer *out)
         return false;
     buffer_append_string(out, "waits for the end of its back-off in ", NULL);
     print_duration(left_ms, out);
-    int64_t restarts = json_integer_at(input->job, "status.restartCount", 0);
+    int64_t restarts = json_integer_at(input->job, "status.restarts.total", 0);
     buffer_format(out, ", after %" PRId64 " restart%s; the last: ", restarts, restarts == 1 ? "" : "s");
     print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
     return true;

@@ -526,7 +526,7 @@ static void job_added(void *context, const char *key, const void *item)
     work_queue_add(controller->queue, entry);
 }
 
-static void log_transition(const char *key, enum job_state old, enum job_state state)
+static void log_transition(const char *key, enum condition_type old, enum condition_type state)
 {
     if (old != state)
         log_info("job is now", "job", key, "state", job_state_name(state), NULL);
@@ -536,7 +536,8 @@ static void job_changed(void *context, const char *key, const void *old, const v
 {
     struct job_entry *entry = entry_of(context, key);
     struct training_job job = job_record_view(item);
-    log_transition(key, job_record_view(old).status.state, job.status.state);
+    struct training_job before = job_record_view(old);
+    log_transition(key, job_status_state(&before.status), job_status_state(&job.status));
     job_entry_see_status(entry, &job.status);
     observe_lag(context);
     look(context, key);
@@ -850,18 +851,17 @@ static void write_refusals(const struct controller *controller, struct buffer *o
 
 static void write_jobs(const struct controller *controller, struct buffer *out)
 {
-    size_t counts[] = {
-#define X(name, text) [name] = 0,
-        JOB_STATES(X)
-#undef X
-    };
+    size_t counts[CONDITION_TYPE_COUNT + 1] = {0}; /* the last: of jobs without a condition that is True */
     const char *key;
     const void *item;
-    for (size_t at = 0; informer_next(controller->jobs, &at, &key, &item);)
-        counts[job_record_view(item).status.state]++;
+    for (size_t at = 0; informer_next(controller->jobs, &at, &key, &item);) {
+        struct training_job job = job_record_view(item);
+        counts[job_status_state(&job.status)]++;
+    }
     buffer_format(out, "# HELP coxswain_jobs Jobs by state.\n# TYPE coxswain_jobs gauge\n");
     for (size_t state = 0; state < sizeof counts / sizeof *counts; state++)
-        buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum job_state)state), counts[state]);
+        buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum condition_type)state),
+                      counts[state]);
 }
 
 static void write_events(struct event_recorder_counts counts, struct buffer *out)

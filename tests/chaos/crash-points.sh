@@ -103,7 +103,7 @@ if [[ ${1:-} == lane ]]; then
         touch "$name"
         until_true $patience reached "$name" state Succeeded || { echo "never succeeds"; return 1; }
         until_true $patience group_gone "$name" || { echo "the PodGroup stays"; return 1; }
-        counted="$(field "$name" disruptions) disruptions, $(field "$name" restartCount) restarts, attempt $(field "$name" attempt)"
+        counted="$(field "$name" disruptions) disruptions, $(field "$name" total) restarts, attempt $(field "$name" attempt)"
         [[ $counted == "1 disruptions, 1 restarts, attempt 2" ]] || { echo "$counted"; return 1; }
         kill -0 "$watcher" 2>/dev/null || { echo "the watch of its pods has ended before"; return 1; }
         # Two, one more for the one that was evicted, and two after the pause.

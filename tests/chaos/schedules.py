@@ -74,12 +74,13 @@ class World:
             self.gone[name] = self.jobs.pop(name, job)
             return
         before, now = self.jobs.get(name, {}).get("status", {}), job.get("status", {})
-        for field in ("attempt", "incarnation", "restartCount"):
-            if now.get(field, 0) < before.get(field, 0):
-                self.broken.append(f"{name}: {field} goes back from {before[field]} to {now.get(field, 0)}")
-        self.promised.setdefault((name, now.get("incarnation", 0)), self.killer.kills)
-        if before.get("state") in OVER and now.get("state") != before["state"]:
-            self.broken.append(f"{name}: was {before['state']}, and is {now.get('state')}")
+        for part, field in (("controllerState", "attempt"), ("controllerState", "incarnation"), ("restarts", "total")):
+            was, count = before.get(part, {}).get(field, 0), now.get(part, {}).get(field, 0)
+            if count < was:
+                self.broken.append(f"{name}: {part}.{field} goes back from {was} to {count}")
+        self.promised.setdefault((name, incarnation_told(now)), self.killer.kills)
+        if state_of(before) in OVER and state_of(now) != state_of(before):
+            self.broken.append(f"{name}: was {state_of(before)}, and is {state_of(now)}")
         self.jobs[name] = job
 
     def check_time_to_live(self, name, job):
@@ -112,7 +113,7 @@ class World:
     def comes_late(self, job, incarnation):
         """A create that was on the wire when its operator was killed: its successor has promised a higher incarnation, or will."""
         kills = self.promised.get((job, incarnation), self.killer.kills)
-        return incarnation < self.status(job).get("incarnation", 0) or kills < self.killer.kills
+        return incarnation < incarnation_told(self.status(job)) or kills < self.killer.kills
 
     def status(self, job):
         """That it had last, where it is gone."""
@@ -131,6 +132,15 @@ def seconds_of(text):
 
 def index_of(pod):
     return int(pod["metadata"]["labels"]["coxswain.dev/index"])
+
+
+def state_of(status):
+    """The first condition that is True; None: none is."""
+    return next((one["type"] for one in status.get("conditions", []) if one["status"] == "True"), None)
+
+
+def incarnation_told(status):
+    return status.get("controllerState", {}).get("incarnation", 0)
 
 
 def incarnation_of(pod):
@@ -176,7 +186,7 @@ class Life:
         end = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > end:
-                raise Broken(f"{why}: {self.counts()}, expected {self.expected}, state {self.world.status(self.name).get('state')}")
+                raise Broken(f"{why}: {self.counts()}, expected {self.expected}, state {state_of(self.world.status(self.name))}")
             self.stirred.wait(pause)
             self.stirred.clear()
 
@@ -184,13 +194,13 @@ class Life:
         status = self.world.status(self.name)
         restarts = status.get("restarts", {})
         return {"disruptions": restarts.get("disruptions", 0), "failures": restarts.get("failures", 0),
-                "attempt": status.get("attempt", 0)}
+                "attempt": status.get("controllerState", {}).get("attempt", 0)}
 
     def is_counted(self):
         return self.counts() == self.expected
 
     def is_state(self, state):
-        return self.world.status(self.name).get("state") == state
+        return state_of(self.world.status(self.name)) == state
 
     def settle(self):
         self.await_(self.is_counted, "counts")

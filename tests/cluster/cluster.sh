@@ -101,7 +101,11 @@ YAML
 
 # status_of JOB PATH: one field
 status_of() {
-    k get tj "$1" -o "jsonpath={.status.$2}"
+    if [[ $2 == state ]]; then # the first condition that is True
+        k get tj "$1" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}' | cut -d ' ' -f 1
+    else
+        k get tj "$1" -o "jsonpath={.status.$2}"
+    fi
 }
 
 # status_is JOB PATH VALUE

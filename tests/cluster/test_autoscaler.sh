@@ -124,7 +124,7 @@ load 5
 autoscale 'type: Value, value: "10"'
 until_true 90 sized 1
 verdict $? "ready pods are counted by the selector" "$(sizes)"
-[[ $(current grows 0) == "$chief" && $(status_of grows restarts.disruptions) == '' && $(status_of grows attempt) == 1 ]]
+[[ $(current grows 0) == "$chief" && $(status_of grows restarts.disruptions) == '' && $(status_of grows controllerState.attempt) == 1 ]]
 verdict $? "with the same chief all along, and no restart" "$(current grows 0), not $chief; $(status_of grows restarts)"
 ! grep -i 'refused\|forbidden' "$work"/operator-*.log
 verdict $? "nothing was refused"

@@ -69,7 +69,7 @@ cox 3 wait steady --timeout 1
 verdict $? "and its time-out" "$(said)"
 expect steady readySummary 2/2
 # 2 where the operator did not yet hold its Lease when the job came
-incarnation=$(status_of steady incarnation)
+incarnation=$(status_of steady controllerState.incarnation)
 cox 0 get && printed '^NAME *STATE *READY' '^steady *Running *2/2' && cox 0 get steady -o yaml && printed '^kind: TrainingJob' &&
     cox 0 get -l no=such -o name && [[ ! -s $work/out ]]
 verdict $? "get" "$(said)"
@@ -78,7 +78,7 @@ cox 0 describe steady && printed '^Namespace *train' '^State *Running, 2/2 ready
 verdict $? "describe, with pods and events" "$(said)"
 cox 0 top --once && printed '^steady *Running *2/2'
 verdict $? "top" "$(said)"
-cox 0 restart steady --index 1 && expect steady incarnation $((incarnation + 1)) && cox 0 wait steady --for Running --timeout 90s
+cox 0 restart steady --index 1 && expect steady controllerState.incarnation $((incarnation + 1)) && cox 0 wait steady --for Running --timeout 90s
 verdict $? "restart" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' "$work/err"
 verdict $? "scale quotes the rule of the API server" "$(said)"

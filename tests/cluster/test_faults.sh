@@ -176,14 +176,14 @@ verdict $? "a minute without an answer of the chief is told" "$(status_of steady
 held=$((SECONDS - since))
 ((held >= 60))
 verdict $? "the old leader was stopped for $held s"
-before=$(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.incarnation}')
+before=$(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.controllerState.incarnation}')
 kill -CONT "$stopped"
 gone() { ! kill -0 "$stopped" 2>/dev/null; }
 until_true 20 gone
 verdict $? "woken, the old one ends"
 sleep 5
-[[ $(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.incarnation}') == "$before" && $(current steady 0) == "$successor" ]]
-verdict $? "and has written nothing" "$(k get tj steady -o jsonpath='{.metadata.resourceVersion} {.status.incarnation}'), not $before"
+[[ $(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.controllerState.incarnation}') == "$before" && $(current steady 0) == "$successor" ]]
+verdict $? "and has written nothing" "$(k get tj steady -o jsonpath='{.metadata.resourceVersion} {.status.controllerState.incarnation}'), not $before"
 [[ $(k get pods -l coxswain.dev/job-name=steady -o name | wc -l) == 3 ]] && status_is steady restarts.disruptions 3
 verdict $? "three pods, three disruptions" "$(k get pods -o name | tr '\n' ' ') $(status_of steady restarts)"
 

@@ -39,7 +39,7 @@ succeeds calm "an undisturbed run"
 watch_status() {
     while :; do
         k get tj rough --watch --request-timeout=0 -o \
-            'jsonpath={.status.state} {.status.incarnation} {.status.restarts.failures} {.status.restarts.disruptions}{"\n"}' 2>/dev/null
+            'jsonpath={.status.conditions[?(@.type=="Failed")].status} {.status.controllerState.incarnation} {.status.restarts.failures} {.status.restarts.disruptions}{"\n"}' 2>/dev/null
         sleep 0.5
     done
 }
@@ -117,7 +117,7 @@ verdict $? "one failure among so many disruptions" "$(status_of rough restarts)"
 cmp "$CLUSTER/volumes/runs/"{calm,rough}/model.safetensors
 verdict $? "with the weights of the undisturbed run"
 # What is not there yet is 0, and leaves its place in the line empty.
-why=$(awk -F'[ ]' '/Failed/ { print "Failed was said" }
+why=$(awk -F'[ ]' '$1 == "True" { print "Failed was said" }
     NF != 4 { print "no status: " $0 }
     { if ($2 + 0 < e || $3 + 0 < f || $4 + 0 < d) print "went back: " $0; e = $2 + 0; f = $3 + 0; d = $4 + 0 }
     END { if (e < 2 || f < 1 || d < 1) print "seen to the end: incarnation " e + 0 ", " f + 0 " failures, " d + 0 " disruptions" }' seen |

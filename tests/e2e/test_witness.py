@@ -39,7 +39,10 @@ class World:
 
     def tell(self, state, active, ready, **more):
         counts = [{"role": "worker", "active": active, "ready": ready}]
-        self.say({"state": state, "replicaStatuses": counts, **more})
+        conditions = more.pop("conditions", [])
+        if state != "Pending" and all(one["type"] != state for one in conditions):
+            conditions = [*conditions, {"type": state, "status": "True"}]
+        self.say({"conditions": conditions, "replicaStatuses": counts, **more})
 
     def say(self, status):
         self.add(self.jobs, "MODIFIED", {"metadata": {"uid": self.uid}, "spec": {"workers": 2}, "status": status})
@@ -175,7 +178,7 @@ class Witness(unittest.TestCase):
         self.assertLie("told step 101 of 100")
 
     def test_a_status_that_tells_of_no_pods_says_that_there_are_none(self):
-        self.world.say({"state": "Pending"})
+        self.world.say({"conditions": []})
         self.assertLie("told {}")
 
     def test_a_status_without_pods_is_late_too(self):

@@ -89,6 +89,11 @@ def condition(status, kind):
     return None
 
 
+def state_of(status):
+    """The first condition that is True."""
+    return next((one["type"] for one in status.get("conditions", []) if one["status"] == "True"), "Pending")
+
+
 def alive(seen):
     return sum(active for active, _ in seen["counts"].values())
 
@@ -137,7 +142,7 @@ def judge_status(job, pods, version, when):
     status = job.get("status", {})
     if not status:
         return None  # nobody has looked at it yet
-    there, state, counts = pods.before(version, when), status.get("state"), told(status)
+    there, state, counts = pods.before(version, when), state_of(status), told(status)
     those = [seen for seen in there if seen["counts"] == counts]
     if not those:
         return f"told {counts}, there were {[seen['counts'] for seen in there]}"

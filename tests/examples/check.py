@@ -294,7 +294,8 @@ def check_status(name, job, goals, volumes):
     check(progress.get("epoch") in (epoch, epoch + 1), f"epoch {progress.get('epoch')}, not {epoch} or {epoch + 1}")
     saved = steps if "checkpoint" in spec else None
     check(progress.get("lastCheckpointStep") == saved, f"last checkpoint {progress.get('lastCheckpointStep')}, not {saved}")
-    check(status.get("attempt", 1) == 1 and status.get("failures", 0) == 0, f"attempt {status.get('attempt')}")
+    attempt = status["controllerState"].get("attempt")
+    check(attempt == 1 and status.get("restarts", {}).get("failures", 0) == 0, f"attempt {attempt}, {status.get('restarts')}")
     check(0 < float(progress.get("goodput", "nan")) <= 1, f"goodput {progress.get('goodput')}")
     check(float(progress.get("examplesPerSecond", "nan")) > 0, f"examplesPerSecond {progress.get('examplesPerSecond')}")
     metrics = {item["name"]: float(item["value"]) for item in progress.get("metrics", [])}

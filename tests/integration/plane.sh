@@ -61,6 +61,10 @@ api() {
 
 # field JOB NAME: a scalar of the job's status, read from its JSON
 field() {
+    if [[ $2 == state ]]; then # the first condition that is True
+        api GET "$jobs_path/$1" | tr -d '\n' | grep -o '"type": *"[A-Za-z]*", *"status": *"True"' | head -n 1 | cut -d '"' -f 4
+        return
+    fi
     api GET "$jobs_path/$1" | tr -d '\n' | sed -n "s/.*\"status\": *{.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"
 }
 

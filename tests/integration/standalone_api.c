@@ -511,13 +511,13 @@ Test(standalone_api, status_is_written_through_its_subresource_only)
     struct scene scene;
     open_scene(&scene);
     expect_only(&scene, 201, "POST", JOBS, JOB);
-    SCOPED_JSON *ignored = expect(&scene, 200, "PATCH", JOBS "/j", "{\"status\":{\"incarnation\":5}}");
-    cr_expect_null(json_at(ignored, "status.incarnation"));
+    SCOPED_JSON *ignored = expect(&scene, 200, "PATCH", JOBS "/j", "{\"status\":{\"workers\":5}}");
+    cr_expect_null(json_at(ignored, "status.workers"));
     SCOPED_JSON *written =
-        expect(&scene, 200, "PATCH", JOBS "/j/status", "{\"status\":{\"incarnation\":5},\"spec\":{\"workers\":3}}");
+        expect(&scene, 200, "PATCH", JOBS "/j/status", "{\"status\":{\"workers\":5},\"spec\":{\"workers\":3}}");
     expect_only(&scene, 200, "PATCH", JOBS "/j/status",
-                "{\"metadata\":{\"uid\":\"other\"},\"status\":{\"incarnation\":5}}");
-    cr_expect_eq(json_integer_at(written, "status.incarnation", 0), 5);
+                "{\"metadata\":{\"uid\":\"other\"},\"status\":{\"workers\":5}}");
+    cr_expect_eq(json_integer_at(written, "status.workers", 0), 5);
     cr_expect_eq(json_integer_at(written, "spec.workers", 0), 2);
     cr_expect_eq(json_integer_at(written, "metadata.generation", 0), 1);
     close_scene(&scene);

@@ -97,7 +97,7 @@ verdict $? "a deadline does not wait for the two hours" "$(field ends state)"
 until_true 20 renewed_since "$(renewed)" && until_true 20 renewed_since "$(renewed)" &&
     [[ $(holder) == "$leader" ]] && ! leads second.log
 verdict $? "who leads goes on to lead, with a clock that was set back" "$(holder), not $leader"
-[[ $(field works state) == Running && $(field works restartCount) == "" ]]
+[[ $(field works state) == Running && $(field works total) == "" ]]
 verdict $? "a crew goes on, short of its deadline" "$(field works state)"
 
 # A crew that starts, loses a pod and ends does so at its usual pace.

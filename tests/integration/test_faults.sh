@@ -34,7 +34,7 @@ job late '{"activeDeadlineSeconds":3}' 1 'sleep 60'
 job pause '{}' 2 'sleep 60'
 job storm '{}' 3 'sleep 60'
 
-wait_for calm state Succeeded 30 && [[ $(field calm restartCount) == "" && $(pods calm) == "$(pods calm | grep -- '-1$')" ]]
+wait_for calm state Succeeded 30 && [[ $(field calm total) == "" && $(pods calm) == "$(pods calm | grep -- '-1$')" ]]
 verdict $? "a healthy job succeeds, nothing is replaced on the way" "$(pods calm | tr '\n' ' ')"
 wait_for wrong state Failed 30
 verdict $? "a permanent exit code fails the job"
@@ -46,7 +46,7 @@ api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/nul
 wait_for pause state Suspended 30
 verdict $? "suspend"
 api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
-wait_for pause state Running 30 && [[ $(field pause attempt) == 2 && $(field pause restartCount) == "" ]]
+wait_for pause state Running 30 && [[ $(field pause attempt) == 2 && $(field pause total) == "" ]]
 verdict $? "resume starts a new attempt and counts no restart"
 
 wait_for storm state Running 30
@@ -55,7 +55,7 @@ for round in 1 2 3; do
     api DELETE "$pods_path/$victim" >/dev/null
     if ! wait_for storm disruptions "$round" 40 || ! wait_for storm state Running 40; then break; fi
 done
-[[ $(field storm disruptions) == 3 && $(field storm restartCount) == 3 && $(field storm attempt) == 1 ]]
+[[ $(field storm disruptions) == 3 && $(field storm total) == 3 && $(field storm attempt) == 1 ]]
 verdict $? "three disruptions make three restarts" "$(field storm disruptions)"
 [[ $(pods storm coxswain.dev/current=true | wc -l) == 3 ]]
 verdict $? "one current pod for each index" "$(pods storm coxswain.dev/current=true | tr '\n' ' ')"

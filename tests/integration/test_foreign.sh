@@ -68,7 +68,7 @@ has_failed() {
 }
 
 counts_no_restart() {
-    [[ -z $(field elastic restartCount) || $(field elastic restartCount) == 0 ]]
+    [[ -z $(field elastic total) || $(field elastic total) == 0 ]]
 }
 
 the_end_of_an_elastic_crew() {

@@ -157,11 +157,11 @@ check "rule refuses a change" 'The TrainingJob "digits" is invalid: spec.model: 
 check "scale" 'scaled' k scale tj digits --replicas=3
 check "scaled" '^3$' k get tj digits -o 'jsonpath={.spec.workers}'
 check "generation rises" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
-check "status is a subresource" 'patched' k patch tj digits --subresource=status --type=merge -p '{"status":{"state":"Running","readySummary":"2/3","conditions":[{"type":"Running","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}],"progress":{"step":7,"metrics":[{"name":"loss","value":"0.5"}]}}}'
+check "status is a subresource" 'patched' k patch tj digits --subresource=status --type=merge -p '{"status":{"readySummary":"2/3","conditions":[{"type":"Running","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}],"progress":{"step":7,"metrics":[{"name":"loss","value":"0.5"}]}}}'
 check "columns from status" 'digits +Running +2/3 +7 +0.5' k get tj
 check "generation stays" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
 check "wait for a condition" 'condition met' k wait tj/digits --for=condition=Running --timeout=120s
-check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.state}'=Running --timeout=120s
+check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.readySummary}'=2/3 --timeout=120s
 k patch tj digits --subresource=status --type=json -p '[{"op":"add","path":"/status/conditions/-","value":{"type":"Succeeded","status":"True","reason":"ChiefSucceeded","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}}]' >/dev/null
 check "wait for success" 'condition met' k wait tj/digits --for=condition=Succeeded --timeout=120s
 check "describe a job" 'Ready Summary: +2/3' k describe tj digits
@@ -231,8 +231,10 @@ owner=$(k get tj digits -o 'jsonpath={.metadata.uid}')
 check "a child" 'created' k create -f - <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child","ownerReferences":[{"apiVersion":"coxswain.dev/v1alpha1","kind":"TrainingJob","name":"digits","uid":"'"$owner"'","controller":true,"blockOwnerDeletion":true}]}}'
 check "a bad label" 'Invalid value' k patch cm child --type=merge -p '{"metadata":{"labels":{"a":"b c"}}}'
 check "status ignores the spec" '^3$' k patch tj digits --subresource=status --type=merge -p '{"spec":{"workers":4}}' -o 'jsonpath={.spec.workers}'
-check "the spec ignores status" '^Running$' k patch tj digits --type=merge -p '{"status":{"state":"Lost"}}' -o 'jsonpath={.status.state}'
-check "status is checked" 'status.restartCount: Invalid value: "string": .*restartCount in body must be of type integer: "string"' k patch tj digits --subresource=status --type=merge -p '{"status":{"restartCount":"many"}}'
+check "the spec ignores status" '^2/3$' k patch tj digits --type=merge -p '{"status":{"readySummary":"0/3"}}' -o 'jsonpath={.status.readySummary}'
+check "status is checked" 'status.restarts.total: Invalid value: "string": .*total in body must be of type integer: "string"' k patch tj digits --subresource=status --type=merge -p '{"status":{"restarts":{"total":"many"}}}'
+check "a condition is whole" 'status.conditions\[0\].reason: Required value' k patch tj digits --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Running","status":"True","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}]}}'
+check "its reason is a word" 'status.conditions\[0\].reason: Invalid value: "Not one word"' k patch tj digits --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Running","status":"True","reason":"Not one word","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}]}}'
 check "scale of a scale" '"replicas": *3' k get --raw /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits/scale
 check "a list of limit one goes on" '"continue": *"[^"]' k get --raw '/api/v1/namespaces?limit=1'
 check "a lost continuation" '\(BadRequest\): invalid continue token: continue key is not valid: ' k get --raw '/api/v1/namespaces?limit=1&continue=bm9uc2Vuc2U'

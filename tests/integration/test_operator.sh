@@ -16,7 +16,7 @@ operator_start
 job calm '{"cleanPodPolicy":"None"}' 3 'test $(wc -c <$COXSWAIN_CREW_KEY_FILE) = 32 || exit 64; until [ -e '"$work/go"' ]; do sleep 0.1; done'
 wait_for calm state Running && touch go && wait_for calm state Succeeded
 verdict $? "a healthy job runs and succeeds"
-[[ $(field calm restartCount) == "" && $(pods calm | wc -l) == 3 ]]
+[[ $(field calm total) == "" && $(pods calm | wc -l) == 3 ]]
 verdict $? "nothing was replaced on the way"
 secrets() { api GET api/v1/namespaces/default/secrets | grep -c '"name": *"calm-crew-'; }
 no_secrets() { [[ $(secrets) == 0 ]]; }
@@ -50,7 +50,7 @@ api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/nul
 wait_for pause state Suspended && until_true 60 no_pods_of pause && field_is pause state Suspended
 verdict $? "suspend ends the pods, which is no success, although they exit 0" "$(field pause state)"
 api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
-wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause restartCount) == "" ]]
+wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause total) == "" ]]
 verdict $? "resume starts a new attempt and counts no restart"
 api DELETE "$jobs_path/pause" >/dev/null
 
@@ -65,7 +65,7 @@ for round in 1 2 3 4 5; do
     operator_start
     if ! wait_for storm disruptions "$round" 40 || ! wait_for storm state Running 40; then break; fi
 done
-[[ $(field storm disruptions) == 5 && $(field storm restartCount) == 5 && $(field storm attempt) == 1 ]]
+[[ $(field storm disruptions) == 5 && $(field storm total) == 5 && $(field storm attempt) == 1 ]]
 verdict $? "five disruptions and five kills of the operator make five restarts" "$(field storm disruptions)"
 [[ $(pods storm coxswain.dev/current=true | wc -l) == 3 ]]
 verdict $? "one current pod for each index"
@@ -79,7 +79,7 @@ is_owned() { [[ $(owners "$first") == 1 ]]; }
 ! api PATCH "api/v1/namespaces/default/pods/$first" '{"metadata":{"ownerReferences":null}}' | grep -q '"controller"' &&
     until_true 60 is_owned
 verdict $? "a pod that lost its owner is adopted" "$(api GET "api/v1/namespaces/default/pods/$first")"
-[[ $(pods owned coxswain.dev/index=1) == "$first" && $(field owned restartCount) == "" ]]
+[[ $(pods owned coxswain.dev/index=1) == "$first" && $(field owned total) == "" ]]
 verdict $? "and goes on, without a restart" "$(pods owned)"
 
 # Init containers: what they exit with counts, and which it was is told.

@@ -51,5 +51,5 @@ curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: app
     --data-binary @crds/coscheduling.yaml "$server/apis/apiextensions.k8s.io/v1/customresourcedefinitions" >answer.json
 wait_for later state Running "$patience"
 verdict $? "and found when it is back" "$(cat answer.json; api GET "$jobs_path/later")"
-field_is gang state Running && [[ $(field gang restartCount) == "" ]]
+field_is gang state Running && [[ $(field gang total) == "" ]]
 verdict $? "a gang that runs goes on meanwhile" "$(api GET "$jobs_path/gang")"

@@ -31,7 +31,7 @@ done
 # ---- kills
 
 crew undisturbed 2 "$long"
-wait_for undisturbed state Succeeded 90 && [[ $(field undisturbed restartCount) == "" ]]
+wait_for undisturbed state Succeeded 90 && [[ $(field undisturbed total) == "" ]]
 verdict $? "an undisturbed run succeeds"
 
 # has_stepped_on WITNESS RECOVERIES JOB: after a kill at the very end there is no step left, and the job is done.
@@ -73,8 +73,8 @@ for ((round = 0; round < 12 && killed < kills_wanted; round++)); do
     undelay "killed$round"
     wait_for "killed$round" state Succeeded 90 && same_weights undisturbed "killed$round"
     verdict $? "$of_job kills in a crew of $workers end in the same bits"
-    [[ $(field "killed$round" restartCount) == "$of_job" ]]
-    verdict $? "each of them is counted once" "$(field "killed$round" restartCount), not $of_job"
+    [[ $(field "killed$round" total) == "$of_job" ]]
+    verdict $? "each of them is counted once" "$(field "killed$round" total), not $of_job"
 done
 [[ -z $hung ]] && ((killed == kills_wanted))
 verdict $? "the crew stepped on after each of $killed kills, with $operator_kills of the operator" "not after$hung"

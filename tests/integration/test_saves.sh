@@ -79,5 +79,5 @@ until_true 60 failing full False Saved
 verdict $? "once there is room the condition ends" "$(condition full)"
 until_true 20 event Saved
 verdict $? "with an event"
-[[ $(process_of "$(member full 0)") == "$worker" && $(field full restartCount) == "" ]]
+[[ $(process_of "$(member full 0)") == "$worker" && $(field full total) == "" ]]
 verdict $? "and nothing was restarted"

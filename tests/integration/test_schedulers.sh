@@ -148,7 +148,7 @@ verdict $? "an evicted job has no pods" "$(cat answer.json)"
 released() { workload_has '"reason":"Pending"' && ! workload_has '"clusterQueue"' && workload_has '"type":"Requeued"'; }
 until_true "$patience" released
 verdict $? "its quota is given back and it is requeued" "$(workload)"
-[[ $(field queued restartCount) == "" && $(field queued disruptions) != 1 ]] &&
+[[ $(field queued total) == "" && $(field queued disruptions) != 1 ]] &&
     api GET "$jobs_path/queued" | grep -q '"suspend": *false'
 verdict $? "an eviction is no failure, and spec.suspend is not touched" "$(api GET "$jobs_path/queued")"
 kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted),$(says Evicted False Admitted)" "$admission" >answer.json

@@ -105,7 +105,7 @@ static void decimal_schema(const struct field *field, struct json *schema)
 static void enum_schema(const struct field *field, struct json *schema)
 {
     if (field->flags & FIELD_OPEN) {
-        text_bounds(field->min, field->max, STRING_FORMAT_ANY, schema);
+        text_bounds(field->min, field->max, field->format, schema);
         return;
     }
     json_set_string(schema, "type", "string");
@@ -262,11 +262,11 @@ static const struct column {
     int priority;
     const char *description;
 } columns[] = {
-    {"State", "string", ".status.state", 0, "Where the job stands."},
+    {"State", "string", ".status.conditions[?(@.status==\"True\")].type", 0, "The first condition that is True."},
     {"Ready", "string", ".status.readySummary", 0, "Ready pods of those required."},
     {"Step", "integer", ".status.progress.step", 0, "Optimizer steps applied."},
     {"Loss", "string", ".status.progress.metrics[?(@.name==\"loss\")].value", 0, "Last training loss."},
-    {"Restarts", "integer", ".status.restartCount", 0, "Replacements of pods."},
+    {"Restarts", "integer", ".status.restarts.total", 0, "Replacements of pods."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
     {"Strategy", "string", ".spec.strategy.type", 1, "How the work is shared."},
     {"Throughput", "string", ".status.progress.examplesPerSecond", 1, "Examples a second."},

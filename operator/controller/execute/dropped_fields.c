@@ -15,13 +15,16 @@ bool dropped_fields_in_vain(const struct json *patch, const char *version)
     return version && strcmp(json_string_at(patch, "metadata.resourceVersion", ""), version) == 0;
 }
 
-static char *names_of(const struct json *status)
+/* "status.startTime, status.controllerState.attempt" */
+static void add_names(const struct json *object, const char *path, struct buffer *names)
 {
-    SCOPED_BUFFER names;
-    buffer_init(&names, NAMES_MAX);
-    for (const struct json *field = json_first(status); field; field = json_next(field))
-        buffer_format(&names, "%sstatus.%s", names.length > 0 ? ", " : "", json_key(field));
-    return memory_copy_string(buffer_text(&names));
+    for (const struct json *field = json_first(object); field; field = json_next(field)) {
+        SCOPED_FREE char *own = memory_format("%s.%s", path, json_key(field));
+        if (json_type(field) == JSON_OBJECT)
+            add_names(field, own, names);
+        else
+            buffer_format(names, "%s%s", names->length > 0 ? ", " : "", own);
+    }
 }
 
 char *dropped_fields_note(struct dropped_fields *dropped, const struct json *patch, int64_t now_ms)
@@ -32,7 +35,10 @@ char *dropped_fields_note(struct dropped_fields *dropped, const struct json *pat
     if (dropped->told)
         return NULL;
     dropped->told = true;
-    return names_of(dropped->patch);
+    SCOPED_BUFFER names;
+    buffer_init(&names, NAMES_MAX);
+    add_names(dropped->patch, "status", &names);
+    return memory_copy_string(buffer_text(&names));
 }
 
 bool dropped_fields_cover(const struct dropped_fields *dropped, const struct training_job *job,

@@ -188,21 +188,6 @@ static bool has_suspended(const struct job_status *status)
            (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
 }
 
-static enum job_state state_of(const struct job_status *status)
-{
-    if (condition_is(status, CONDITION_SUCCEEDED, CONDITION_TRUE))
-        return JOB_SUCCEEDED;
-    if (condition_is(status, CONDITION_FAILED, CONDITION_TRUE))
-        return JOB_FAILED;
-    if (has_suspended(status))
-        return JOB_SUSPENDED;
-    if (condition_is(status, CONDITION_RUNNING, CONDITION_TRUE)) /* also while one whom it can do without is replaced */
-        return JOB_RUNNING;
-    if (condition_is(status, CONDITION_RESTARTING, CONDITION_TRUE))
-        return JOB_RESTARTING;
-    return status->attempt > 0 ? JOB_PENDING : JOB_CREATED;
-}
-
 void conditions_update(struct planning *planning)
 {
     struct job_status *next = planning->next;
@@ -227,5 +212,6 @@ void conditions_update(struct planning *planning)
         update_running(planning);
         update_scheduled(planning);
     }
-    next->state = state_of(next);
+    if (next->attempt > 0 && next->conditions[CONDITION_CREATED].status == CONDITION_ABSENT)
+        condition_set(planning, CONDITION_CREATED, CONDITION_TRUE, "JobCreated", "the operator has started the job");
 }

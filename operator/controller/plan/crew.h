@@ -17,7 +17,7 @@
 struct slot {
     enum role role;
     int64_t index;
-    bool promised;                   /* by the status: a pod of status.incarnation is to be created */
+    bool promised;                   /* by the status: a pod of the present incarnation is to be created */
     bool wanted;                     /* by the next status */
     bool fresh;                      /* an elastic job grew: this index has never been promised */
     bool done;                       /* its pod has finished, whether it is still there or not */

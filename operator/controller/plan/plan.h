@@ -4,7 +4,7 @@
  * shows them, and the time. No I/O, no clock, no state of its own.
  *
  * The durable protocol. Attempt, incarnation, counters and the promise (which indices
- * get a pod of this incarnation: status.replicaStatuses[].pending) are raised in the
+ * get a pod of this incarnation: status.controllerState.roles[].pending) are raised in the
  * status first, under a resourceVersion precondition. Only a later plan, which
  * sees that status in the cache, creates the promised pods, under names that
  * follow from role, index and incarnation. Only a new job's first crew needs no such

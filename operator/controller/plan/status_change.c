@@ -21,10 +21,9 @@ static bool is_decided(const struct condition *before, const struct condition *a
 
 static bool numbers_decided(const struct job_status *before, const struct job_status *after)
 {
-    return before->observed_generation != after->observed_generation || before->state != after->state ||
-           before->workers != after->workers || before->attempt != after->attempt ||
-           before->incarnation != after->incarnation || before->restart_count != after->restart_count ||
-           before->restarts.failures != after->restarts.failures ||
+    return before->observed_generation != after->observed_generation || before->workers != after->workers ||
+           before->attempt != after->attempt || before->incarnation != after->incarnation ||
+           before->restart_count != after->restart_count || before->restarts.failures != after->restarts.failures ||
            before->restarts.disruptions != after->restarts.disruptions ||
            before->restarts.out_of_memory != after->restarts.out_of_memory ||
            before->restarts.ignored != after->restarts.ignored || before->charged_ms != after->charged_ms ||

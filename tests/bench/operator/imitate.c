@@ -94,8 +94,8 @@ static void patch_status(struct crew *crew, kube_answered *answered, bool whole)
     SCOPED_JSON *patch = json_new_object();
     json_set_string(json_set_object(patch, "metadata"), "resourceVersion", crew->version);
     struct json *status = json_set(patch, "status", json_copy(crew->imitation->status));
-    if (!whole) /* the last condition is Running */
-        json_set(status, "state", json_new_string("Created"));
+    if (!whole)
+        json_set(status, "readySummary", json_new_string("0/1"));
     struct resource_path path = {JOBS, crew->name_space, crew->name, "status"};
     struct kube_call_options options = call_options(crew, answered);
     kube_client_patch(crew->imitation->client, &path, patch, &options);

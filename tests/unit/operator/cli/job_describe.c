@@ -27,7 +27,7 @@ Test(job_describe, all_there_is)
                      "Crew          worker 2; CPU 1 a worker\n"
                      "\n"
                      "State         Running, 2/2 ready\n"
-                     "Attempt       1, fence 2\n"
+                     "Attempt       1, incarnation 2\n"
                      "Restarts      1 (failures 0 of 6, disruptions 1, out of memory 0)\n"
                      "Started       2026-11-20T14:00:00Z\n"
                      "Progress      step 120 of 300, 5123.4 examples/s, 35s left\n"

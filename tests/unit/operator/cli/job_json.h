@@ -31,8 +31,10 @@ static inline struct json *json_of(const char *quoted)
 #define JOB_RUNNING                                                                                                    \
     "{'apiVersion':'coxswain.dev/v1alpha1','kind':'TrainingJob','metadata':{'name':'digits','namespace':'ml','uid':"   \
     "'u-1','creationTimestamp':'2026-11-20T14:00:00Z'},'spec':{'framework':'Coxswain','strategy':{'type':"             \
-    "'MultiWorkerMirrored'},'workers':2,'runPolicy':{'backoffLimit':6}},'status':{'state':'Running','readySummary':"   \
-    "'2/2','attempt':1,'incarnation':2,'restartCount':1,'restarts':{'failures':0,'disruptions':1,'outOfMemory':0},"    \
+    "'MultiWorkerMirrored'},'workers':2,'runPolicy':{'backoffLimit':6}},'status':{'readySummary':"                     \
+    "'2/"                                                                                                              \
+    "2','controllerState':{'attempt':1,'incarnation':2},'restarts':{'total':1,'failures':0,'disruptions':1,'"          \
+    "outOfMemory':0},"                                                                                                 \
     "'startTime':'2026-11-20T14:00:00Z','conditions':[{'type':'Running','status':'True','reason':'CrewComplete',"      \
     "'message':'all required pods are ready','lastTransitionTime':'2026-11-20T14:00:30Z'}],'progress':{'step':120,"    \
     "'totalSteps':300,'examplesPerSecond':'5123.4','secondsRemaining':35,'metrics':[{'name':'loss','value':"           \

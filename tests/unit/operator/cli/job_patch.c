@@ -36,6 +36,6 @@ Test(job_patch, but_not_what_others_may_have_changed)
 Test(job_patch, all_else_is_as_it_is_written)
 {
     expect("{'metadata':{'name':'a'},'spec':{'image':'b'}}",
-           "{'metadata':{'name':'a','uid':'u'},'spec':{'image':'c'},'status':{'state':'Failed'}}",
+           "{'metadata':{'name':'a','uid':'u'},'spec':{'image':'c'},'status':{'workers':2}}",
            "{'metadata':{'name':'a'},'spec':{'image':'b'}}");
 }

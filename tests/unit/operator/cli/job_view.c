@@ -139,9 +139,9 @@ Test(job_view, why_other_pods_than_the_chief_failed_is_told_once)
     job_view_init(&view, "default", "cnn");
     static const char *const messages[] = {FAILED_POD("0", "ValueError: of the chief, whose log is shown"),
                                            FAILED_POD("1", "KeyError: a"), FAILED_POD("2", "KeyError: b")};
-    SCOPED_JSON *running = json_of("{'status':{'state':'Running'}}");
-    SCOPED_JSON *restarting = json_of("{'status':{'state':'Restarting'}}");
-    SCOPED_JSON *failed = json_of("{'status':{'state':'Failed','conditions':[{'type':'Failed','status':'True',"
+    SCOPED_JSON *running = json_of("{'status':{'conditions':[{'type':'Running','status':'True'}]}}");
+    SCOPED_JSON *restarting = json_of("{'status':{'conditions':[{'type':'Restarting','status':'True'}]}}");
+    SCOPED_JSON *failed = json_of("{'status':{'conditions':[{'type':'Failed','status':'True',"
                                   "'message':'worker 2: KeyError: b (pod cnn-worker-2-1, exit code 1)'}]}}");
     job_view_take_job(&view, running);
     for (int i = 0; i < 2; i++) {
@@ -181,26 +181,28 @@ static void check_exit(const char *pod_text, const char *line, const char *state
 
 Test(job_view, why_a_worker_of_ours_ended_is_said_once)
 {
-    check_exit(
-        ENDED_POD("71", "exit 71 (the loss is not finite): step 12"), "exit 71 (the loss is not finite): step 12",
-        "{'status':{'state':'Failed','conditions':[{'type':'Failed','status':'True','message':'worker 0: step 12 "
-        "(pod x, exit code 71)'}]}}",
-        "digits is Failed\n");
+    check_exit(ENDED_POD("71", "exit 71 (the loss is not finite): step 12"),
+               "exit 71 (the loss is not finite): step 12",
+               "{'status':{'conditions':[{'type':'Failed','status':'True','message':'worker 0: step 12 "
+               "(pod x, exit code 71)'}]}}",
+               "digits is Failed\n");
     check_exit(ENDED_POD("162", "exit 162 (a device failed): GPU 0"), "exit 162 (a device failed): GPU 0",
-               "{'status':{'state':'Restarting'}}", "digits is Restarting\nworker-0 | GPU 0\n");
+               "{'status':{'conditions':[{'type':'Restarting','status':'True'}]}}",
+               "digits is Restarting\nworker-0 | GPU 0\n");
     check_exit(ENDED_POD("143", "exit 143 (left by request, state safe): asked to"),
-               "exit 143 (left by request): asked to", "{'status':{'state':'Restarting'}}", "digits is Restarting\n");
+               "exit 143 (left by request): asked to",
+               "{'status':{'conditions':[{'type':'Restarting','status':'True'}]}}", "digits is Restarting\n");
 }
 
 #define SAVES(status, reason, message)                                                                                 \
-    "{'status':{'state':'Running','conditions':[{'type':'CheckpointsFailing','status':'" status "','reason':'" reason  \
-    "','message':'" message "'}]}}"
+    "{'status':{'conditions':[{'type':'Running','status':'True'},{'type':'CheckpointsFailing','status':'" status       \
+    "','reason':'" reason "','message':'" message "'}]}}"
 
 Test(job_view, checkpoints_that_fail_are_told_while_training_goes_on)
 {
     struct job_view view;
     job_view_init(&view, "default", "digits");
-    SCOPED_JSON *running = json_of("{'status':{'state':'Running'}}");
+    SCOPED_JSON *running = json_of("{'status':{'conditions':[{'type':'Running','status':'True'}]}}");
     SCOPED_JSON *failing = json_of(SAVES("True", "VolumeFull", "No space left on device; training goes on"));
     SCOPED_JSON *mended = json_of(SAVES("False", "Saved", "checkpoints are saved again"));
     job_view_take_job(&view, running);

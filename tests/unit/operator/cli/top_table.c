@@ -8,7 +8,8 @@ static void take(struct top_row *row, const char *name, int step, const char *lo
     char text[1024];
     snprintf(
         text, sizeof text,
-        "{'metadata':{'name':'%s','uid':'u'},'status':{'state':'Running','readySummary':'2/2','progress':{'step':%d,"
+        "{'metadata':{'name':'%s','uid':'u'},'status':{'conditions':[{'type':'Running','status':'True'}],'readySummary'"
+        ":'2/2','progress':{'step':%d,"
         "'totalSteps':400,'examplesPerSecond':'%s','secondsRemaining':90,'metrics':[{'name':'loss','value':'%s'}]}}}",
         name, step, rate, loss);
     SCOPED_JSON *job = json_of(text);

@@ -19,8 +19,11 @@ static void expect(const char *job, const char *pods, const char *events, const 
     "{'metadata':{'name':'digits','namespace':'ml','creationTimestamp':'2026-11-20T14:00:00Z'},'spec':{" spec          \
     "},'status':{" status "}}"
 #define PENDING                                                                                                        \
-    "'state':'Pending','conditions':[{'type':'Running','status':'False','reason':'CrewIncomplete','message':'waiting " \
+    "'conditions':[{'type':'Running','status':'False','reason':'CrewIncomplete','message':'waiting "                   \
     "for worker 0'}]"
+#define SUSPENDED(reason, message)                                                                                     \
+    "'conditions':[{'type':'Suspended','status':'True','reason':'" reason "','message':'" message                      \
+    "'},{'type':'Scheduled','status':'False','reason':'Suspended','message':'the job is suspended'}]"
 #define POD(more) "{'metadata':{'name':'digits-worker-0-1','labels':{'coxswain.dev/current':'true'}" more "}"
 
 Test(why, a_person_or_a_controller)
@@ -30,16 +33,17 @@ Test(why, a_person_or_a_controller)
            "watches namespace ml");
     expect(JOB("'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}", ""), "[]", "[]",
            "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy)");
-    expect(JOB("'runPolicy':{'suspend':true}", "'state':'Suspended'"), "[]", "[]",
+    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")), "[]", "[]",
            "digits waits for somebody to resume it: it is suspended (cox resume digits)");
-    expect(JOB("'runPolicy':{'suspend':true}", "'state':'Suspended'"), "[" POD("},'status':{'phase':'Running'}") "]",
-           "[]", "digits waits for the end of pod digits-worker-0-1: it is being suspended");
+    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")),
+           "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+           "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }
 
 Test(why, a_change_that_no_operator_has_looked_at)
 {
     expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'runPolicy':{'suspend':true}},"
-           "'status':{'state':'Running','observedGeneration':2}}",
+           "'status':{'observedGeneration':2,'conditions':[{'type':'Running','status':'True'}]}}",
            "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for an operator: none has looked at its last change yet; see whether coxswain-operator runs, "
            "leads, and watches namespace ml");
@@ -47,19 +51,15 @@ Test(why, a_change_that_no_operator_has_looked_at)
 
 Test(why, quota_and_other_refusals)
 {
-    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'QuotaExceeded',"
+    expect(JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':'QuotaExceeded',"
                    "'message':'exceeded quota: team, requested: pods=1'}]"),
            "[]", "[]", "digits waits for room in the namespace's quota: exceeded quota: team, requested: pods=1");
     expect(
-        JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':"
+        JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':"
                 "'WaitingForPredecessor','message':'waiting until 2 pods of an earlier job are gone'}]"),
         "[]", "[]",
         "digits waits for what is left of an earlier job of its name: waiting until 2 pods of an earlier job are gone");
 }
-
-#define SUSPENDED(reason, message)                                                                                     \
-    "'state':'Suspended','conditions':[{'type':'Suspended','status':'True','reason':'" reason "','message':'" message  \
-    "'},{'type':'Scheduled','status':'False','reason':'Suspended','message':'the job is suspended'}]"
 
 Test(why, a_queue_that_has_not_admitted_it)
 {
@@ -74,11 +74,10 @@ Test(why, a_queue_that_has_not_admitted_it)
 
 Test(why, a_successor_without_a_place_and_what_it_has_no_words_for)
 {
-    expect(JOB("",
-               "'state':'Restarting','conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
-               "'where the queue wants the pods is not known yet'}]"),
+    expect(JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
+                   "'where the queue wants the pods is not known yet'}]"),
            "[]", "[]", "digits waits for its queue to admit it: where the queue wants the pods is not known yet");
-    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'CreateForbidden',"
+    expect(JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':'CreateForbidden',"
                    "'message':'violates PodSecurity'}]"),
            "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
 }
@@ -86,14 +85,14 @@ Test(why, a_successor_without_a_place_and_what_it_has_no_words_for)
 Test(why, saves_that_fail)
 {
     expect(JOB("",
-               "'state':'Running','conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+               "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
                "{'type':'CheckpointsFailing','status':'True','reason':'VolumeFull','message':'save step 4: full.'}]"),
            "[]", "[]", "digits waits for nothing: it runs; but it cannot save (VolumeFull): save step 4: full");
 }
 
 Test(why, strangers_at_the_ports_of_a_crew_whose_members_are_missing)
 {
-    expect(JOB("", "'state':'Running','conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+    expect(JOB("", "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
                    "{'type':'JoinBlocked','status':'True','reason':'UnauthenticatedConnections','message':'members are "
                    "missing, and 10.1.2.3 knocks.'}]"),
            "[]", "[]", "digits runs, and waits for members to join: members are missing, and 10.1.2.3 knocks");
@@ -101,19 +100,19 @@ Test(why, strangers_at_the_ports_of_a_crew_whose_members_are_missing)
 
 Test(why, a_back_off)
 {
-    expect(JOB("", "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':"
-                   "'Restarting','status':'True','reason':'PodFailed','message':'worker 1: exited\\n with 1.'}]"),
+    expect(JOB("", "'restarts':{'total':3},'controllerState':{'roles':[{'role':'worker','backoffUntil':"
+                   "'2026-11-20T14:01:08Z'}]},'conditions':[{'type':'Restarting','status':'True','reason':'PodFailed','"
+                   "message':'worker 1: exited\\n with 1.'}]"),
            "[]", "[]",
            "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited  with 1");
 }
 
 Test(why, a_back_off_of_the_evaluator_is_not_the_crews)
 {
-    expect(JOB("",
-               "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:05:08Z','replicaStatuses':[{'role':"
-               "'worker','pending':'1','backingOff':'1','backoffUntil':'2026-11-20T14:01:08Z'},{'role':'evaluator',"
-               "'pending':'0','backingOff':'0','backoffUntil':'2026-11-20T14:05:08Z'}],'conditions':[{'type':"
-               "'Restarting','status':'True','reason':'PodFailed','message':'worker 1: exited with 1.'}]"),
+    expect(JOB("", "'restarts':{'total':3},'controllerState':{'backoffUntil':'2026-11-20T14:05:08Z','roles':[{'role':"
+                   "'worker','pending':'1','backingOff':'1','backoffUntil':'2026-11-20T14:01:08Z'},{'role':'evaluator',"
+                   "'pending':'0','backingOff':'0','backoffUntil':'2026-11-20T14:05:08Z'}]},'conditions':[{'type':"
+                   "'Restarting','status':'True','reason':'PodFailed','message':'worker 1: exited with 1.'}]"),
            "[]", "[]",
            "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited with 1");
 }
@@ -121,11 +120,11 @@ Test(why, a_back_off_of_the_evaluator_is_not_the_crews)
 Test(why, a_back_off_of_a_pod_that_the_crew_can_do_without)
 {
     expect(
-        JOB("",
-            "'state':'Running','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':'Running',"
-            "'status':'True','reason':'CrewComplete'},{'type':'Restarting','status':'True','reason':'PodFailed',"
-            "'message':'evaluator 0: exited with 1.'},{'type':'Scheduled','status':'False','reason':'Pending',"
-            "'message':'pods are being created and scheduled'}]"),
+        JOB("", "'restarts':{'total':3},'controllerState':{'backoffUntil':'2026-11-20T14:01:08Z'},'conditions':[{'type'"
+                ":'Running',"
+                "'status':'True','reason':'CrewComplete'},{'type':'Restarting','status':'True','reason':'PodFailed',"
+                "'message':'evaluator 0: exited with 1.'},{'type':'Scheduled','status':'False','reason':'Pending',"
+                "'message':'pods are being created and scheduled'}]"),
         "[]", "[]",
         "digits waits for nothing: it runs; a pod that it can do without is replaced in 8s: evaluator 0: exited with "
         "1");
@@ -165,7 +164,7 @@ Test(why, the_newest_event_about_a_pod)
 }
 
 #define RUNNING                                                                                                        \
-    "'state':'Running','progress':{'step':40,'totalSteps':100,'secondsRemaining':35},'conditions':[{'type':'Running'," \
+    "'progress':{'step':40,'totalSteps':100,'secondsRemaining':35},'conditions':[{'type':'Running',"                   \
     "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and elastic.minWorkers is 2'}"
 
 Test(why, a_crew_that_runs_and_what_it_can_do_without)
@@ -186,7 +185,7 @@ Test(why, a_crew_that_runs_and_what_it_can_do_without)
 Test(why, nothing)
 {
     expect(JOB_RUNNING, "[]", "[]", "digits waits for nothing: it runs, step 120 of 300, 35s left");
-    expect(JOB("", "'state':'Failed','conditions':[{'type':'Failed','status':'True','reason':'PodRejected','message':"
+    expect(JOB("", "'conditions':[{'type':'Failed','status':'True','reason':'PodRejected','message':"
                    "'no such field'}]"),
            "[]", "[]", "digits waits for nothing: it has failed: no such field");
     expect(JOB("", PENDING), "[]", "[]", "digits waits (CrewIncomplete): waiting for worker 0");
@@ -194,7 +193,7 @@ Test(why, nothing)
 
 #define DELETED(more)                                                                                                  \
     "{'metadata':{'name':'digits','namespace':'ml','deletionTimestamp':'2026-11-20T14:00:00Z'" more                    \
-    "},'spec':{},'status':{'state':'Running'}}"
+    "},'spec':{},'status':{'conditions':[{'type':'Running','status':'True'}]}}"
 
 Test(why, a_job_that_is_being_deleted)
 {

@@ -40,7 +40,7 @@ Test(dropped_fields, are_told_once_and_tried_again_later)
     SCOPED_JSON *patch = status_patch(&scene.job, &after);
     cr_assert_not(dropped_fields_cover(&dropped, &scene.job, &after, SCENE_NOW));
     char *names = dropped_fields_note(&dropped, patch, SCENE_NOW);
-    cr_assert_str_eq(names, "status.chiefFinishTime");
+    cr_assert_str_eq(names, "status.controllerState.chiefFinishTime");
     free(names);
     cr_assert(dropped_fields_cover(&dropped, &scene.job, &after, SCENE_NOW));
     cr_assert_not(dropped_fields_cover(&dropped, &scene.job, &after, SCENE_NOW + 3600000),

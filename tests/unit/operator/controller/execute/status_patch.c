@@ -15,7 +15,7 @@ Test(status_patch, holds_what_changed_and_who_must_not_have_been_faster)
     SCOPED_JSON *patch = status_patch(&scene.job, &after);
     cr_assert_str_eq(json_string_at(patch, "metadata.resourceVersion", ""), "1");
     cr_assert_eq(json_count(json_at(patch, "status")), 1);
-    cr_assert_eq(json_integer_at(patch, "status.incarnation", 0), 9);
+    cr_assert_eq(json_integer_at(patch, "status.controllerState.incarnation", 0), 9);
     scene_release(&scene);
 }
 
@@ -27,7 +27,7 @@ Test(status_patch, what_goes_becomes_null)
     struct job_status after = scene.job.status;
     after.backoff_until_ms = FIELD_UNSET;
     SCOPED_JSON *patch = status_patch(&scene.job, &after);
-    cr_assert_eq(json_type(json_at(patch, "status.backoffUntil")), JSON_NULL);
+    cr_assert_eq(json_type(json_at(patch, "status.controllerState.backoffUntil")), JSON_NULL);
     scene_release(&scene);
 }
 

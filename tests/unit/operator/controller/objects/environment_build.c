@@ -13,7 +13,7 @@ static struct training_job parse(const char *spec)
     snprintf(
         text, sizeof text,
         "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"a/b:1\",%s},"
-        "\"status\":{\"incarnation\":5,\"attempt\":2}}",
+        "\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}",
         spec);
     SCOPED_JSON *object = NULL;
     struct training_job job;

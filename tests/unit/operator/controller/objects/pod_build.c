@@ -18,7 +18,7 @@
     "\"persistentVolumeClaim\":{\"claimName\":\"digits\"}},{\"name\":\"runs\",\"persistentVolumeClaim\":{"             \
     "\"claimName\":"                                                                                                   \
     "\"runs\"}}],\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}"
-#define TAIL "},\"status\":{\"incarnation\":5,\"attempt\":2}}"
+#define TAIL "},\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}"
 
 static struct training_job parse(const char *text)
 {

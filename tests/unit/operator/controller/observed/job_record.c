@@ -11,14 +11,16 @@ static const char *const jobs[] = {
     "\"labels\":{\"kueue.x-k8s.io/queue-name\":\"\\u00e9\\u0001\\\"\"}},\"spec\":{\"framework\":\"PyTorch\","
     "\"image\":\"pytorch\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":4,\"runPolicy\":{"
     "\"activeDeadlineSeconds\":60},\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":"
-    "\"trainer\",\"command\":[\"train\"]}]}}}]},\"status\":{\"state\":\"Running\",\"incarnation\":1,\"attempt\":1,"
+    "\"trainer\",\"command\":[\"train\"]}]}}}]},\"status\":{\"controllerState\":{\"incarnation\":1,\"attempt\":1,"
+    "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-3,7\"}]},"
     "\"restarts\":{\"failures\":2},\"startTime\":\"2026-11-20T14:00:01Z\",\"conditions\":[{\"type\":\"Running\","
     "\"status\":\"True\",\"reason\":\"AllReady\",\"message\":\"all pods are ready\",\"lastTransitionTime\":"
     "\"2026-11-20T14:00:02Z\"},{\"type\":\"Others\",\"status\":\"\\u0001\"}],\"replicaStatuses\":[{\"role\":\"worker\","
-    "\"active\":4,\"ready\":3,\"pending\":\"0-3,7\"}],\"progress\":{\"step\":1200,\"metrics\":[{\"name\":\"loss\","
+    "\"active\":4,\"ready\":3}],\"progress\":{\"step\":1200,\"metrics\":[{\"name\":\"loss\","
     "\"value\":\"0.03125\"}],\"goodput\":\"0.987\"}}}",
     "{\"metadata\":{\"name\":17,\"uid\":[],\"generation\":-9007199254740991},\"spec\":{\"workers\":-1,\"model\":[]},"
-    "\"status\":{\"incarnation\":9007199254740991,\"restartCount\":-1,\"conditions\":{},\"progress\":7}}",
+    "\"status\":{\"controllerState\":{\"incarnation\":9007199254740991},\"restarts\":{\"total\":-1},\"conditions\":{},"
+    "\"progress\":7}}",
 };
 
 static void expect_equal(const struct training_job *job, const struct training_job *again)

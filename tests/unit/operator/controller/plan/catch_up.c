@@ -56,7 +56,7 @@ Test(catch_up, an_emptied_status_is_filled_again)
     plan_after_the_wait();
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
     cr_assert_eq(scene.plan.action_count, 0);
 }
 

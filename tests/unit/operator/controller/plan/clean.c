@@ -55,7 +55,7 @@ Test(clean, a_create_that_was_on_the_wire_is_deleted_at_sight)
     scene.input.now_ms += 5000;
     scene_plan(&scene);
     scene_accept(&scene);
-    cr_assert_eq(scene.job.status.state, JOB_SUCCEEDED);
+    cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUCCEEDED);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
@@ -73,6 +73,6 @@ Test(clean, nothing_is_created_after_the_end_whoever_deletes_what)
     scene.input.service = NULL;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.state, JOB_SUCCEEDED);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUCCEEDED);
     scene_release(&scene);
 }

@@ -67,7 +67,7 @@ Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
-    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nobody is there yet");

@@ -80,7 +80,7 @@ Test(first_crew, that_it_runs_is_told_at_once)
     }
     scene_plan(&scene);
     cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
 }
 
 Test(first_crew, what_befalls_it_before_it_is_told_counts)

@@ -44,7 +44,7 @@ Test(judge, the_earliest_cause_is_to_blame)
     scene.pods[2].disruption_target = true;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RESTARTING);
 }
 
 Test(judge, collateral_needs_no_cause_but_is_none)

@@ -81,7 +81,7 @@ Test(progress_rest, a_crew_that_restarts_has_none)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RESTARTING);
     assert_rests();
     scene_accept(&scene);
     scene_plan(&scene);
@@ -95,7 +95,7 @@ Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
     scene.input.progress = &told;
     scene.input.progress_due = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_PENDING);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SCHEDULED);
     assert_rests();
 }
 
@@ -103,7 +103,7 @@ Test(progress_rest, a_job_that_is_suspended_has_none)
 {
     scene.job.run_policy.suspend = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_SUSPENDED);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
     assert_rests();
 }
 
@@ -111,7 +111,7 @@ Test(progress_rest, a_job_that_failed_has_none)
 {
     scene_end_pod(&scene, &scene.pods[0], 70);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_FAILED);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_FAILED);
     assert_rests();
 }
 
@@ -121,7 +121,7 @@ Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene.job.status.progress.total_steps = 130;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.state, JOB_SUCCEEDED);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUCCEEDED);
     cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
     cr_assert_eq(scene.plan.status.progress.seconds_remaining, 0);
     cr_assert_eq(scene.plan.status.progress.step, 130);

@@ -254,7 +254,7 @@ Test(queue, a_crew_that_runs_is_not_ended_because_the_cache_is_empty)
         scene.input.queue.workload = NULL;
         scene_plan(&scene);
         cr_assert_eq(scene.plan.action_count, 0);
-        cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+        cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
     }
 }
 

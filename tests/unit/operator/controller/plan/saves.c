@@ -22,7 +22,7 @@ Test(saves, a_failure_is_told_once_and_taken_back)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_CHECKPOINTS_FAILING, CONDITION_TRUE), "VolumeFull");
     cr_assert_str_eq(failing(&scene)->message, FULL "; training goes on, the newest checkpoint is of step 300");
     cr_assert(plan->write_status && plan->event_count == 1 && plan->events[0].warning);
-    cr_assert_eq(plan->status.state, JOB_RUNNING);
+    cr_assert_eq(job_status_state(&plan->status), CONDITION_RUNNING);
     scene_accept(&scene);
     plan = scene_plan(&scene);
     cr_assert(plan->event_count == 0 && !plan->write_status, "nothing new");
@@ -59,7 +59,7 @@ Test(saves, success_has_saved_and_a_failed_job_keeps_the_word)
         scene_end_pod(&scene, &scene.pods[0], code);
         scene.input.now_ms += 10000;
         scene_plan(&scene);
-        cr_assert_eq(scene.plan.status.state, code == 0 ? JOB_SUCCEEDED : JOB_FAILED);
+        cr_assert_eq(job_status_state(&scene.plan.status), code == 0 ? CONDITION_SUCCEEDED : CONDITION_FAILED);
         cr_assert_eq(failing(&scene)->status, code == 0 ? CONDITION_FALSE : CONDITION_TRUE);
         scene_release(&scene);
     }

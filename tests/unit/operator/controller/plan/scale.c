@@ -89,7 +89,7 @@ Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
         scene_plan(&scene);
         scene_accept(&scene);
     }
-    cr_assert_eq(scene.job.status.state, JOB_SUSPENDED);
+    cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUSPENDED);
     scene.job.document.workers = 4;
     scene.job.run_policy.suspend = false;
     scene_plan(&scene);

@@ -41,7 +41,6 @@ Test(status_change, mere_counts_wait_for_their_like)
     scene_init_running(&scene, 2);
     scene.pods[1].ready = false;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
-    scene.job.status.state = JOB_PENDING;
     scene_plan(&scene);
     cr_assert_not(scene.plan.write_status);
     cr_assert(scene.plan.counts_wait);
@@ -62,7 +61,6 @@ static int64_t wait_after(int64_t ran_ms)
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
         scene.job.status.conditions[type].last_transition_ms = SCENE_NOW - ran_ms;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
-    scene.job.status.state = JOB_PENDING;
     scene_plan(&scene);
     int64_t wait_ms = scene.plan.requeue_ms - SCENE_NOW;
     scene_release(&scene);
@@ -106,7 +104,6 @@ static int64_t gathers_for(int64_t since_ms, int64_t changed_ms, const char *pro
     scene_init_running(&scene, 2);
     scene.pods[1].ready = false;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
-    scene.job.status.state = JOB_PENDING;
     scene.job.status.replicas[ROLE_WORKER].pending = promise;
     scene.input.counts_since_ms = SCENE_NOW - since_ms;
     scene.input.pods_changed_ms = SCENE_NOW - changed_ms;
@@ -164,7 +161,7 @@ static int writes_of_a_life(bool untold, int start, int end)
             scene_accept(&scene);
         }
     }
-    cr_assert_eq(scene.job.status.state, JOB_SUCCEEDED);
+    cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUCCEEDED);
     cr_assert_eq(scene.job.status.replicas[ROLE_WORKER].succeeded, 8);
     scene_release(&scene);
     return writes;

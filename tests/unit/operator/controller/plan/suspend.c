@@ -37,7 +37,7 @@ Test(suspend, says_so_before_it_deletes_and_is_true_when_all_are_gone)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
     cr_assert_eq(scene.plan.status.restart_count, 0, "nothing was lost");
-    cr_assert_eq(scene.plan.status.state, JOB_SUSPENDED);
+    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUSPENDED);
 }
 
 Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
