@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The key that the pods of one job share, and by which they know each other. The
- * operator makes it (a Secret of the job, mounted as a file); whoever opens a
- * stream or a data connection proves that it has it, and who has not is refused
- * before a byte of its messages is looked at. A process that was given no key (by
- * hand, or a crew under another system) asks for none.
+ * operator makes it (a Secret of the job, mounted as a file). A process without a
+ * key (started by hand, or in a crew under another system) asks for none.
  *
- * A proof is an HMAC over what is asked for. It says that the caller belongs to
- * the job; it does not hide what is said after it, nor keep somebody who can
- * change packets on their way from doing so (docs/security.md).
+ * Control connections derive a TLS secret from it and prove it for each session
+ * (tls_session.h, introduction.h). Data connections prove it over their greeting
+ * (frame.h); that says that the caller belongs to the job, but neither hides what
+ * follows nor keeps it from being changed on its way (docs/security.md).
  *
  * One key a process, loaded before any connection is made.
  */

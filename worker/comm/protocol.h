@@ -13,7 +13,7 @@
 
 /* Raised with whatever all members of a crew must do alike: their messages, the transfer of gradients and state, how a batch
  * is shared out. Processes that differ in it do not form a crew. */
-#define CREW_PROTOCOL 16u
+#define CREW_PROTOCOL 17u
 
 /* Bytes before a message's own: the magic number and this one. */
 #define CREW_PROTOCOL_HEAD 8

@@ -37,12 +37,14 @@ static void *rpc_run(void *context)
     while (!atomic_load(&rpc->stopping) || !rpc_wind_down(rpc)) {
         pulse_beat(&rpc->pulse);
         int64_t wait = next_tick - clock_monotonic_ns();
+        int64_t asked_ms = clock_monotonic_ms();
+        bool quiet = rpc_connections_are_quiet(rpc->connections);
         gpr_timespec deadline =
             gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait > 0 ? wait : 0, GPR_TIMESPAN));
         grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
         bool woken = false;
-        if (event.type == GRPC_QUEUE_TIMEOUT)
-            rpc->read_until_ms = clock_monotonic_ms();
+        if (event.type == GRPC_QUEUE_TIMEOUT && quiet)
+            rpc->read_until_ms = asked_ms;
         pthread_mutex_lock(&rpc->lock); /* see what rpc_server_start wrote on another thread, whatever gRPC orders */
         pthread_mutex_unlock(&rpc->lock);
         if (event.type == GRPC_OP_COMPLETE) {
@@ -91,6 +93,7 @@ void rpc_start_ticks(struct rpc *rpc)
 
 int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc, struct error *error)
 {
+    rpc_log_set_up();
     grpc_init();
     struct rpc *rpc = memory_allocate(1, sizeof(*rpc));
     rpc->tick = tick;
@@ -99,6 +102,10 @@ int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc
     pthread_mutex_init(&rpc->lock, NULL);
     rpc->queue = grpc_completion_queue_create_for_next(NULL);
     rpc_prepare_wake(rpc);
+    if (rpc_connections_start(&rpc->connections, error) < 0) {
+        rpc_free(rpc);
+        return -1;
+    }
     errno = pthread_create(&rpc->thread, NULL, rpc_run, rpc);
     rpc->has_thread = errno == 0;
     if (!rpc->has_thread) {
@@ -140,6 +147,7 @@ void rpc_free(struct rpc *rpc)
         grpc_server_destroy(server->server);
         free(server);
     }
+    rpc_connections_free(rpc->connections);
     grpc_completion_queue_destroy(rpc->queue);
     pthread_mutex_destroy(&rpc->lock);
     free(rpc);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages between processes: the one wrapper around gRPC core. Nothing else
- * includes it.
+ * Messages between processes: the wrapper around gRPC core. No other file
+ * includes gRPC.
  *
  * An `rpc` owns one completion queue and one thread; all callbacks, timers
  * included, run on that thread, one at a time, and must not block. The only
  * primitive is a stream: the client opens it on a named method, both sides send
  * whole messages (bytes, at most RPC_MESSAGE_MAX) in order, and both learn of
  * its end exactly once. A question with one answer is a stream of one message
- * each way. A closed connection ends its streams at once; a peer that does not
- * answer gRPC's keep-alive is noticed after `RPC_KEEPALIVE_MS` twice over.
+ * each way. Each stream has a connection of its own. A closed connection ends its
+ * stream at once; a peer that does not answer gRPC's keep-alive is noticed after
+ * `RPC_KEEPALIVE_MS` twice over.
+ *
+ * Before the first message both sides prove that they belong to the same job, and
+ * the caller which of its pods it is; everything is encrypted (rpc_connections.h).
  *
  * No protobuf, no service config, no name resolution: targets are numeric
  * addresses (worker/comm/resolve.h).
@@ -22,6 +26,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "worker/comm/introduction.h"
 
 #define RPC_MESSAGE_MAX ((size_t)1 << 20)
 #define RPC_KEEPALIVE_MS 5000
@@ -56,7 +61,7 @@ struct rpc_piece {
 
 /* How a stream speaks to its owner. `closed` is the last call; `error` is NULL after an orderly end (the other side
  * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method,
- * FORBIDDEN without the key of the server's crew: crew_key.h). The stream is gone when it
+ * FORBIDDEN when one side could not prove that it belongs to the other's job). The stream is gone when it
  * returns. */
 struct rpc_stream_events {
     void (*message)(void *context, struct rpc_stream *stream, const void *bytes, size_t length);
@@ -88,6 +93,9 @@ uint16_t rpc_server_port(const struct rpc_server *server);
 int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const char *method, int64_t lifetime_ms,
                     const struct rpc_stream_events *events, void *context, struct rpc_stream **ret_stream,
                     struct error *error);
+
+/* Of a server's stream: the pod that has proven to be its caller; NULL where nothing is proven, since there is no key. */
+const struct pod_identity *rpc_stream_caller(const struct rpc_stream *stream);
 
 /* Queues a message (copied). Messages beyond RPC_MESSAGE_MAX, or sent after the end, are dropped; the stream's end tells. */
 void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length);

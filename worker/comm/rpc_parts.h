@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of an rpc, for the files that make it: rpc.c (the thread),
- * rpc_stream.c, rpc_server.c, rpc_settings.c and rpc_security.c (of channels and servers). Only they
- * include it.
+ * What the files that wrap gRPC share: rpc.c (the thread), rpc_stream.c,
+ * rpc_server.c, rpc_settings.c (arguments of channels and servers) and rpc_log.c.
+ * Only they include it.
  */
 #ifndef COXSWAIN_COMM_RPC_PARTS_H
 #define COXSWAIN_COMM_RPC_PARTS_H
@@ -13,6 +13,7 @@
 
 #include "worker/comm/pulse.h"
 #include "worker/comm/rpc.h"
+#include "worker/comm/rpc_connections.h"
 
 /* What a completion queue's tag points to. */
 struct completion {
@@ -33,7 +34,10 @@ struct rpc_stream {
     struct rpc *rpc;
     struct rpc_stream *previous, *next; /* in the rpc's list */
     grpc_call *call;
-    grpc_channel *channel; /* a client's own; NULL in a server */
+    grpc_channel *channel;       /* a client's own; NULL in a server */
+    struct rpc_dialled *dialled; /* likewise */
+    struct pod_identity caller;  /* server: who opened it, if it `has_caller` */
+    bool has_caller;
     struct rpc_stream_events events;
     void *context;
     bool is_server;
@@ -69,6 +73,7 @@ struct rpc_server {
 
 struct rpc {
     grpc_completion_queue *queue;
+    struct rpc_connections *connections;
     pthread_t thread;
     bool has_thread;
     struct pulse pulse;
@@ -92,20 +97,20 @@ struct rpc {
 #define CHANNEL_ARGUMENTS_MAX 12
 unsigned rpc_client_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
 unsigned rpc_server_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
-char *rpc_format_target(const char *scheme, const char *address, uint16_t port);
 
-/* rpc_security.c. Released by the caller. */
-grpc_channel_credentials *rpc_client_credentials(void);
-grpc_server_credentials *rpc_server_credentials(void);
+/* rpc_log.c. `ret_escaped` has no bytes but printable ASCII and a final "…" where the text was too long. */
+#define RPC_LOG_MAX 512
+void rpc_log_escape(const char *text, char ret_escaped[RPC_LOG_MAX]);
+/* From now on gRPC writes to our log. */
+void rpc_log_set_up(void);
 
 /* rpc_stream.c. A call that has come in or goes out; `outstanding` counts the operations begun with rpc_stream_batch. */
 struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_server);
 void rpc_stream_batch(struct rpc_stream *stream, const grpc_op *operations, size_t count, struct completion *tag);
 void rpc_stream_receive(struct rpc_stream *stream);
 
-/* rpc_proof.c: with a key, a client's call carries a proof for its method, and a server takes no call without. */
-unsigned rpc_proof_metadata(const char *method, grpc_metadata *ret_metadata);
-bool rpc_proof_holds(const char *method, const grpc_metadata_array *metadata);
+/* Metadata of a call: the token of the connection on which it travels. gRPC carries raw bytes in headers that end in -bin. */
+#define TOKEN_HEADER "coxswain-connection-bin"
 
 /* rpc_server.c */
 void rpc_server_stop(struct rpc_server *server);

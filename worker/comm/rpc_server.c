@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
 #include <grpc/slice.h>
+#include <string.h>
 
 #include "common/memory.h"
-#include "common/scope.h"
 #include "worker/comm/rpc_parts.h"
 
 static void server_request(struct rpc_server *server)
@@ -41,6 +42,18 @@ static void server_refuse(struct rpc_stream *stream, grpc_status_code status)
     rpc_stream_batch(stream, operations, 2, &stream->opened);
 }
 
+/* Which connection the call came over, and so which pod sent it. */
+static bool find_caller(struct rpc_server *server, struct pod_identity *ret_caller)
+{
+    for (size_t i = 0; i < server->metadata.count; i++) {
+        const grpc_metadata *pair = &server->metadata.metadata[i];
+        if (grpc_slice_str_cmp(pair->key, TOKEN_HEADER) == 0 &&
+            GRPC_SLICE_LENGTH(pair->value) == CONNECTION_TOKEN_BYTES)
+            return rpc_connections_find(server->rpc->connections, GRPC_SLICE_START_PTR(pair->value), ret_caller);
+    }
+    return false;
+}
+
 static void server_accept(struct rpc_server *server)
 {
     const struct rpc_method *method = server_find(server);
@@ -48,7 +61,8 @@ static void server_accept(struct rpc_server *server)
     server->call = NULL;
     grpc_op ending = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER, .data.recv_close_on_server.cancelled = &stream->cancelled};
     rpc_stream_batch(stream, &ending, 1, &stream->finished);
-    if (method == NULL || !rpc_proof_holds(method->name, &server->metadata)) {
+    stream->has_caller = find_caller(server, &stream->caller);
+    if (method == NULL || !stream->has_caller) {
         server_refuse(stream, method == NULL ? GRPC_STATUS_UNIMPLEMENTED : GRPC_STATUS_UNAUTHENTICATED);
         return;
     }
@@ -76,6 +90,14 @@ static void server_on_stopped(void *owner, bool success)
     server->rpc->servers_running--;
 }
 
+static void server_take_connection(void *context, int descriptor)
+{
+    struct rpc_server *server = context;
+    grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
+    grpc_server_add_channel_from_fd(server->server, descriptor, credentials);
+    grpc_server_credentials_release(credentials);
+}
+
 int rpc_server_start(struct rpc *rpc, const char *address, uint16_t port, const struct rpc_method *methods,
                      unsigned count, void *context, struct rpc_server **ret_server, struct error *error)
 {
@@ -87,19 +109,15 @@ int rpc_server_start(struct rpc *rpc, const char *address, uint16_t port, const 
     server->stopped = (struct completion){server_on_stopped, server};
     server->server = grpc_server_create(&arguments, NULL);
     grpc_server_register_completion_queue(server->server, rpc->queue, NULL);
-    SCOPED_FREE char *target = rpc_format_target("", address, port);
-    grpc_server_credentials *credentials = rpc_server_credentials();
-    int bound = grpc_server_add_http2_port(server->server, target, credentials);
-    grpc_server_credentials_release(credentials);
     grpc_server_start(server->server);
 
     pthread_mutex_lock(&rpc->lock);
     server->next = rpc->servers;
     rpc->servers = server;
     pthread_mutex_unlock(&rpc->lock);
-    if (bound <= 0)
-        return error_set(error, ERROR_UNAVAILABLE, "cannot listen on %s; is another process using the port?", target);
-    server->port = (uint16_t)bound;
+    if (rpc_connections_listen(rpc->connections, address, port, server_take_connection, server, &server->port, error) <
+        0)
+        return -1;
     server_request(server);
     *ret_server = server;
     return 0;
@@ -113,6 +131,7 @@ uint16_t rpc_server_port(const struct rpc_server *server)
 void rpc_server_stop(struct rpc_server *server)
 {
     server->rpc->servers_running++;
+    rpc_connections_shut(server->rpc->connections, server);
     grpc_server_shutdown_and_notify(server->server, server->rpc->queue, &server->stopped);
     grpc_server_cancel_all_calls(server->server);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
 #include <grpc/slice.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
@@ -43,6 +45,8 @@ static int stream_verdict(const struct rpc_stream *stream, struct error *error)
 {
     if (stream->is_server)
         return stream->cancelled && !stream->status_sent ? error_set(error, ERROR_UNAVAILABLE, "connection closed") : 0;
+    if (stream->status == GRPC_STATUS_UNAVAILABLE && rpc_dialled_result(stream->dialled, error) < 0)
+        return -1;
     SCOPED_FREE char *text = grpc_slice_to_c_string(stream->details);
     switch (stream->status) {
     case GRPC_STATUS_OK:
@@ -52,7 +56,7 @@ static int stream_verdict(const struct rpc_stream *stream, struct error *error)
     case GRPC_STATUS_CANCELLED:
         return error_set(error, ERROR_CANCELLED, "cancelled");
     case GRPC_STATUS_UNAUTHENTICATED:
-        return error_set(error, ERROR_FORBIDDEN, "the peer refuses us: we do not have the key of its crew");
+        return error_set(error, ERROR_FORBIDDEN, "the peer does not know the connection that the call came over");
     case GRPC_STATUS_UNIMPLEMENTED:
         return error_set(error, ERROR_UNSUPPORTED, "the peer has no such method");
     default:
@@ -76,6 +80,8 @@ static void stream_release(struct rpc_stream *stream)
     grpc_call_unref(stream->call);
     if (stream->channel != NULL)
         grpc_channel_destroy(stream->channel);
+    if (stream->dialled != NULL)
+        rpc_dialled_release(stream->dialled);
     free(stream);
 }
 
@@ -225,19 +231,52 @@ struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_serv
     return stream;
 }
 
+/* gRPC's end of a new connection to there. */
+static grpc_channel *open_channel(struct rpc *rpc, const char *address, uint16_t port,
+                                  const unsigned char token[CONNECTION_TOKEN_BYTES], struct rpc_dialled **ret_dialled,
+                                  struct error *error)
+{
+    int descriptor;
+    grpc_arg list[CHANNEL_ARGUMENTS_MAX];
+    grpc_channel_args arguments = {.num_args = rpc_client_arguments(list), .args = list};
+    if (rpc_connections_dial(rpc->connections, address, port, token, &descriptor, ret_dialled, error) < 0)
+        return NULL;
+    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
+    grpc_channel *channel = grpc_channel_create_from_fd(address, descriptor, credentials, &arguments);
+    grpc_channel_credentials_release(credentials);
+    return channel;
+}
+
+static void begin_call(struct rpc_stream *stream, const unsigned char token[CONNECTION_TOKEN_BYTES])
+{
+    grpc_metadata connection = {.key = grpc_slice_from_static_string(TOKEN_HEADER),
+                                .value = grpc_slice_from_copied_buffer((const char *)token, CONNECTION_TOKEN_BYTES)};
+    grpc_op opening[] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA, .data.send_initial_metadata = {.count = 1, .metadata = &connection}},
+        {.op = GRPC_OP_RECV_INITIAL_METADATA,
+         .data.recv_initial_metadata.recv_initial_metadata = &stream->initial_metadata},
+    };
+    rpc_stream_batch(stream, opening, 2, &stream->opened);
+    grpc_slice_unref(connection.value);
+    grpc_op ending = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+                      .data.recv_status_on_client = {.trailing_metadata = &stream->trailing_metadata,
+                                                     .status = &stream->status,
+                                                     .status_details = &stream->details}};
+    rpc_stream_batch(stream, &ending, 1, &stream->finished);
+    rpc_stream_receive(stream);
+}
+
 int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const char *method, int64_t lifetime_ms,
                     const struct rpc_stream_events *events, void *context, struct rpc_stream **ret_stream,
                     struct error *error)
 {
-    grpc_arg list[CHANNEL_ARGUMENTS_MAX];
-    grpc_channel_args arguments = {.num_args = rpc_client_arguments(list), .args = list};
-    SCOPED_FREE char *target = rpc_format_target("ipv4:", address, port);
-    grpc_channel_credentials *credentials = rpc_client_credentials();
-    grpc_channel *channel = grpc_channel_create(target, credentials, &arguments);
-    grpc_channel_credentials_release(credentials);
+    struct rpc_dialled *dialled;
+    unsigned char token[CONNECTION_TOKEN_BYTES];
+    if (getrandom(token, sizeof token, 0) != sizeof token)
+        return error_set_errno(error, "read random bytes");
+    grpc_channel *channel = open_channel(rpc, address, port, token, &dialled, error);
     if (channel == NULL)
-        return error_set(error, ERROR_INVALID, "%s: not an address that can be dialled", target);
-
+        return -1;
     gpr_timespec deadline = gpr_inf_future(GPR_CLOCK_MONOTONIC);
     if (lifetime_ms > 0)
         deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(lifetime_ms, GPR_TIMESPAN));
@@ -245,29 +284,19 @@ int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const c
     grpc_call *call =
         grpc_channel_create_call(channel, NULL, GRPC_PROPAGATE_DEFAULTS, rpc->queue, name, NULL, deadline, NULL);
     grpc_slice_unref(name);
-
     struct rpc_stream *stream = rpc_stream_new(rpc, call, false);
     stream->channel = channel;
+    stream->dialled = dialled;
     stream->events = *events;
     stream->context = context;
-    grpc_metadata proof;
-    unsigned proofs = rpc_proof_metadata(method, &proof);
-    grpc_op opening[] = {
-        {.op = GRPC_OP_SEND_INITIAL_METADATA, .data.send_initial_metadata = {.count = proofs, .metadata = &proof}},
-        {.op = GRPC_OP_RECV_INITIAL_METADATA,
-         .data.recv_initial_metadata.recv_initial_metadata = &stream->initial_metadata},
-    };
-    rpc_stream_batch(stream, opening, 2, &stream->opened);
-    if (proofs > 0)
-        grpc_slice_unref(proof.value);
-    grpc_op ending = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
-                      .data.recv_status_on_client = {.trailing_metadata = &stream->trailing_metadata,
-                                                     .status = &stream->status,
-                                                     .status_details = &stream->details}};
-    rpc_stream_batch(stream, &ending, 1, &stream->finished);
-    rpc_stream_receive(stream);
+    begin_call(stream, token);
     *ret_stream = stream;
     return 0;
+}
+
+const struct pod_identity *rpc_stream_caller(const struct rpc_stream *stream)
+{
+    return stream->has_caller && crew_key_is_set() ? &stream->caller : NULL;
 }
 
 static void append(struct rpc_stream *stream, struct outgoing *message)

@@ -64,7 +64,7 @@ static void coordinator_says(void *context, coordinator_link id, const struct co
     }
 }
 
-/* Any message of ours tells it which protocol is spoken here. */
+/* Every message carries the protocol's number, so a refusal also tells the other side which protocol this chief speaks. */
 static void refuse_stranger(struct rpc_stream *stream, const char *why)
 {
     struct coordination_message refusal = {.type = COORDINATION_REFUSED, .refusal = REFUSE_BAD_SEAT};
@@ -72,16 +72,35 @@ static void refuse_stranger(struct rpc_stream *stream, const char *why)
     stream_say(stream, &refusal);
 }
 
+/* A pod can join as itself only: what its connection has proven must be what its message claims. */
+static int check_claim(const struct chief *chief, const struct rpc_stream *stream,
+                       const struct coordination_message *join, struct error *error)
+{
+    const struct pod_identity *caller = rpc_stream_caller(stream);
+    if (caller == NULL || join->rank >= chief->options.coordinator.size)
+        return 0; /* without a key nothing is proven; the coordinator refuses the rank */
+    const struct crew_seat *seat = &chief->seats[join->rank];
+    if (strcmp(caller->role, seat->role) == 0 && caller->index == seat->index &&
+        caller->attempt == join->generation.attempt && caller->epoch == join->generation.epoch)
+        return 0;
+    return error_set(error, ERROR_FORBIDDEN,
+                     "this connection belongs to %s %u, attempt %u, epoch %u, and cannot join as %s %u, attempt %u, "
+                     "epoch %u",
+                     caller->role, caller->index, caller->attempt, caller->epoch, seat->role, seat->index,
+                     join->generation.attempt, join->generation.epoch);
+}
+
 static void link_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct chief_link *link = context;
     struct coordination_message message;
     struct error error = ERROR_INIT;
-    if (coordination_message_decode(bytes, length, &message, &error) == 0) {
+    if (coordination_message_decode(bytes, length, &message, &error) == 0 &&
+        (message.type != COORDINATION_JOIN || check_claim(link->chief, stream, &message, &error) == 0)) {
         coordinator_receive(link->chief->coordinator, link->id, &message, clock_monotonic_ms());
         return;
     }
-    if (error.kind == ERROR_UNSUPPORTED)
+    if (error.kind == ERROR_UNSUPPORTED || error.kind == ERROR_FORBIDDEN)
         refuse_stranger(stream, error.message);
     rpc_stream_close(stream);
 }

@@ -2,10 +2,12 @@
 #include "worker/train/trainer_stages.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "common/contract/environment.h"
 #include "worker/comm/crew_certificates.h"
 #include "worker/comm/crew_key.h"
+#include "worker/comm/introduction.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/support.h"
 
@@ -31,10 +33,16 @@ const char *trainer_listen_address(const struct trainer *trainer)
     return is_address(host) ? host : NULL;
 }
 
-/* By what the crew's pods know each other, and under what they talk. */
+/* Loads the key and the certificates of the crew, and fixes as which pod this process introduces itself. */
 int trainer_open_secrets(struct trainer *trainer, struct error *error)
 {
     const struct identity *identity = trainer->identity;
+    const struct crew_seat *seat = crew_own_seat(&trainer->crew);
+    struct pod_identity own = {
+        .index = seat->index, .attempt = (uint32_t)identity->attempt, .epoch = (uint32_t)identity->incarnation};
+    snprintf(own.role, sizeof own.role, "%s", seat->role);
+    snprintf(own.job_uid, sizeof own.job_uid, "%s", identity->job_uid);
+    pod_identity_set_own(&own);
     if (identity->crew_key_file && crew_key_load(identity->crew_key_file, error) < 0)
         return -1;
     return identity->crew_tls_directory ? crew_certificates_open(identity->crew_tls_directory, error) : 0;

@@ -2,10 +2,16 @@
 #include "worker/comm/rpc.h"
 
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -14,6 +20,8 @@
 #include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 #include "worker/comm/crew_key.h"
+#include "worker/comm/rpc_parts.h"
+#include "worker/comm/strangers.h"
 
 /* What the callbacks of one stream have seen; read after `done` was posted. */
 struct witness {
@@ -259,26 +267,14 @@ Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 120)
     close(socket_);
 }
 
-Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 120)
+static int connect_to(uint16_t port)
 {
-    struct witness served;
-    struct client client;
-    uint16_t port;
-    struct rpc *server = server_start(&served, &port);
-    int garbage = socket(AF_INET, SOCK_STREAM, 0);
+    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
-    cr_assert_eq(connect(garbage, (struct sockaddr *)&address, sizeof(address)), 0);
-    char noise[4096];
-    for (size_t i = 0; i < sizeof(noise); i++)
-        noise[i] = (char)(i * 131 + 7);
-    cr_assert_gt(send(garbage, noise, sizeof(noise), MSG_NOSIGNAL), 0);
-    client_start(&client, port, "/Test/Echo");
-    say_hello(&client);
-    cr_assert_str_eq(client.witness.text, "hello");
-    close(garbage);
-    rpc_free(client.rpc);
-    rpc_free(server);
+    cr_assert(stranger >= 0 && connect(stranger, (struct sockaddr *)&address, sizeof(address)) == 0, "%s",
+              strerror(errno));
+    return stranger;
 }
 
 /* A process that knows `key` calls the server whose port comes through the pipe; its status is the kind of error. */
@@ -376,13 +372,13 @@ Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 120)
     crew_files_close(&files);
 }
 
-Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 120)
+Test(rpc, a_caller_without_a_certificate_is_not_heard, .timeout = 120)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     struct crew_files files;
     crew_files_open(&files);
     crew_files_make(&files, CREW_TLS_EVEN, -1);
-    cr_assert_eq(end_of_call("", "", files.directory), ERROR_UNAVAILABLE);
+    cr_assert_eq(end_of_call("", "", files.directory), ERROR_FORBIDDEN);
     crew_files_close(&files);
 }
 
@@ -473,4 +469,273 @@ Test(rpc, bodies_of_a_stream_that_ends_are_not_asked_for, .timeout = 120)
     struct later later = {0};
     later_run(&later, forgotten_tick);
     cr_expect(later.asked < 1000, "%u", later.asked);
+}
+
+/* ---------------------------------------------------------------- strangers */
+
+/* Keys, and with `tls` certificates, for this process from now on. */
+static void open_secrets(struct crew_files *files, bool tls)
+{
+    crew_key_set("the key of this crew", 20);
+    if (!tls)
+        return;
+    crew_files_open(files);
+    crew_files_make(files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(crew_certificates_open(files->directory, NULL), 0);
+}
+
+static void close_secrets(struct crew_files *files, bool tls)
+{
+    if (tls)
+        crew_files_close(files);
+}
+
+/* What strangers begin with: nothing, half of a TLS handshake, HTTP/2 and HTTP/1, escape sequences, noise. */
+static const struct {
+    const char *bytes;
+    size_t length;
+} beginnings[] = {
+    {"", 0},
+    {"\x16\x03\x01\x02\x00\x01\x00\x01", 8},
+    {"\x16\x03\x01\xff\xff\x01\xff\xff\xff", 9},
+    {"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", 10},
+    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", 33},
+    {"GET /\x1b[31mforged\nline HTTP/1.1\r\n\r\n", 34},
+    {"\x00\x00\x00\x00\x00\x00\x00\x00\x1b]0;title\x07", 18},
+};
+#define BEGINNINGS (sizeof beginnings / sizeof *beginnings)
+
+/* A process that keeps `count` connections open in their beginnings, once the port has come through the pipe; says so through the
+ * other. */
+static pid_t fork_flood(unsigned count, const int port_pipe[2], const int done_pipe[2])
+{
+    struct rlimit limit;
+    uint16_t port;
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    signal(SIGPIPE, SIG_IGN);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (read(port_pipe[0], &port, sizeof(port)) != (ssize_t)sizeof(port))
+        _exit(1);
+    for (unsigned i = 0; i < count; i++) {
+        int stranger = connect_to(port);
+        (void)!send(stranger, beginnings[i % BEGINNINGS].bytes, beginnings[i % BEGINNINGS].length, MSG_NOSIGNAL);
+    }
+    (void)!write(done_pipe[1], "!", 1);
+    pause();
+    _exit(0);
+}
+
+/* Many more strangers than there are descriptors stay connected: members are heard all the same, for as long as it lasts. */
+static void expect_service_in_a_flood(bool tls)
+{
+    enum { FLOOD = 1500, DESCRIPTORS = 128 };
+    struct crew_files files;
+    struct witness served;
+    uint16_t port;
+    int port_pipe[2], done_pipe[2];
+    char done;
+    cr_assert(pipe(port_pipe) == 0 && pipe(done_pipe) == 0);
+    pid_t flood = fork_flood(FLOOD, port_pipe, done_pipe);
+    open_secrets(&files, tls);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){DESCRIPTORS, DESCRIPTORS}), 0);
+    struct rpc *server = server_start(&served, &port);
+    cr_assert_eq(write(port_pipe[1], &port, sizeof(port)), (ssize_t)sizeof(port));
+    cr_assert_eq(read(done_pipe[0], &done, 1), 1);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(call(port), ERROR_NONE, "call %d", i);
+    cr_expect_gt(strangers_count(STRANGER_CONTROL_PORT).door_full, 0);
+    cr_expect_gt(strangers_count(STRANGER_CONTROL_PORT).refused, FLOOD / 2);
+    kill(flood, SIGKILL);
+    waitpid(flood, NULL, 0);
+    cr_assert_eq(call(port), ERROR_NONE, "and after it");
+    rpc_free(server);
+    close_secrets(&files, tls);
+}
+
+Test(rpc, a_flood_of_strangers_keeps_no_member_out, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_service_in_a_flood(false);
+}
+
+Test(rpc, a_flood_of_strangers_keeps_no_member_out_under_certificates, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_service_in_a_flood(true);
+}
+
+/* Other threads of the process have taken all descriptors. */
+Test(rpc, a_server_without_descriptors_serves_again_when_there_are_some, .timeout = 120, .init = cr_redirect_stderr)
+{
+    enum { DESCRIPTORS = 128 };
+    struct witness served;
+    uint16_t port;
+    int taken[DESCRIPTORS], count = 0, strangers[16];
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){DESCRIPTORS, DESCRIPTORS}), 0);
+    struct rpc *server = server_start(&served, &port);
+    for (size_t i = 0; i < 16; i++)
+        cr_assert_geq(strangers[i] = socket(AF_INET, SOCK_STREAM, 0), 0);
+    while (count < DESCRIPTORS && (taken[count] = dup(0)) >= 0)
+        count++;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    for (size_t i = 0; i < 16; i++)
+        cr_assert_eq(connect(strangers[i], (struct sockaddr *)&address, sizeof(address)), 0);
+    for (size_t i = 0; i < 16; i++) { /* each is turned away */
+        struct pollfd ended = {.fd = strangers[i], .events = POLLIN};
+        cr_assert_eq(poll(&ended, 1, 60000), 1);
+        close(strangers[i]);
+    }
+    cr_assert_eq(strangers_count(STRANGER_CONTROL_PORT).door_full, 16);
+    while (count > 0)
+        close(taken[--count]);
+    cr_assert_eq(call(port), ERROR_NONE);
+    rpc_free(server);
+}
+
+static void expect_silence_about(const char *where, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        cr_assert(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f), "%s: byte %zu of: %s", where,
+                  i, text);
+    cr_assert_null(strstr(text, "forged"), "%s: %s", where, text);
+}
+
+/* All beginnings, one after the other: each is refused or waits, a member is heard beside it, and no byte of it reaches the log. */
+static void expect_no_harm(bool tls)
+{
+    struct crew_files files;
+    struct witness served;
+    uint16_t port;
+    char text[65536];
+    open_secrets(&files, tls);
+    struct rpc *server = server_start(&served, &port);
+    for (size_t i = 0; i < BEGINNINGS; i++) {
+        int stranger = connect_to(port);
+        cr_assert_eq(send(stranger, beginnings[i].bytes, beginnings[i].length, MSG_NOSIGNAL),
+                     (ssize_t)beginnings[i].length);
+        cr_assert_eq(call(port), ERROR_NONE, "beside beginning %zu", i);
+        close(stranger);
+        cr_assert_eq(served.messages, i + 1, "who is refused is not heard");
+    }
+    rpc_free(server);
+    close_secrets(&files, tls);
+    fflush(stderr);
+    size_t length = fread(text, 1, sizeof text - 1, cr_get_redirected_stderr());
+    text[length] = '\0';
+    cr_assert_not_null(strstr(text, "refused a connection"), "%s", text);
+    expect_silence_about("log", text, length);
+}
+
+Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_no_harm(false);
+}
+
+Test(rpc, garbage_on_the_port_disturbs_nobody_under_certificates, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_no_harm(true);
+}
+
+Test(rpc, what_grpc_logs_is_escaped_and_cut)
+{
+    char text[2 * RPC_LOG_MAX], escaped[RPC_LOG_MAX];
+    rpc_log_escape("a\x1b[31m\nb\\\x9b", escaped);
+    cr_assert_str_eq(escaped, "a\\x1b[31m\\x0ab\\x5c\\x9b");
+    memset(text, '\x1b', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    rpc_log_escape(text, escaped);
+    cr_assert_gt(strlen(escaped), RPC_LOG_MAX - 16);
+    cr_assert_str_eq(escaped + strlen(escaped) - strlen("…"), "…");
+}
+
+/* Strangers who say nothing leave when their time is over. */
+Test(rpc, a_stranger_who_says_nothing_is_put_out, .timeout = 120, .init = cr_redirect_stderr)
+{
+    struct witness served;
+    uint16_t port;
+    char byte;
+    struct rpc *server = server_start(&served, &port);
+    int stranger = connect_to(port);
+    cr_assert_eq(recv(stranger, &byte, 1, 0), 0);
+    cr_assert_eq(strangers_count(STRANGER_CONTROL_PORT).refused, 1);
+    close(stranger);
+    rpc_free(server);
+}
+
+/* ---------------------------------------------------------------- what was recorded says nothing to anybody */
+
+struct wiretap {
+    int listens;
+    uint16_t server_port;
+    unsigned char said[65536]; /* by the caller */
+    size_t length;
+    pthread_t thread;
+};
+
+static void *tap(void *context)
+{
+    struct wiretap *wiretap = context;
+    unsigned char bytes[4096];
+    int caller = accept(wiretap->listens, NULL, NULL), called = connect_to(wiretap->server_port);
+    for (ssize_t got = 1; got > 0;) {
+        struct pollfd ends[] = {{.fd = caller, .events = POLLIN}, {.fd = called, .events = POLLIN}};
+        poll(ends, 2, -1);
+        bool from_caller = ends[0].revents != 0;
+        got = recv(from_caller ? caller : called, bytes, sizeof bytes, 0);
+        if (got > 0)
+            (void)!send(from_caller ? called : caller, bytes, (size_t)got, MSG_NOSIGNAL);
+        if (got > 0 && from_caller && wiretap->length + (size_t)got <= sizeof wiretap->said) {
+            memcpy(wiretap->said + wiretap->length, bytes, (size_t)got);
+            wiretap->length += (size_t)got;
+        }
+    }
+    close(caller);
+    close(called);
+    return NULL;
+}
+
+/* A call that is recorded on its way; then all its bytes come again, as they were. */
+static void expect_no_replay(bool tls)
+{
+    static struct wiretap wiretap;
+    struct crew_files files;
+    struct witness served;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    char rest[4096];
+    open_secrets(&files, tls);
+    struct rpc *server = server_start(&served, &wiretap.server_port);
+    wiretap.listens = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(wiretap.listens, (struct sockaddr *)&address, size), 0);
+    cr_assert_eq(listen(wiretap.listens, 1), 0);
+    getsockname(wiretap.listens, (struct sockaddr *)&address, &size);
+    cr_assert_eq(pthread_create(&wiretap.thread, NULL, tap, &wiretap), 0);
+    cr_assert_eq(call(ntohs(address.sin_port)), ERROR_NONE);
+    pthread_join(wiretap.thread, NULL);
+    cr_assert(served.messages == 1 && wiretap.length > 0 && wiretap.length < sizeof wiretap.said);
+    cr_assert_null(memmem(wiretap.said, wiretap.length, "bye", 3), "what is said is not to be read on its way");
+
+    int stranger = connect_to(wiretap.server_port);
+    cr_assert_eq(send(stranger, wiretap.said, wiretap.length, MSG_NOSIGNAL), (ssize_t)wiretap.length);
+    while (recv(stranger, rest, sizeof rest, 0) > 0)
+        ;
+    cr_assert_eq(served.messages, 1, "the replay was heard");
+    cr_assert_eq(strangers_count(STRANGER_CONTROL_PORT).refused, 1);
+    close(stranger);
+    close(wiretap.listens);
+    rpc_free(server);
+    close_secrets(&files, tls);
+}
+
+Test(rpc, a_recorded_call_is_not_heard_again, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_no_replay(false);
+}
+
+Test(rpc, a_recorded_call_is_not_heard_again_under_certificates, .timeout = 120, .init = cr_redirect_stderr)
+{
+    expect_no_replay(true);
 }

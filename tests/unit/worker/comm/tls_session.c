@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 
 #include "tests/unit/crew_files.h"
+#include "worker/comm/crew_key.h"
+#include "worker/comm/introduction.h"
 
 struct ends {
     int sockets[2];
@@ -148,4 +150,65 @@ Test(tls_session, generations_follow_each_other_without_a_refusal)
     ends_close(&ends);
     crew_files_close(&late);
     crew_files_close(&early);
+}
+
+/* ---------------------------------------------------------------- by the job's key */
+
+Test(tls_session, without_certificates_the_jobs_key_makes_a_session)
+{
+    struct ends ends;
+    unsigned char one[TLS_BINDING_BYTES], other[TLS_BINDING_BYTES];
+    crew_key_set("the key of this job", 19);
+    ends_open(&ends, NULL, NULL);
+    cr_assert(shake_hands(&ends), "%s", ends.error.message);
+    cr_assert_eq(tls_session_binding(ends.dials, one, NULL), 0);
+    cr_assert_eq(tls_session_binding(ends.answers, other, NULL), 0);
+    cr_assert_eq(memcmp(one, other, sizeof one), 0);
+    ends_close(&ends);
+    ends_open(&ends, NULL, NULL);
+    cr_assert(shake_hands(&ends), "%s", ends.error.message);
+    cr_assert_eq(tls_session_binding(ends.dials, other, NULL), 0);
+    cr_assert_neq(memcmp(one, other, sizeof one), 0, "each session has its own");
+    ends_close(&ends);
+}
+
+/* The key and the job change after the caller has said its first words. */
+static void expect_refusal(const char *job_uid, const char *key)
+{
+    struct ends ends;
+    struct pod_identity identity = {.job_uid = "job"};
+    crew_key_set("the key of this job", 19);
+    pod_identity_set_own(&identity);
+    ends_open(&ends, NULL, NULL);
+    cr_assert_eq(tls_session_handshake(ends.dials, NULL), 0);
+    crew_key_set(key, strlen(key));
+    snprintf(identity.job_uid, sizeof identity.job_uid, "%s", job_uid);
+    pod_identity_set_own(&identity);
+    cr_assert_eq(tls_session_handshake(ends.answers, &ends.error), -1);
+    cr_expect_eq(ends.error.kind, ERROR_FORBIDDEN);
+    cr_expect_not_null(strstr(ends.error.message, "does not have this job's key"), "%s", ends.error.message);
+    cr_assert_eq(tls_session_handshake(ends.dials, &ends.error), -1);
+    cr_expect_not_null(strstr(ends.error.message, "we do not have its job's key"), "%s", ends.error.message);
+    ends_close(&ends);
+}
+
+Test(tls_session, another_key_or_job_is_refused)
+{
+    expect_refusal("job", "the key of another one");
+    expect_refusal("job", "");
+    expect_refusal("another job", "the key of this job");
+}
+
+/* Somebody between the two who has no key cannot show a certificate instead, which nobody would check. */
+Test(tls_session, a_server_with_a_certificate_in_place_of_the_key_is_refused)
+{
+    struct crew_files files;
+    struct ends ends;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    ends_open(&ends, NULL, files.directory);
+    cr_assert_not(shake_hands(&ends));
+    cr_assert_eq(ends.error.kind, ERROR_FORBIDDEN, "%s", ends.error.message);
+    ends_close(&ends);
+    crew_files_close(&files);
 }

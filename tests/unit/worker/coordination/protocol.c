@@ -12,6 +12,7 @@
 
 #include "tests/unit/loopback.h"
 #include "tests/unit/worker/comm/foreign.h"
+#include "worker/comm/crew_key.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/chief.h"
 #include "worker/coordination/member.h"
@@ -154,4 +155,92 @@ Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 120)
     rpc_free(stranger.rpc);
     member_cancel(member);
     member_free(member);
+}
+
+/* ---------------------------------------------------------------- a member that claims to be another pod */
+
+struct pretender {
+    struct rpc *rpc;
+    char chief[LOOPBACK_HOST_MAX];
+    struct coordination_message join;
+    char refusal[COORDINATION_TEXT_MAX];
+    atomic_bool over;
+};
+
+static void hear_verdict(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct pretender *pretender = context;
+    struct coordination_message message;
+    (void)stream;
+    if (coordination_message_decode(bytes, length, &message, NULL) < 0)
+        return;
+    if (message.type == COORDINATION_REFUSED)
+        snprintf(pretender->refusal, sizeof pretender->refusal, "%s", message.text);
+    atomic_store(&pretender->over, true);
+}
+
+static void verdict_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    atomic_store(&((struct pretender *)context)->over, true);
+}
+
+static void pretend(void *context)
+{
+    static const struct rpc_stream_events events = {.message = hear_verdict, .closed = verdict_closed};
+    struct pretender *pretender = context;
+    struct rpc_stream *stream;
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    cr_assert_eq(coordination_message_encode(&pretender->join, &bytes, NULL), 0);
+    if (rpc_stream_open(pretender->rpc, pretender->chief, PORT, CREW_METHOD_JOIN, 30000, &events, pretender, &stream,
+                        NULL) == 0)
+        rpc_stream_send(stream, bytes.data, bytes.length);
+}
+
+/* This process is worker 1 of attempt 1, epoch 5, which its connections prove. Returns why the chief refuses; "": it does not. */
+static const char *join_as(unsigned rank, struct generation generation)
+{
+    static struct pretender pretender;
+    char here[LOOPBACK_HOST_MAX];
+    pretender = (struct pretender){.join = {.type = COORDINATION_JOIN,
+                                            .job_uid = "job",
+                                            .generation = generation,
+                                            .incarnation = 77,
+                                            .rank = rank,
+                                            .size = 2,
+                                            .peer = {.address = "127.0.0.1", .port = 1}}};
+    crew_key_set("the key of this job", 19);
+    pod_identity_set_own(
+        &(struct pod_identity){.job_uid = "job", .role = "worker", .index = 1, .attempt = 1, .epoch = 5});
+    loopback_host(pretender.chief, 1);
+    loopback_host(here, 2);
+    struct member *member = member_of(0, pretender.chief, here);
+    cr_assert_eq(rpc_new(pretend, &pretender, 100000000, &pretender.rpc, NULL), 0);
+    rpc_start_ticks(pretender.rpc);
+    rpc_wake(pretender.rpc);
+    while (!atomic_load(&pretender.over))
+        usleep(1000);
+    rpc_free(pretender.rpc);
+    member_cancel(member);
+    member_free(member);
+    return pretender.refusal;
+}
+
+Test(protocol, a_pod_joins_as_itself, .timeout = 120)
+{
+    cr_assert_str_empty(join_as(1, (struct generation){1, 5, 0}));
+}
+
+Test(protocol, a_join_with_another_epoch_than_proven_is_refused, .timeout = 120)
+{
+    const char *refusal = join_as(1, (struct generation){1, 6, 0});
+    cr_assert_not_null(strstr(refusal, "worker 1, attempt 1, epoch 5, and cannot join as worker 1, attempt 1, epoch 6"),
+                       "%s", refusal);
+}
+
+Test(protocol, a_join_as_another_worker_or_attempt_is_refused, .timeout = 120)
+{
+    cr_assert_not_null(strstr(join_as(0, (struct generation){1, 5, 0}), "cannot join as worker 0"));
+    cr_assert_not_null(strstr(join_as(1, (struct generation){2, 5, 0}), "attempt 2, epoch 5"));
 }

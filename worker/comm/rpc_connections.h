@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The network side of the RPC wrapper: gRPC itself neither listens nor dials. One
+ * thread per `rpc` accepts and dials connections, authenticates and encrypts them
+ * (tls_session.h, introduction.h), and only then hands gRPC one end of a local
+ * socket pair, whose other end it copies to and from the connection. So gRPC never
+ * sees a byte from outside the crew.
+ *
+ * Connections that have not proven themselves are strangers: at most STRANGERS_MAX
+ * at a time, each for STRANGER_MS. When another one comes, the address with the
+ * most strangers loses its oldest. When the process runs out of descriptors, its
+ * strangers give theirs back first, and a spare descriptor keeps the listening
+ * socket working without any.
+ */
+#ifndef COXSWAIN_COMM_RPC_CONNECTIONS_H
+#define COXSWAIN_COMM_RPC_CONNECTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/comm/introduction.h"
+
+/* Room for all members of the largest crew at once. */
+#define STRANGERS_MAX 192
+#define STRANGER_MS 5000
+/* A dialled connection that has not been authenticated by both sides after this time fails. */
+#define DIAL_MS 10000
+
+struct rpc_connections;
+struct rpc_dialled;
+
+/* Raises the process's limit of descriptors as far as it may. */
+int rpc_connections_start(struct rpc_connections **ret_connections, struct error *error);
+/* Sends what gRPC has written, for at most a second, and closes everything. gRPC's ends must be closed or about to be. */
+void rpc_connections_free(struct rpc_connections *connections);
+
+/* On the connections' thread: `descriptor` is gRPC's end of an authenticated connection, which it must take over. */
+typedef void rpc_accepted(void *context, int descriptor);
+/* NULL or "": all interfaces; port 0: any free one. */
+int rpc_connections_listen(struct rpc_connections *connections, const char *address, uint16_t port,
+                           rpc_accepted *accepted, void *context, uint16_t *ret_port, struct error *error);
+/* Closes the listening socket that was opened with `context`; `accepted` is not called after it returns. */
+void rpc_connections_shut(struct rpc_connections *connections, const void *context);
+
+/* `ret_descriptor`, gRPC's end, can be written to at once, and reads as closed if the connection fails. */
+int rpc_connections_dial(struct rpc_connections *connections, const char *address, uint16_t port,
+                         const unsigned char token[CONNECTION_TOKEN_BYTES], int *ret_descriptor,
+                         struct rpc_dialled **ret_dialled, struct error *error);
+/* -1, with the reason, when the connection was never established. */
+int rpc_dialled_result(struct rpc_dialled *dialled, struct error *error);
+void rpc_dialled_release(struct rpc_dialled *dialled);
+
+/* Which pod opened the accepted connection with this token; false: there is no such connection. */
+bool rpc_connections_find(struct rpc_connections *connections, const unsigned char token[CONNECTION_TOKEN_BYTES],
+                          struct pod_identity *ret_pod);
+
+/* Everything that the network had delivered before this call has reached gRPC's descriptors. */
+bool rpc_connections_are_quiet(struct rpc_connections *connections);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files that implement rpc_connections.h share: rpc_connections.c (the
+ * thread), rpc_connection.c (one connection) and rpc_door.c (listening sockets).
+ * Everything but the exceptions below happens on the thread with the lock held.
+ */
+#ifndef COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H
+#define COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "worker/comm/link.h"
+#include "worker/comm/rpc_connections.h"
+#include "worker/comm/socket_address.h"
+
+/* A descriptor that the thread waits for. */
+struct watch {
+    void (*ready)(void *owner, uint32_t events);
+    void *owner;
+    int *epoll;      /* the set that it belongs to */
+    uint32_t events; /* 0: not in the set now */
+};
+
+/* What was read at one end and not yet written at the other. */
+#define FLOW_BYTES ((size_t)32 * 1024)
+struct flow {
+    unsigned char bytes[FLOW_BYTES];
+    size_t start, end;
+};
+static inline size_t flow_length(const struct flow *flow)
+{
+    return flow->end - flow->start;
+}
+
+/* Shared by a stream and its connection; counts both. */
+struct rpc_dialled {
+    pthread_mutex_t lock;
+    unsigned references;
+    struct error error;
+};
+
+enum connection_state {
+    CONNECTION_CONNECTING,  /* dialled only */
+    CONNECTION_SECURING,    /* TLS handshake */
+    CONNECTION_INTRODUCING, /* the caller's introduction and its answer */
+    CONNECTION_OPEN,
+    CONNECTION_GONE /* freed once the events at hand are handled */
+};
+
+struct connection {
+    struct connection *next;
+    struct rpc_connections *all;
+    enum connection_state state;
+    struct link
+        link;  /* its socket and TLS session; bytes do not go through link_read, which counts them as bulk data */
+    int local; /* our end of gRPC's socket pair; -1: none yet */
+    struct watch link_watch, local_watch;
+    int64_t until_ns;            /* when it is given up; 0: never */
+    bool peer_ended, grpc_ended; /* no more bytes will come from there */
+
+    struct rpc_dialled *dialled;  /* NULL: accepted */
+    struct door *door;            /* NULL: dialled */
+    union socket_address address; /* of the other side, where it was accepted */
+
+    struct introduction introduction; /* of the caller */
+    unsigned char said[INTRODUCTION_BYTES], binding[TLS_BINDING_BYTES];
+    unsigned char answer[INTRODUCTION_ANSWER_BYTES];
+    size_t said_bytes, answer_bytes;
+
+    struct flow *to_peer, *to_grpc; /* NULL until it is open */
+};
+
+struct door {
+    struct door *next;
+    struct rpc_connections *all;
+    int descriptor; /* -1: shut */
+    struct watch watch;
+    int64_t pause_until_ns; /* there was no descriptor or memory for who is at it */
+    rpc_accepted *accepted;
+    void *context;
+};
+
+struct rpc_connections {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    int epoll;   /* of everything, `members` included */
+    int members; /* an epoll set of open connections alone: they go first, and strangers do not make it look busy */
+    int bell;    /* an eventfd: another thread changed something */
+    struct watch bell_watch;
+    int spare; /* given up for the moment in which a connection must be accepted without any descriptor */
+    bool stopping;
+    atomic_bool busy; /* bytes of open connections may be between the network and gRPC */
+    struct connection *first, **end;
+    unsigned stranger_count, strangers_max;
+    struct door *doors;
+};
+
+/* rpc_connections.c */
+void connections_add(struct rpc_connections *all, struct connection *connection);
+void connections_watch(int descriptor, struct watch *watch, uint32_t events);
+
+/* rpc_connection.c: does all that can be done now. */
+void connection_advance(struct connection *connection);
+void connection_on_link(void *owner, uint32_t events);
+void connection_on_local(void *owner, uint32_t events);
+/* Closes it. The reason, unless it is NULL, goes to whoever dialled, or to the log when it was a stranger. */
+void connection_end(struct connection *connection, const struct error *why);
+bool connection_is_stranger(const struct connection *connection);
+
+/* rpc_door.c */
+int door_open(struct rpc_connections *all, const char *address, uint16_t port, struct door **ret_door,
+              uint16_t *ret_port, struct error *error);
+void door_shut(struct door *door);
+void door_wait(struct door *door);
+/* Frees the descriptor of a stranger; false when there is none. */
+bool door_evict(struct rpc_connections *all);
+
+#endif
