@@ -22,8 +22,8 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
     struct informer_options options = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
                                        .name_space = cluster->name_space,
                                        .field_selector = field,
-                                       .parse = informer_keep,
-                                       .item_free = informer_drop};
+                                       .parse = informer_item_copy,
+                                       .item_free = informer_item_free};
     struct informer *jobs = informer_start(cluster->client, &options);
     struct access access = {0};
     int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_now_ms() + timeout_ms;

@@ -330,13 +330,13 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
     struct informer_options of_jobs = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
                                        .name_space = cluster->name_space,
                                        .field_selector = field,
-                                       .parse = informer_keep,
-                                       .item_free = informer_drop};
+                                       .parse = informer_item_copy,
+                                       .item_free = informer_item_free};
     struct informer_options of_pods = {.resource = KUBE_PODS,
                                        .name_space = cluster->name_space,
                                        .label_selector = selector,
-                                       .parse = informer_keep,
-                                       .item_free = informer_drop,
+                                       .parse = informer_item_copy,
+                                       .item_free = informer_item_free,
                                        .on_added = pod_seen,
                                        .on_changed = pod_changed,
                                        .context = &follower};

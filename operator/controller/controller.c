@@ -641,8 +641,8 @@ static struct informer_options base_options(struct controller *controller, struc
         .resource = resource,
         .name_space = controller->options.name_space,
         .on_synced = all_synced,
-        .on_shown_again = shown_again,
-        .on_trouble = trouble,
+        .on_access_restored = shown_again,
+        .on_failure = trouble,
         .context = controller,
     };
 }

@@ -171,7 +171,7 @@ static void start_leading(struct operator_state *state)
         .identity = state->identity,
         .on_elected = lead,
         .on_lost = lost,
-        .on_trouble = lease_trouble,
+        .on_failure = lease_trouble,
         .context = state,
     };
     state->lease = lease_start(state->client, &options);

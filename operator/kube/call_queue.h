@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose turn it is: waiting requests by flow (a job, a namespace). Within a flow first
- * come, first served; between flows one from each in turn (round robin), so that
- * one flow with a thousand requests does not delay another's only one by more
- * than the number of flows.
+ * Orders waiting requests fairly between flows (a flow is a job or a namespace). Within a
+ * flow requests leave in the order they came; between flows they leave round robin, one from
+ * each. A flow with a single request therefore waits for at most one request of each other
+ * flow, however many requests those have.
  */
 #ifndef COXSWAIN_KUBE_CALL_QUEUE_H
 #define COXSWAIN_KUBE_CALL_QUEUE_H
@@ -15,15 +15,15 @@
 
 struct call_flow;
 
-/* Embedded in what waits; owned by the caller. */
+/* A place in the queue. Embedded in the caller's request, which owns it. */
 struct call_ticket {
     struct call_flow *flow; /* NULL: not in the queue */
     struct call_ticket *previous, *next;
 };
 
 struct call_queue {
-    struct hash_map flows;  /* name -> struct call_flow; only those that have something waiting */
-    struct call_flow *turn; /* ring of flows; NULL when empty */
+    struct hash_map flows;  /* name -> struct call_flow; only flows with waiting requests */
+    struct call_flow *turn; /* the flow served next, in a ring of flows; NULL when empty */
     size_t count;
 };
 
@@ -31,11 +31,11 @@ void call_queue_init(struct call_queue *queue);
 /* The queue must be empty. */
 void call_queue_release(struct call_queue *queue);
 
-/* `flow` is copied. */
+/* Appends `ticket` to its flow. The string `flow` is copied. */
 void call_queue_push(struct call_queue *queue, const char *flow, struct call_ticket *ticket);
-/* Whose turn it is, taken out; NULL when nothing waits. */
+/* Removes and returns the ticket whose turn it is; NULL when the queue is empty. */
 struct call_ticket *call_queue_pop(struct call_queue *queue);
-/* Takes a ticket out of turn; one that does not wait is left alone. */
+/* Removes a ticket before its turn; does nothing when it is not in the queue. */
 void call_queue_remove(struct call_queue *queue, struct call_ticket *ticket);
 
 #endif

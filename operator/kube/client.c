@@ -45,8 +45,8 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     SCOPED(kube_config_release) struct kube_config own;
     int64_t expires_ms;
     kube_config_copy(config, &own);
-    if ((!options.exec_plugins && kube_plugin_refuse(&own, error) < 0) ||
-        kube_plugin_ask(&own, 0, event_loop_signals(loop), &expires_ms, error) < 0)
+    if ((!options.exec_plugins && kube_plugin_reject(&own, error) < 0) ||
+        kube_plugin_load(&own, 0, event_loop_signals(loop), &expires_ms, error) < 0)
         return -1;
     struct http_client_options http_options = {
         .ca_pem = own.ca_pem,

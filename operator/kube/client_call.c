@@ -5,8 +5,7 @@
 #include "common/memory.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/client_parts.h"
-#include "operator/kube/managed_fields.h"
-#include "operator/kube/nul_characters.h"
+#include "operator/kube/object_text.h"
 #include "operator/kube/status.h"
 
 /* The part of the wire that requests have although such wait as go before them. */
@@ -163,8 +162,7 @@ static struct json *body_parse(const struct http_response *response)
     buffer_init(&text, ANSWER_MAX);
     if (response->body_length == 0 || buffer_append(&text, response->body, response->body_length, NULL) < 0)
         return NULL;
-    managed_fields_cut(&text);
-    nul_characters_replace(&text);
+    object_text_prepare(&text);
     json_parse(text.data, text.length, ANSWER_MAX, &body, NULL);
     return body;
 }
@@ -275,7 +273,6 @@ static void call_conclude(struct kube_call *call, const struct http_response *re
         .reason = reason,
         .object = body,
         .retry_after_ms = retry_after_ms,
-        .quota_exceeded = kube_status_is_quota(response->status, body),
         .error = call->failure,
     };
     call_end(call, &answer);
@@ -375,7 +372,7 @@ void kube_call_send(struct kube_call *call)
 }
 
 /* Who goes before whom. */
-static const enum kube_priority ranks[] = {KUBE_SOON, KUBE_NORMAL, KUBE_LATE};
+static const enum kube_priority ranks[] = {KUBE_HIGH, KUBE_NORMAL, KUBE_LOW};
 #define RANKS ((unsigned)(sizeof ranks / sizeof *ranks))
 
 /* A wire that is too narrow for shares is the first one's. */

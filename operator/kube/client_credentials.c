@@ -8,16 +8,16 @@
 #include "operator/kube/exec_plugin.h"
 
 /* A plugin whose credentials are refused is not run for each request. */
-#define PLUGIN_REST_MS 5000
+#define PLUGIN_PAUSE_MS 5000
 /* Nor one that fails, longer each time: it holds up everything else. */
-#define PLUGIN_REST_MAX_MS 300000
+#define PLUGIN_PAUSE_MAX_MS 300000
 
 static const char *user_of(const struct kube_config *config)
 {
     return json_string_at(config->exec, "user", "");
 }
 
-int kube_plugin_refuse(const struct kube_config *config, struct error *error)
+int kube_plugin_reject(const struct kube_config *config, struct error *error)
 {
     return config->exec
                ? error_set(error, ERROR_UNSUPPORTED,
@@ -26,8 +26,8 @@ int kube_plugin_refuse(const struct kube_config *config, struct error *error)
                : 0;
 }
 
-int kube_plugin_ask(struct kube_config *config, int64_t timeout_ms, int cancel, int64_t *ret_expires_ms,
-                    struct error *error)
+int kube_plugin_load(struct kube_config *config, int64_t timeout_ms, int cancel, int64_t *ret_expires_ms,
+                     struct error *error)
 {
     struct exec_credential credential;
     if (!config->exec) {
@@ -47,27 +47,27 @@ int kube_plugin_ask(struct kube_config *config, int64_t timeout_ms, int cancel, 
     return 0;
 }
 
-static int64_t plugin_rest_ms(const struct kube_client *client)
+static int64_t plugin_pause_ms(const struct kube_client *client)
 {
     int64_t refresh_ms = client->options.token_refresh_ms,
-            least_ms = refresh_ms < PLUGIN_REST_MS ? refresh_ms : PLUGIN_REST_MS;
-    return client->plugin_rest_ms > least_ms ? client->plugin_rest_ms : least_ms;
+            least_ms = refresh_ms < PLUGIN_PAUSE_MS ? refresh_ms : PLUGIN_PAUSE_MS;
+    return client->plugin_pause_ms > least_ms ? client->plugin_pause_ms : least_ms;
 }
 
 /* One that fails keeps the old credentials: they may still be good, and beside a 401 it is told why there are no others. */
 static void plugin_renew(struct kube_client *client)
 {
-    int64_t rest_ms = plugin_rest_ms(client), longer_ms = 2 * rest_ms;
+    int64_t rest_ms = plugin_pause_ms(client), longer_ms = 2 * rest_ms;
     if (!client->config.exec || clock_monotonic_ns() - client->plugin_run_ns < rest_ms * NS_PER_MS)
         return;
     struct error failure = ERROR_INIT;
-    kube_plugin_ask(&client->config, EXEC_PLUGIN_TIMEOUT_MS, event_loop_signals(client->loop), &client->expires_ms,
-                    &failure);
+    kube_plugin_load(&client->config, EXEC_PLUGIN_TIMEOUT_MS, event_loop_signals(client->loop), &client->expires_ms,
+                     &failure);
     client->plugin_failure = failure;
     client->plugin_run_ns = clock_monotonic_ns();
-    client->plugin_rest_ms = failure.kind == ERROR_NONE       ? 0
-                             : longer_ms < PLUGIN_REST_MAX_MS ? longer_ms
-                                                              : PLUGIN_REST_MAX_MS;
+    client->plugin_pause_ms = failure.kind == ERROR_NONE        ? 0
+                              : longer_ms < PLUGIN_PAUSE_MAX_MS ? longer_ms
+                                                                : PLUGIN_PAUSE_MAX_MS;
     if (failure.kind == ERROR_NONE)
         http_client_set_identity(client->http, client->config.client_cert_pem, client->config.client_key_pem);
 }

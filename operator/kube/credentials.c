@@ -6,7 +6,6 @@
 #include "common/buffer.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "operator/kube/kubeconfig.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -66,7 +65,7 @@ int kube_authority_read(const char *path, char **ret_pem, struct error *error)
 }
 
 /* RFC 6750: a token is made of visible ASCII; anything else could end the header line. */
-bool kube_token_holds(const char *text)
+bool kube_token_is_valid(const char *text)
 {
     for (const char *at = text; *at; at++) {
         if (*at <= ' ' || *at > '~')
@@ -83,7 +82,7 @@ int kube_token_read(const char *path, char **ret_token, struct error *error)
         return error_wrap(error, "token");
     const char *start = text + strspn(text, space);
     SCOPED_FREE char *token = memory_copy_bytes(start, strcspn(start, space));
-    if (!kube_token_holds(token) || start[strlen(token) + strspn(start + strlen(token), space)] != '\0')
+    if (!kube_token_is_valid(token) || start[strlen(token) + strspn(start + strlen(token), space)] != '\0')
         return error_set(error, ERROR_INVALID, "%s does not hold one bearer token", path);
     *ret_token = token;
     token = NULL;

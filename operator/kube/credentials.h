@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How to reach an API server and as whom: from kubeconfig files (as kubectl reads
- * them) or from the files that every pod is given for its service account.
+ * Loads the address of an API server and the credentials for it, from kubeconfig files (as
+ * kubectl reads them) or from the service account files that every pod has.
  *
  * Supported: clusters with inline or file certificates, tls-server-name,
- * insecure-skip-tls-verify and proxy-url; users with client certificates, token,
- * tokenFile, exec plugins, which whoever makes a client has to allow (client.h), and
- * those who act as others; contexts with a namespace. Refused with a sentence that
- * names the entry: auth providers and passwords, which Kubernetes has given up.
+ * insecure-skip-tls-verify and proxy-url; users with client certificates, token, tokenFile,
+ * exec plugins (which kube_client_options must allow) and impersonation; contexts with a
+ * namespace. Auth providers and passwords, which Kubernetes has removed, are refused with an
+ * error that names the entry.
  */
 #ifndef COXSWAIN_KUBE_CREDENTIALS_H
 #define COXSWAIN_KUBE_CREDENTIALS_H
@@ -21,51 +21,55 @@
 
 struct json;
 
-/* A plain value that owns its strings; release with kube_config_release. NULL: not given. */
+/* A plain value that owns its strings; release it with kube_config_release. NULL fields were not given. */
 struct kube_config {
     char *server;          /* "https://10.0.0.1:6443", perhaps with a path; no "/" at the end */
-    char *name_space;      /* of the context, or of the pod; "default" otherwise */
+    char *name_space;      /* of the context or the pod; else "default" */
     char *context_name;    /* NULL in a cluster */
     char *source;          /* for messages: the files, or "in-cluster" */
     char *ca_pem;          /* NULL: the system's trust store */
     char *client_cert_pem; /* both or none */
     char *client_key_pem;
-    char *ca_file;    /* where ca_pem was read, to be read again; NULL: ca_pem is fixed */
-    char *token;      /* as it was when loaded; NULL: none */
-    char *token_file; /* to be read again every minute; NULL: `token` is fixed */
-    /* The plugin that has the user's credentials where it has none of those above (exec_plugin.h): "user", its name; "plugin",
-     * its `exec`; "cluster", what the plugin is told of that. NULL: none. */
+    char *ca_file;    /* the file of ca_pem, read again every minute; NULL: ca_pem is fixed */
+    char *token;      /* as loaded; NULL: none */
+    char *token_file; /* the file of `token`, read again every minute; NULL: `token` is fixed */
+    /* The credential plugin of a user without a token or certificate (exec_plugin.h). Members: "user", the user's name;
+     * "plugin", its `exec` entry; "cluster", the cluster description passed to the plugin. NULL: none. */
     struct json *exec;
-    struct json *impersonation; /* headers (impersonation.h); NULL: none */
-    char *proxy;                /* "http://…", "https://…", "socks5://…"; NULL: as the environment has it */
+    struct json *impersonation; /* request headers (impersonation.h); NULL: none */
+    char *proxy;                /* "http://…", "https://…", "socks5://…"; NULL: taken from the environment */
     char *tls_server_name;
-    bool insecure_skip_tls_verify; /* only when the kubeconfig says so; the program must log it */
+    bool insecure_skip_tls_verify; /* set only by the kubeconfig; the program must log it */
 };
 
+void kube_config_copy(const struct kube_config *config, struct kube_config *ret_copy);
 void kube_config_release(struct kube_config *config);
 
-/* The first that is there of: `path` (--kubeconfig, not NULL), the files in $KUBECONFIG, the pod's service account,
- * ~/.kube/config. `context` NULL: the current-context. ERROR_NOT_FOUND when there is none of them, ERROR_INVALID
- * with file and entry when one is wrong. */
+/* Loads the first of these that exists: `path` (--kubeconfig) unless NULL, the files in $KUBECONFIG, the pod's service
+ * account, ~/.kube/config. `context` NULL: the current-context. ERROR_NOT_FOUND when none exists; ERROR_INVALID, with
+ * file and entry, when one is wrong. */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret_config, struct error *error);
 
-/* From "a:b:c": what comes first wins, entry by entry; files that do not exist are left out; relative file names are
- * relative to the file that names them. */
+/* Loads and merges the files "a:b:c". For each entry the first file that has it wins; missing files are skipped. File
+ * names inside a kubeconfig are relative to its directory. */
 int kube_config_load_files(const char *paths, const char *context, struct kube_config *ret_config, struct error *error);
 
-/* From a pod's `directory` (/var/run/secrets/kubernetes.io/serviceaccount) and KUBERNETES_SERVICE_HOST and _PORT. */
+/* Loads a pod's service account from `directory` (/var/run/secrets/kubernetes.io/serviceaccount) and KUBERNETES_SERVICE_HOST and _PORT. */
 int kube_config_load_in_cluster(const char *directory, const char *host, const char *port,
                                 struct kube_config *ret_config, struct error *error);
 
-/* From one text; relative file names in it are relative to `directory`. */
+/* Loads one kubeconfig text; file names in it are relative to `directory`. */
 int kube_config_parse(const char *text, size_t length, const char *directory, const char *context,
                       struct kube_config *ret_config, struct error *error);
 
 /* Reads a file of certificates; release with free(). ERROR_INVALID when it holds none. */
 int kube_authority_read(const char *path, char **ret_pem, struct error *error);
 
-/* Reads a token file, white space around it removed; release with free(). ERROR_INVALID when it is empty or holds what
- * cannot stand in an HTTP header. */
+/* Reads a token file and trims white space; release with free(). ERROR_INVALID when the token is empty or has
+ * characters that are not allowed in an HTTP header. */
 int kube_token_read(const char *path, char **ret_token, struct error *error);
+
+/* Returns whether `text` may be sent as a bearer token: not empty, and visible ASCII only. */
+bool kube_token_is_valid(const char *text);
 
 #endif

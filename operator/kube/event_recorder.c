@@ -105,7 +105,7 @@ static struct kube_call_options call_options(struct series *series)
     series->recorder->under_way++;
     series->written = series->count;
     return (struct kube_call_options){
-        .flow = FLOW, .priority = KUBE_LATE, .metadata_only = true, .answered = on_written, .context = series};
+        .flow = FLOW, .priority = KUBE_LOW, .metadata_only = true, .answered = on_written, .context = series};
 }
 
 static void write_repetitions(struct series *series)

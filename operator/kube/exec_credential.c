@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials.h"
 
 bool exec_credential_version_is_known(const char *api_version)
 {
@@ -38,7 +38,7 @@ static int read_status(const struct json *status, struct exec_credential *creden
     const char *key = json_string_at(status, "clientKeyData", NULL);
     if (!token && !cert && !key)
         return error_set(error, ERROR_INVALID, "its answer has neither status.token nor status.clientCertificateData");
-    if (token && !kube_token_holds(token))
+    if (token && !kube_token_is_valid(token))
         return error_set(error, ERROR_INVALID, "its status.token is empty, or has what cannot stand in a header");
     if (!cert != !key)
         return error_set(error, ERROR_INVALID,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a credential plugin answers: an ExecCredential of client.authentication.k8s.io, v1 or v1beta1. Pure.
+ * Parses the output of a credential plugin: an ExecCredential of client.authentication.k8s.io, v1 or v1beta1.
  */
 #ifndef COXSWAIN_KUBE_EXEC_CREDENTIAL_H
 #define COXSWAIN_KUBE_EXEC_CREDENTIAL_H
@@ -13,17 +13,18 @@
 
 #define EXEC_CREDENTIAL_MAX (1024 * 1024)
 
-/* Owns its strings; release with exec_credential_release. A token, a certificate with its key, or both. */
+/* A token, a certificate with its key, or both. Owns its strings; release it with exec_credential_release. */
 struct exec_credential {
     char *token;
     char *client_cert_pem, *client_key_pem;
-    int64_t expires_ms; /* Unix time; INT64_MAX: it does not say */
+    int64_t expires_ms; /* Unix time; INT64_MAX: not given */
 };
 
-/* The two versions there are; no plugin in use speaks v1alpha1 alone. */
+/* Returns whether `api_version` is client.authentication.k8s.io/v1 or v1beta1. */
 bool exec_credential_version_is_known(const char *api_version);
 
-/* ERROR_INVALID, ERROR_CORRUPT or ERROR_TOO_LARGE when it is no ExecCredential of that version with something to show. */
+/* Parses an ExecCredential. ERROR_INVALID, ERROR_CORRUPT or ERROR_TOO_LARGE when the text is not an ExecCredential of
+ * `api_version`, or holds neither a token nor a certificate. */
 int exec_credential_parse(const char *text, size_t length, const char *api_version,
                           struct exec_credential *ret_credential, struct error *error);
 void exec_credential_release(struct exec_credential *credential);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A hash table from strings to pointers: open addressing with linear probing and
- * backward-shift deletion, FNV-1a with a seed drawn once per process, so that names
- * chosen by others cannot be made to collide. Keys are copied, or lie in their values; values belong
- * to the caller. Life cycle: init -> set, get, remove … -> release.
+ * Maps strings to pointers: a hash table with open addressing, linear probing and
+ * backward-shift deletion. The hash is FNV-1a with a seed drawn once per process, so that users
+ * cannot choose names that collide. Keys are copied unless they lie in their values; values
+ * belong to the caller. Life cycle: init -> set, get, remove … -> release.
  */
 #ifndef COXSWAIN_KUBE_HASH_MAP_H
 #define COXSWAIN_KUBE_HASH_MAP_H
@@ -27,7 +27,7 @@ struct hash_map {
 
 /* Allocates nothing. */
 void hash_map_init(struct hash_map *map);
-/* Keys are not copied: each lies in the value that is stored under it, and goes with it. */
+/* Keys are not copied: each key must lie in the value stored under it and live as long as that value. */
 void hash_map_init_keys_in_values(struct hash_map *map);
 /* Frees keys and table; `value_free` (or NULL) is called for each value. */
 void hash_map_release(struct hash_map *map, void (*value_free)(void *value));
@@ -36,11 +36,11 @@ void hash_map_release(struct hash_map *map, void (*value_free)(void *value));
 void *hash_map_get(const struct hash_map *map, const char *key);
 /* Stores `value` (not NULL) and returns the one it replaces, or NULL. */
 void *hash_map_set(struct hash_map *map, const char *key, void *value);
-/* Takes the entry out and returns its value, or NULL when absent. */
+/* Removes the entry and returns its value, or NULL when absent. */
 void *hash_map_remove(struct hash_map *map, const char *key);
 
-/* for (size_t at = 0; hash_map_next(&map, &at, &key, &value);) in no particular order.
- * The map must not change meanwhile. `ret_key` may be NULL. */
+/* Iterates in no particular order: for (size_t at = 0; hash_map_next(&map, &at, &key, &value);)
+ * The map must not change during the loop. `ret_key` may be NULL. */
 bool hash_map_next(const struct hash_map *map, size_t *at, const char **ret_key, void **ret_value);
 
 #endif

@@ -38,7 +38,7 @@ struct informer {
     char *position;    /* resourceVersion to watch from; NULL: list first */
     char *next_page;   /* continue token; NULL: first page */
     unsigned failures; /* in a row */
-    struct error last_trouble;
+    struct error last_failure;
     int64_t started_ns;
     struct kube_call *call;
     struct event_timer *timer;
@@ -65,12 +65,12 @@ static void position_set(struct informer *informer, const char *resource_version
 }
 
 /* The server lets us look. */
-static void trouble_end(struct informer *informer)
+static void failure_clear(struct informer *informer)
 {
     bool was_refused = informer_refusal(informer) != NULL;
-    informer->last_trouble.kind = ERROR_NONE;
-    if (was_refused && informer->synced && informer->options.on_shown_again)
-        informer->options.on_shown_again(informer->options.context);
+    informer->last_failure.kind = ERROR_NONE;
+    if (was_refused && informer->synced && informer->options.on_access_restored)
+        informer->options.on_access_restored(informer->options.context);
 }
 
 static void list_complete(struct informer *informer, const char *resource_version)
@@ -79,7 +79,7 @@ static void list_complete(struct informer *informer, const char *resource_versio
     informer->phase = WATCH;
     informer->counts.lists++;
     informer_table_end_list(&informer->table);
-    trouble_end(informer);
+    failure_clear(informer);
     bool is_first = !informer->synced;
     informer->synced = true;
     if (is_first && informer->options.on_synced)
@@ -116,7 +116,7 @@ static int event_take(void *context, const struct watch_event *event, struct err
     if (event->type == WATCH_ERROR)
         return kube_status_to_error((int)json_integer_at(event->object, "code", 500), event->object, error);
     if (informer->phase == WATCH) /* a list is no help before it is complete */
-        trouble_end(informer);
+        failure_clear(informer);
     if (event->type == WATCH_BOOKMARK) {
         bookmark_take(informer, event->object);
         return 0;
@@ -173,9 +173,9 @@ static int64_t backoff_of(const struct informer *informer)
 static void trouble(struct informer *informer, const struct kube_answer *answer)
 {
     informer->failures++;
-    informer->last_trouble = *answer->error;
-    if (informer->options.on_trouble)
-        informer->options.on_trouble(informer->options.context, answer->error);
+    informer->last_failure = *answer->error;
+    if (informer->options.on_failure)
+        informer->options.on_failure(informer->options.context, answer->error);
     int64_t delay_ms = backoff_of(informer);
     go_on_after(informer, answer->retry_after_ms > delay_ms ? answer->retry_after_ms : delay_ms);
 }
@@ -224,7 +224,7 @@ static void on_watch_end(struct informer *informer, const struct kube_answer *an
     bool was_short = clock_monotonic_ns() - informer->started_ns < SHORT_WATCH_MS * NS_PER_MS;
     bool in_order = ended_in_order(informer, answer);
     if (in_order)
-        trouble_end(informer);
+        failure_clear(informer);
     if (!was_short)
         informer->failures = 0;
     if (answer->error && answer->error->kind == ERROR_EXPIRED) {
@@ -369,13 +369,13 @@ static void go_on(struct informer *informer)
 
 /* ---------------------------------------------------------------- life cycle */
 
-void *informer_keep(void *context, const struct json *object)
+void *informer_item_copy(void *context, const struct json *object)
 {
     (void)context;
     return json_copy(object);
 }
 
-void informer_drop(void *item)
+void informer_item_free(void *item)
 {
     json_free(item);
 }
@@ -445,7 +445,7 @@ static bool is_refusal(const struct error *error)
 
 const struct error *informer_refusal(const struct informer *informer)
 {
-    const struct error *last = &informer->last_trouble;
+    const struct error *last = &informer->last_failure;
     return last->kind != ERROR_NONE && is_refusal(last) ? last : NULL;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A live copy of one collection: listed once, then kept current by a watch.
+ * Keeps a local cache of one collection: lists it once, then follows it with a watch.
  *
- * The first state comes as a watch with sendInitialEvents (Kubernetes 1.27 and later),
- * else, where the server refuses that, as a list in pages. Objects are parsed one
- * at a time into the caller's compact struct; no JSON is kept. A watch that
- * ends is taken up where it stopped; one whose position has expired (410) leads to
- * a new list, and whatever has vanished meanwhile is reported as deleted.
- * A dead connection, a frozen server and a proxy that swallows bytes are all noticed within
- * 30 s: the server is asked to end each watch after `watch_seconds`, which it does with a bookmark, so a
- * longer silence than that (`silence_ms`) means that nobody is there.
+ * The initial state comes from a watch with sendInitialEvents (Kubernetes 1.27 and later) or, if
+ * the server refuses that, from a paged list. Objects are parsed one at a time into the caller's
+ * compact struct; no JSON is kept. A watch that ends is resumed at its resourceVersion. If that
+ * has expired (410), the collection is listed again and objects that have disappeared are
+ * reported as deleted.
+ * A dead connection, a frozen server and a proxy that drops bytes are all noticed within 30 s:
+ * the server is asked to end each watch after `watch_seconds`, which it does with a bookmark, so
+ * a longer silence (`silence_ms`) means that the connection is broken.
  *
- * Keys are "namespace/name", or "name" for what has no namespace.
+ * Keys are "namespace/name", or "name" for cluster-scoped objects.
  */
 #ifndef COXSWAIN_KUBE_INFORMER_H
 #define COXSWAIN_KUBE_INFORMER_H
@@ -26,7 +26,7 @@
 
 struct informer;
 
-/* So long, at most, an API server is back and nobody looks. */
+/* Longest pause between two tries while the API server does not answer. */
 #define INFORMER_RETRY_MAX_MS 10000
 
 struct informer_options {
@@ -35,59 +35,61 @@ struct informer_options {
     const char *label_selector; /* NULL: everything */
     const char *field_selector;
 
-    /* Makes the caller's struct of an object; NULL: not of interest (as if it were not there). */
+    /* Parses an object into the caller's struct. NULL: ignore the object, as if it did not exist. */
     void *(*parse)(void *context, const struct json *object);
     void (*item_free)(void *item);
 
-    /* Called from the loop, after the table has changed; any may be NULL. `old` and a deleted `item` are freed after the
-     * call. An object deleted and made anew between two looks (another uid) is reported as deleted, then added. */
+    /* Called from the loop after the cache has changed; any may be NULL. `old` and a deleted `item` are freed after the
+     * call. An object that was deleted and created again between two events (its uid differs) is reported as deleted,
+     * then as added. */
     void (*on_added)(void *context, const char *key, const void *item);
     void (*on_changed)(void *context, const char *key, const void *old, const void *item);
     void (*on_deleted)(void *context, const char *key, const void *item);
-    void (*on_synced)(void *context); /* once, when the first state is complete */
-    /* A refusal (informer_refusal) is over: what was seen before it goes on, or all of it was listed anew. */
-    void (*on_shown_again)(void *context);
-    /* Something failed and is tried again by itself; for the log. */
-    void (*on_trouble)(void *context, const struct error *error);
+    void (*on_synced)(void *context); /* once, when the initial state is complete */
+    /* The server grants access again after a refusal (informer_refusal): the watch was resumed, or the list repeated. */
+    void (*on_access_restored)(void *context);
+    /* A request failed; the informer retries by itself. For the log. */
+    void (*on_failure)(void *context, const struct error *error);
     void *context;
 
     size_t object_max;       /* bytes of one object as JSON; 0: KUBE_OBJECT_MAX */
     unsigned page_size;      /* of a list; 0: 500 */
     int64_t watch_seconds;   /* timeoutSeconds asked of the server; 0: 20 */
-    int64_t silence_ms;      /* longest silence believed; 0: 28000 */
+    int64_t silence_ms;      /* longest silence before a watch is given up; 0: 28000 */
     int64_t backoff_base_ms; /* after a failure, doubled up to INFORMER_RETRY_MAX_MS, jittered; 0: 500 */
     bool never_stream_list;  /* do not try sendInitialEvents */
 };
 
-/* For `parse` and `item_free` of who keeps the whole object: an item is a struct json. */
-void *informer_keep(void *context, const struct json *object);
-void informer_drop(void *item);
+/* Use these as `parse` and `item_free` to cache whole objects: each item is then a struct json. */
+void *informer_item_copy(void *context, const struct json *object);
+void informer_item_free(void *item);
 
-/* Copies `options`. Starts at once. The client must outlive it. */
+/* Starts an informer at once. Copies `options`. The client must outlive it. */
 struct informer *informer_start(struct kube_client *client, const struct informer_options *options);
-/* No callback but item_free is called from here on. Not from within one of its own callbacks. */
+/* Stops and frees the informer; from here on no callback but item_free is called. Must not be called from one of its own
+ * callbacks. */
 void informer_free(struct informer *informer);
 
-/* True from the first complete state on; stays true while the watch is re-established. */
+/* Returns whether the initial state is complete. Stays true while the watch is re-established. */
 bool informer_synced(const struct informer *informer);
-/* What the server says to those who may not look (any more), who are not known to it, or who look for what it does not
- * serve: that passes when a person mends it, and until then the copy grows old. NULL: nothing of the kind. */
+/* Returns the last error if the server refuses access to the collection: 401, 403, or 404 (it does not serve this
+ * resource). The informer keeps trying, but the cache is outdated until a person grants access. NULL: not refused. */
 const struct error *informer_refusal(const struct informer *informer);
 size_t informer_count(const struct informer *informer);
 /* Borrowed until the loop's next turn; NULL when absent. */
 const void *informer_get(const struct informer *informer, const char *key);
-/* for (size_t at = 0; informer_next(informer, &at, &key, &item);) in no particular order. */
+/* Iterates in no particular order: for (size_t at = 0; informer_next(informer, &at, &key, &item);) */
 bool informer_next(const struct informer *informer, size_t *at, const char **ret_key, const void **ret_item);
 
-/* Whether the cache has caught up with a write of ours that was answered with `resource_version` (of an object of this
- * collection): the watch delivers in the order of resourceVersions, which compare as numbers within one resource
- * (KEP-5504). 0: nothing was written. */
+/* Returns whether the cache includes our write that was answered with `resource_version`, of an object of this
+ * collection. The watch delivers in the order of resourceVersions, which compare as numbers within one resource
+ * (KEP-5504). True for 0, which means that nothing was written. */
 bool informer_has_seen(const struct informer *informer, uint64_t resource_version);
-/* A resourceVersion as a number; 0 for NULL and what is no number. */
+/* Returns a resourceVersion as a number; 0 for NULL or text that is not a number. */
 uint64_t resource_version_number(const char *text);
 
-/* How often lists were completed, watches were started, events were taken. What came and went before a list's snapshot
- * nobody has heard of, and that goes for all that was made until it counts. */
+/* Lists completed, watches started and events received so far. An object that was created and deleted before a list's
+ * snapshot is never reported; compare `lists` to find out whether a list was completed in between. */
 struct informer_counts {
     uint64_t lists, watches, events;
 };

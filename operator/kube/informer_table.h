@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table inside an informer: what is known of each object, and which of the
- * caller's callbacks a new look at it leads to. Knows nothing of the network.
+ * The cache inside an informer: stores each object's item and calls the informer's callbacks
+ * when a list or an event changes it. Does no networking.
  */
 #ifndef COXSWAIN_KUBE_INFORMER_TABLE_H
 #define COXSWAIN_KUBE_INFORMER_TABLE_H
@@ -12,19 +12,20 @@
 struct informer_table {
     struct hash_map entries; /* key -> struct informer_entry */
     const struct informer_options *options;
-    uint32_t generation; /* raised by each list; entries not seen in it are gone */
+    uint32_t generation; /* incremented by each list; entries of an older generation were deleted */
 };
 
 /* `options` must outlive it. */
 void informer_table_init(struct informer_table *table, const struct informer_options *options);
 void informer_table_release(struct informer_table *table);
 
-/* An object as listed, added or modified. One that is not newer than what is known is passed over. */
+/* Stores an object that was listed, added or modified. Ignores one that is not newer than the stored one. */
 void informer_table_apply(struct informer_table *table, const struct json *object);
-/* An object that was deleted. */
+/* Removes an object that was deleted. */
 void informer_table_remove(struct informer_table *table, const struct json *object);
 
-/* Around a list: what was not applied between the two is reported as deleted at the end. */
+/* Enclose a list: informer_table_end_list reports objects that were not applied since informer_table_begin_list as
+ * deleted. */
 void informer_table_begin_list(struct informer_table *table);
 void informer_table_end_list(struct informer_table *table);
 

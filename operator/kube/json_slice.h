@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Follows the nesting of JSON text byte by byte without building anything: enough to
- * know where a value starts and ends. It does not judge the text between; the
- * parser, which gets each slice whole, does. All that is watched goes through here,
- * so it is inline.
+ * Finds where a JSON value ends by following its nesting byte by byte. It does not validate the
+ * text; the parser, which gets each value whole, does. Inline, because every watched byte passes
+ * through it.
  */
 #ifndef COXSWAIN_KUBE_JSON_SLICE_H
 #define COXSWAIN_KUBE_JSON_SLICE_H
@@ -39,7 +38,7 @@ static inline void json_slice_step_in_string(struct json_slice *slice, char byte
         slice->in_string = false;
 }
 
-/* Takes one byte in; false when it closes what was never opened. */
+/* Advances by one byte; returns false for a closing bracket that was never opened. */
 static inline bool json_slice_step(struct json_slice *slice, char byte)
 {
     if (slice->in_string) {
@@ -62,8 +61,8 @@ static inline bool json_slice_step(struct json_slice *slice, char byte)
     }
 }
 
-/* Whether the byte that led from `depth_before` to here lies deeper than the parser goes (JSON_DEPTH_MAX of common/json.h). Without
- * such bytes what nests so deep is empty, and the text is JSON as before. */
+/* Returns whether the last byte, which changed the depth from `depth_before`, lies deeper than the parser allows
+ * (JSON_DEPTH_MAX of common/json.h). Leaving such bytes out empties the deepest values; the rest stays valid JSON. */
 static inline bool json_slice_is_too_deep(const struct json_slice *slice, unsigned depth_before)
 {
     return depth_before >= JSON_DEPTH_MAX && slice->depth >= JSON_DEPTH_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials.h"
 
 #include <string.h>
 

@@ -201,8 +201,8 @@ static void note_failure(struct lease *lease, const struct error *error)
 {
     bool was_late = error->kind == ERROR_CONFLICT || error->kind == ERROR_ALREADY_EXISTS;
     snprintf(lease->trouble, sizeof lease->trouble, "%s", error->message);
-    if (lease->options.on_trouble && !was_late)
-        lease->options.on_trouble(lease->options.context, error);
+    if (lease->options.on_failure && !was_late)
+        lease->options.on_failure(lease->options.context, error);
 }
 
 static void on_claimed(void *context, const struct kube_answer *answer)

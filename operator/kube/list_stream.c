@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "operator/kube/managed_fields.h"
-#include "operator/kube/nul_characters.h"
+#include "operator/kube/object_text.h"
 #include "operator/kube/watch_stream.h"
 
 #define ITEMS_KEY "\"items\""
@@ -28,8 +27,7 @@ void list_stream_release(struct list_stream *stream)
 static int item_take(struct list_stream *stream, struct error *error)
 {
     SCOPED_JSON *item = NULL;
-    managed_fields_cut(&stream->item);
-    nul_characters_replace(&stream->item);
+    object_text_prepare(&stream->item);
     if (json_parse(buffer_text(&stream->item), stream->item.length, stream->item.ceiling, &item, error) < 0)
         return error_wrap(error, "list item");
     if (stream->taken(stream->context, item, error) < 0)

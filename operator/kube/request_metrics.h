@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client counts of its requests, and how Prometheus reads it.
+ * Counts the client's requests, their durations and retries, and writes them for Prometheus.
  */
 #ifndef COXSWAIN_KUBE_REQUEST_METRICS_H
 #define COXSWAIN_KUBE_REQUEST_METRICS_H
@@ -11,7 +11,7 @@
 #include "common/buffer.h"
 #include "common/error.h"
 
-/* Upper bounds in seconds; what is longer falls into the last, unbounded bucket. */
+/* Upper bounds of the buckets in seconds; the last bucket has no bound. */
 #define REQUEST_METRICS_BOUNDS                                                                                         \
     {                                                                                                                  \
         0.005, 0.025, 0.1, 0.5, 1, 5, 30                                                                               \
@@ -21,13 +21,13 @@
 struct request_count {
     const char *verb; /* a constant */
     char *resource;
-    int code; /* HTTP, 0: no answer */
+    int code; /* HTTP status; 0: no answer */
     uint64_t count;
 };
 
 struct request_duration {
     const char *verb;
-    uint64_t buckets[REQUEST_METRICS_BUCKETS]; /* each alone, not cumulated */
+    uint64_t buckets[REQUEST_METRICS_BUCKETS]; /* not cumulative */
     uint64_t count;
     double sum_seconds;
 };
@@ -43,7 +43,7 @@ struct request_metrics {
 void request_metrics_init(struct request_metrics *metrics);
 void request_metrics_release(struct request_metrics *metrics);
 
-/* Verbs and resources come from our own code, so the table stays small. */
+/* Counts one request. Verbs and resources come from our own code, so the table stays small. */
 void request_metrics_add(struct request_metrics *metrics, const char *verb, const char *resource, int code,
                          double seconds);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a resource lives on a Kubernetes API server: group, version, resource,
- * namespace, name, subresource and query become the path of a URL. Every part is
- * percent-encoded (RFC 3986: all but unreserved characters), so no name can
- * escape from its place in the path.
+ * Builds the URL path of a Kubernetes resource from group, version, resource, namespace, name,
+ * subresource and query. Every part is percent-encoded (RFC 3986: all but unreserved
+ * characters), so no name can escape from its place in the path.
  */
 #ifndef COXSWAIN_KUBE_RESOURCE_PATH_H
 #define COXSWAIN_KUBE_RESOURCE_PATH_H
@@ -22,14 +21,13 @@ struct kube_resource {
 #define KUBE_SECRETS ((struct kube_resource){"", "v1", "secrets"})
 #define KUBE_SERVICES ((struct kube_resource){"", "v1", "services"})
 #define KUBE_NODES ((struct kube_resource){"", "v1", "nodes"})
-#define KUBE_SECRETS ((struct kube_resource){"", "v1", "secrets"})
 #define KUBE_CONFIG_MAPS ((struct kube_resource){"", "v1", "configmaps"})
 #define KUBE_NAMESPACES ((struct kube_resource){"", "v1", "namespaces"})
 #define KUBE_PRIORITY_CLASSES ((struct kube_resource){"scheduling.k8s.io", "v1", "priorityclasses"})
 #define KUBE_LEASES ((struct kube_resource){"coordination.k8s.io", "v1", "leases"})
 #define KUBE_EVENTS ((struct kube_resource){"events.k8s.io", "v1", "events"})
 
-/* One object, or a collection where `name` is NULL. NULL `name_space`: cluster-scoped, or all namespaces. */
+/* One object, or a collection if `name` is NULL. `name_space` NULL: cluster-scoped, or all namespaces. */
 struct resource_path {
     struct kube_resource resource;
     const char *name_space;
@@ -37,12 +35,12 @@ struct resource_path {
     const char *subresource; /* "status", "scale", "log", or NULL */
 };
 
-/* Appends "/api/v1/namespaces/default/pods/digits-worker-0-1/log". ERROR_INVALID when a part is empty or cannot be a
+/* Appends the path, for example "/api/v1/namespaces/default/pods/digits-worker-0-1/log". ERROR_INVALID when a part is empty or cannot be a
  * path segment ("." and ".."). */
 int resource_path_append(struct buffer *url, const struct resource_path *path, struct error *error);
 
-/* Appends "?name=value" or "&name=value", as `url` has a query already or not; both are encoded. A NULL or empty value
- * appends nothing. */
+/* Appends "?name=value", or "&name=value" if `url` has a query already; name and value are encoded. Appends nothing if
+ * the value is NULL or empty. */
 int resource_path_append_query(struct buffer *url, const char *name, const char *value, struct error *error);
 
 #endif

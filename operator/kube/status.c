@@ -24,18 +24,14 @@ static const struct {
     {504, NULL, ERROR_TIMEOUT},
 };
 
-/* A proxy on the way answers in its own name: what it does not take says nothing about the object. */
-static bool is_judged(int http_status, const struct json *status)
+static enum error_kind status_kind(int http_status, const struct json *status)
 {
-    bool judges = http_status == 400 || http_status == 413 || http_status == 422;
-    return !judges || strcmp(json_string_at(status, "kind", ""), "Status") == 0;
-}
-
-static enum error_kind kind_of(int http_status, const struct json *status)
-{
-    if (kube_status_is_quota(http_status, status))
+    /* The admission plugin of ResourceQuota sets no reason of its own. */
+    if (http_status == 403 && strstr(json_string_at(status, "message", ""), "exceeded quota"))
         return ERROR_NO_SPACE;
-    if (!is_judged(http_status, status))
+    /* Without a Status the answer comes from a proxy, and says nothing about the object. */
+    bool is_about_object = http_status == 400 || http_status == 413 || http_status == 422;
+    if (is_about_object && strcmp(json_string_at(status, "kind", ""), "Status") != 0)
         return ERROR_UNAVAILABLE;
     const char *reason = json_string_at(status, "reason", "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -44,11 +40,6 @@ static enum error_kind kind_of(int http_status, const struct json *status)
             return kinds[i].kind;
     }
     return ERROR_UNAVAILABLE;
-}
-
-bool kube_status_is_quota(int http_status, const struct json *status)
-{
-    return http_status == 403 && strstr(json_string_at(status, "message", ""), "exceeded quota") != NULL;
 }
 
 int64_t kube_status_retry_after_ms(const struct json *status)
@@ -61,11 +52,12 @@ int kube_status_to_error(int http_status, const struct json *status, struct erro
 {
     struct error found;
     const char *message = json_string_at(status, "message", "");
+    enum error_kind kind = status_kind(http_status, status);
     /* For 422 the server's message already lists every cause as "field: message". */
     if (message[0])
-        error_set(&found, kind_of(http_status, status), "%s", message);
+        error_set(&found, kind, "%s", message);
     else
-        error_set(&found, kind_of(http_status, status), "the API server answered %d", http_status);
+        error_set(&found, kind, "the API server answered with HTTP status %d", http_status);
     found.http_status = http_status;
     if (error)
         *error = found;

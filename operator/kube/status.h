@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an API server says when it refuses: metav1.Status becomes an `error`.
+ * Turns the API server's error document, metav1.Status, into an `error`.
  *
  * | HTTP, reason              | kind                                                       |
  * |---------------------------|------------------------------------------------------------|
  * | 400, 422                  | INVALID, each cause as "field: message"                    |
  * | 401, 403                  | FORBIDDEN                                                  |
- * | 403 "exceeded quota"      | NO_SPACE (kube_status_is_quota)                            |
+ * | 403 "exceeded quota"      | NO_SPACE                                                   |
  * | 404                       | NOT_FOUND                                                  |
  * | 405, 406, 415             | UNSUPPORTED                                                |
  * | 409 AlreadyExists         | ALREADY_EXISTS                                             |
@@ -16,25 +16,21 @@
  * | 504 Timeout               | TIMEOUT                                                    |
  * | all others                | UNAVAILABLE                                                |
  *
- * 400, 413 and 422 without such a document are of somebody else on the way: UNAVAILABLE.
- * An ERROR event of a watch carries the same document, its HTTP status in `code`.
+ * A 400, 413 or 422 without such a document comes from a proxy, not the API server: UNAVAILABLE.
+ * An ERROR event of a watch has the same document, with the HTTP status in `code`.
  */
 #ifndef COXSWAIN_KUBE_STATUS_H
 #define COXSWAIN_KUBE_STATUS_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "common/error.h"
 #include "common/json.h"
 
-/* `status` may be NULL (no body, or no JSON); then `http_status` alone decides. Returns -1. */
+/* Fills `error` and returns -1. If `status` is NULL (no body, or not JSON), `http_status` alone decides. */
 int kube_status_to_error(int http_status, const struct json *status, struct error *error);
 
-/* Whether a ResourceQuota refused it: 403 whose message says "exceeded quota" (the admission plugin gives no reason of
- * its own). */
-bool kube_status_is_quota(int http_status, const struct json *status);
-
-/* status.details.retryAfterSeconds in milliseconds, -1 when absent. */
+/* Returns status.details.retryAfterSeconds in milliseconds, -1 when absent. */
 int64_t kube_status_retry_after_ms(const struct json *status);
 
 #endif

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "operator/kube/managed_fields.h"
-#include "operator/kube/nul_characters.h"
+#include "operator/kube/object_text.h"
 
 static const char *const type_names[] = {
     [WATCH_ADDED] = "ADDED",       [WATCH_MODIFIED] = "MODIFIED", [WATCH_DELETED] = "DELETED",
@@ -26,8 +25,7 @@ void watch_stream_release(struct watch_stream *stream)
 static int event_take(struct watch_stream *stream, struct error *error)
 {
     SCOPED_JSON *document = NULL;
-    managed_fields_cut(&stream->text);
-    nul_characters_replace(&stream->text);
+    object_text_prepare(&stream->text);
     if (json_parse(buffer_text(&stream->text), stream->text.length, stream->text.ceiling, &document, error) < 0)
         return error_wrap(error, "watch event");
     const struct json *object = json_member(document, "object");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts the body of a watch into its events while it comes: a sequence of JSON
- * objects `{"type":…,"object":…}`, in practice one a line. Where the network cuts the
- * bytes makes no difference to what comes out. Each event is parsed alone, so
- * memory is bounded by the largest one. What users store must not end a watch: of what
- * nests deeper than the parser goes the innermost is left out, and NUL characters are
- * replaced.
+ * Parses a watch response as it arrives: a sequence of JSON objects `{"type":…,"object":…}`,
+ * in practice one per line. The result does not depend on how the network splits the bytes. Each
+ * event is parsed alone, so memory is bounded by the largest one. No object that a user can store
+ * may end the watch: values nested deeper than the parser allows are emptied, and NUL characters
+ * are replaced.
  */
 #ifndef COXSWAIN_KUBE_WATCH_STREAM_H
 #define COXSWAIN_KUBE_WATCH_STREAM_H
@@ -17,8 +16,8 @@
 #include "common/json.h"
 #include "operator/kube/json_slice.h"
 
-/* An API server takes 3 MiB at a time and writes some characters in six bytes (< as \u003c): whatever anybody stores must be
- * readable, or nothing would be watched any more. */
+/* Largest object as JSON. An API server accepts 3 MiB and writes some characters in six bytes (< as \u003c); every
+ * object that can be stored must be readable, or the watch would end. */
 #define KUBE_OBJECT_MAX (20 * 1024 * 1024)
 
 enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_BOOKMARK, WATCH_ERROR };
@@ -28,12 +27,12 @@ struct watch_event {
     const struct json *object; /* valid during the call; for WATCH_ERROR a metav1.Status */
 };
 
-/* Returns 0 to go on, -1 with `error` filled to end the stream. */
+/* Receives an event. Returns 0 to go on, -1 with `error` filled to end the stream. */
 typedef int watch_event_taken(void *context, const struct watch_event *event, struct error *error);
 
 struct watch_stream {
     struct json_slice slice;
-    struct buffer text; /* the event under way */
+    struct buffer text; /* the current event, as far as it has arrived */
     watch_event_taken *taken;
     void *context;
 };
@@ -42,8 +41,8 @@ struct watch_stream {
 void watch_stream_init(struct watch_stream *stream, size_t object_max, watch_event_taken *taken, void *context);
 void watch_stream_release(struct watch_stream *stream);
 
-/* ERROR_INVALID for what is no event, ERROR_TOO_LARGE at the ceiling, or the callback's error; the stream is of no
- * further use then. Events of unknown type are passed over. */
+/* Takes the next bytes. ERROR_INVALID when they are not events, ERROR_TOO_LARGE when an event is too large, or the
+ * callback's error; after an error the stream can only be released. Events of unknown type are ignored. */
 int watch_stream_feed(struct watch_stream *stream, const char *bytes, size_t length, struct error *error);
 
 #endif

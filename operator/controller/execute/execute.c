@@ -24,7 +24,7 @@
 struct kube_call_options execution_call_options(struct execution *execution, kube_answered *answered, void *context)
 {
     return (struct kube_call_options){.flow = execution->entry->key,
-                                      .priority = KUBE_SOON,
+                                      .priority = KUBE_HIGH,
                                       .metadata_only = true,
                                       .answered = answered,
                                       .context = context};
@@ -358,7 +358,7 @@ void creation_send(struct creation creation, const struct json *object, kube_ans
 
 void execution_create(struct execution *execution, struct kube_resource resource, const struct json *object)
 {
-    creation_send((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
+    creation_send((struct creation){.execution = execution, .resource = resource, .priority = KUBE_HIGH}, object,
                   created);
 }
 
@@ -824,8 +824,8 @@ static void act(struct execution *execution, const struct training_job *job, con
 static enum kube_priority status_priority(const struct plan *plan, const struct job_status *old)
 {
     if (plan_only_tells(plan, old))
-        return KUBE_LATE;
-    return replicas_promised(&plan->status) ? KUBE_SOON : KUBE_NORMAL;
+        return KUBE_LOW;
+    return replicas_promised(&plan->status) ? KUBE_HIGH : KUBE_NORMAL;
 }
 
 /* So few pods that nobody waits for long behind them. */
@@ -836,7 +836,7 @@ static enum kube_priority pods_priority(const struct plan *plan)
     size_t count = 0;
     for (size_t i = 0; i < plan->action_count; i++)
         count += plan->actions[i].type == ACTION_CREATE_POD;
-    return count <= FEW_PODS ? KUBE_SOON : KUBE_NORMAL;
+    return count <= FEW_PODS ? KUBE_HIGH : KUBE_NORMAL;
 }
 
 /* The job as its new pods are made of it. */

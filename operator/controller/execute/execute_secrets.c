@@ -24,7 +24,7 @@ static void key_created(void *context, const struct kube_answer *answer)
 static void create_key(struct execution *execution, const struct json *secret, struct json *service)
 {
     struct creation creation = {
-        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .service = service};
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_HIGH, .service = service};
     creation_send(creation, secret, key_created);
 }
 
@@ -82,7 +82,7 @@ void execute_send_key(struct execution *execution, const struct training_job *jo
     struct error error = ERROR_INIT;
     SCOPED_JSON *secret = NULL;
     struct creation creation = {
-        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .dry_run = dry_run};
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_HIGH, .dry_run = dry_run};
     if (dry_run && !replicas_promised(&execution->plan.status)) /* no pod waits for the answer */
         creation.priority = KUBE_NORMAL;
     if (crew_key_secret_build(job, &secret, &error) < 0)
@@ -109,7 +109,7 @@ static void certificate_created(void *context, const struct kube_answer *answer)
 
 static void send_certificate(struct execution *execution, const struct json *secret)
 {
-    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON};
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_HIGH};
     creation_send(creation, secret, certificate_created);
 }
 

@@ -85,7 +85,7 @@ static void tell_event(struct crew *crew)
     json_set_string(regarding, "uid", crew->uid);
     struct resource_path path = {.resource = KUBE_EVENTS, .name_space = crew->name_space};
     struct kube_call_options options = call_options(crew, event_written);
-    options.priority = KUBE_LATE;
+    options.priority = KUBE_LOW;
     kube_client_create(crew->imitation->client, &path, event, &options);
 }
 
@@ -292,7 +292,7 @@ static void watch(struct imitation *imitation)
         .item_free = free_job,
         .on_added = job_added,
         .on_synced = synced,
-        .on_trouble = trouble,
+        .on_failure = trouble,
         .context = imitation,
     };
     struct informer_options pods = {
@@ -303,7 +303,7 @@ static void watch(struct imitation *imitation)
         .on_added = pod_added,
         .on_changed = pod_changed,
         .on_synced = synced,
-        .on_trouble = trouble,
+        .on_failure = trouble,
         .context = imitation,
     };
     imitation->jobs = informer_start(imitation->client, &jobs);

@@ -10,7 +10,7 @@ TestSuite(informer, .timeout = 120);
 /* What the callbacks told, as "+n/a=1 ~n/a=1>2 -n/a=2 !". An item is the object's `v`. */
 static char told[1024];
 static int troubles;
-static struct error last_trouble;
+static struct error last_failure;
 
 static void tell(const char *format, ...)
 {
@@ -52,11 +52,11 @@ static void on_synced(void *context)
     tell("! ");
 }
 
-static void on_trouble(void *context, const struct error *error)
+static void on_failure(void *context, const struct error *error)
 {
     (void)context;
     troubles++;
-    last_trouble = *error;
+    last_failure = *error;
 }
 
 static struct informer *start(struct informer_options options)
@@ -68,7 +68,7 @@ static struct informer *start(struct informer_options options)
     options.on_changed = on_changed;
     options.on_deleted = on_deleted;
     options.on_synced = on_synced;
-    options.on_trouble = on_trouble;
+    options.on_failure = on_failure;
     options.backoff_base_ms = 2;
     return informer_start(client, &options);
 }
@@ -219,7 +219,7 @@ Test(informer, a_server_that_always_says_410_is_not_stormed)
     fixture_start(gone, NULL, NULL);
     struct informer *informer = start((struct informer_options){.never_stream_list = true});
     LOOP_UNTIL(troubles >= 3);
-    cr_assert_eq(last_trouble.kind, ERROR_EXPIRED);
+    cr_assert_eq(last_failure.kind, ERROR_EXPIRED);
     cr_assert_leq(informer_counts(informer).lists, (uint64_t)troubles + 2);
     stop(informer);
 }
@@ -267,7 +267,7 @@ Test(informer, silence_is_taken_for_a_dead_peer)
     struct informer *informer = start((struct informer_options){.never_stream_list = true, .silence_ms = 30});
     LOOP_UNTIL(informer_counts(informer).watches >= 3);
     cr_assert_geq(troubles, 2);
-    cr_assert_eq(last_trouble.kind, ERROR_TIMEOUT);
+    cr_assert_eq(last_failure.kind, ERROR_TIMEOUT);
     stop(informer);
 }
 
@@ -324,14 +324,14 @@ Test(informer, a_refusal_is_told_and_tried_again)
     fixture_start(forbidding, NULL, NULL);
     struct informer *informer = start((struct informer_options){0});
     LOOP_UNTIL(troubles >= 2);
-    cr_assert_eq(last_trouble.kind, ERROR_FORBIDDEN);
-    cr_assert_str_eq(last_trouble.message, "pods is forbidden: User cannot list");
+    cr_assert_eq(last_failure.kind, ERROR_FORBIDDEN);
+    cr_assert_str_eq(last_failure.message, "pods is forbidden: User cannot list");
     stop(informer);
 }
 
 static bool allowed;
 
-static void on_shown_again(void *context)
+static void on_access_restored(void *context)
 {
     (void)context;
     tell("shown ");
@@ -359,7 +359,7 @@ static void listing_anew(struct scripted_request *request)
 Test(informer, what_vanished_behind_a_refusal_is_told_before_its_end)
 {
     fixture_start(listing_anew, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.on_shown_again = on_shown_again});
+    struct informer *informer = start((struct informer_options){.on_access_restored = on_access_restored});
     LOOP_UNTIL(informer_counts(informer).lists == 2);
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! -n/a=1 shown ");
     cr_assert_null(informer_refusal(informer));
@@ -410,6 +410,6 @@ Test(informer, an_object_beyond_the_ceiling_is_trouble_not_memory)
     fixture_start(huge, NULL, NULL);
     struct informer *informer = start((struct informer_options){.never_stream_list = true, .object_max = 64});
     LOOP_UNTIL(troubles >= 1);
-    cr_assert_eq(last_trouble.kind, ERROR_TOO_LARGE);
+    cr_assert_eq(last_failure.kind, ERROR_TOO_LARGE);
     stop(informer);
 }

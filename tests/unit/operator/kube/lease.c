@@ -27,7 +27,7 @@ static void on_released(void *context, const struct error *error)
     released += error == NULL ? 1 : 100;
 }
 
-static void on_trouble(void *context, const struct error *error)
+static void on_failure(void *context, const struct error *error)
 {
     (void)context;
     (void)error;
@@ -48,7 +48,7 @@ static struct lease *start_with(const char *identity, int64_t duration_ms, int64
                                    .retry_ms = retry_ms,
                                    .on_elected = on_elected,
                                    .on_lost = on_lost,
-                                   .on_trouble = on_trouble,
+                                   .on_failure = on_failure,
                                });
 }
 
@@ -238,8 +238,9 @@ Test(lease, a_conflict_is_a_cause_like_any_other)
     struct lease *lease = start_with("me", 60000, 1000, 400);
     LOOP_UNTIL(elected == 1);
     store.changes = true;
-    cr_assert(says_why("the last try: the API server answered 409") || says_why("has had no answer for"), "%s",
-              lost_reason.message);
+    cr_assert(says_why("the last try: the API server answered with HTTP status 409") ||
+                  says_why("has had no answer for"),
+              "%s", lost_reason.message);
     cr_assert_eq(troubles, 0);
     lease_free(lease);
     fixture_stop();

@@ -51,7 +51,6 @@ static struct {
     int status;
     char reason[64];
     char name[64];
-    bool quota_exceeded;
     struct error error;
 } answer;
 
@@ -62,7 +61,6 @@ static inline void on_answer(void *context, const struct kube_answer *given)
     answer.status = given->status;
     snprintf(answer.reason, sizeof answer.reason, "%s", given->reason);
     snprintf(answer.name, sizeof answer.name, "%s", json_string_at(given->object, "metadata.name", ""));
-    answer.quota_exceeded = given->quota_exceeded;
     answer.error = given->error ? *given->error : (struct error)ERROR_INIT;
 }
 

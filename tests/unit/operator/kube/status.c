@@ -61,6 +61,6 @@ Test(status, quotes_the_server_or_says_its_code)
     cr_assert_str_eq(error.message, "spec.workers: must be at least 1");
     cr_assert_eq(kube_status_retry_after_ms(status), 3000);
     kube_status_to_error(500, NULL, &error);
-    cr_assert_str_eq(error.message, "the API server answered 500");
+    cr_assert_str_eq(error.message, "the API server answered with HTTP status 500");
     cr_assert_eq(kube_status_retry_after_ms(NULL), -1);
 }

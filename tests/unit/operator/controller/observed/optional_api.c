@@ -63,7 +63,7 @@ static struct optional_api *start(scripted_handler *handler)
         .versions = {"v1", "v1beta1"},
         .informer = {.parse = parse,
                      .item_free = free,
-                     .on_shown_again = note_shown_again,
+                     .on_access_restored = note_shown_again,
                      .backoff_base_ms = 2,
                      .never_stream_list = true},
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/kube/managed_fields.h"
+#include "operator/kube/object_text.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -9,12 +9,12 @@ static void check(const char *before, const char *after)
     SCOPED_BUFFER text;
     buffer_init(&text, 4096);
     buffer_append_string(&text, before, NULL);
-    managed_fields_cut(&text);
+    object_text_prepare(&text);
     cr_assert_str_eq(buffer_text(&text), after);
     cr_assert_eq(text.length, strlen(after));
 }
 
-Test(managed_fields, are_cut_out_of_an_object)
+Test(object_text, managed_fields_are_cut)
 {
     check("{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"f\":{\"]\":[\"\\\"]\",{}]}},{}]},\"spec\":{}}",
           "{\"metadata\":{\"name\":\"a\"},\"spec\":{}}");
@@ -22,7 +22,7 @@ Test(managed_fields, are_cut_out_of_an_object)
           "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}");
 }
 
-Test(managed_fields, what_only_looks_like_them_stays)
+Test(object_text, similar_members_stay)
 {
     static const char *const texts[] = {
         "",
@@ -36,8 +36,22 @@ Test(managed_fields, what_only_looks_like_them_stays)
         check(texts[i], texts[i]);
 }
 
-Test(managed_fields, only_those_of_the_metadata_go)
+Test(object_text, managed_fields_outside_metadata_stay)
 {
     check("{\"metadata\":{\"a\":1,\"managedFields\":[1]},\"spec\":{\"b\":2,\"managedFields\":[2]}}",
           "{\"metadata\":{\"a\":1},\"spec\":{\"b\":2,\"managedFields\":[2]}}");
+}
+
+Test(object_text, nul_characters_are_replaced_and_escaped_backslashes_stay)
+{
+    static const char *const cases[][2] = {
+        {"\"\\u0000\"", "\"\\ufffd\""},
+        {"\"\\u0000\\u0000 \\u0001\"", "\"\\ufffd\\ufffd \\u0001\""},
+        {"\"\\\\u0000\"", "\"\\\\u0000\""},
+        {"\"\\\\\\u0000\"", "\"\\\\\\ufffd\""},
+        {"\\u0000", "\\ufffd"},
+        {"\"u0000 \\u000\"", "\"u0000 \\u000\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i][0], cases[i][1]);
 }
