@@ -43,7 +43,7 @@ struct checkpoint_store {
     atomic_llong parts_hurry_ms;
     checkpoint_ask_rank ask_rank;
     checkpoint_name_rank name_rank;
-    checkpoint_tell_late tell_late;
+    checkpoint_report_late report_late;
     void *rank_context;
     struct snapshot snapshot;
     struct manifest manifest;
@@ -68,7 +68,7 @@ int checkpoint_store_open(const struct checkpoint_options *options, struct check
     store->keep = options->keep > 0 ? options->keep : 1;
     store->ask_rank = options->ask_rank;
     store->name_rank = options->name_rank;
-    store->tell_late = options->tell_late;
+    store->report_late = options->report_late;
     store->rank_context = options->context;
     store->own = own;
     store->restored.step = -1;
@@ -257,7 +257,7 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
                                                         .hurry_ms = &store->parts_hurry_ms,
                                                         .ask = store->ask_rank,
                                                         .name = store->name_rank,
-                                                        .tell_late = store->tell_late,
+                                                        .report_late = store->report_late,
                                                         .context = store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
                           store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, &progress->bytes, error) < 0) {
@@ -474,7 +474,7 @@ struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
     return counts;
 }
 
-void checkpoint_store_recount(struct checkpoint_store *store)
+void checkpoint_store_forget_step(struct checkpoint_store *store)
 {
     pthread_mutex_lock(&store->mutex);
     store->counts.committed_step = -1;

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of one job in one directory: save without stopping the training,
- * restore the newest copy that is whole. docs/checkpoints.md tells the protocol.
+ * Saves and restores the checkpoints of one job, which live in one directory. Training does not
+ * stop for a save; a restore opens the newest checkpoint that is whole. docs/checkpoints.md
+ * describes the protocol.
  *
- * Life cycle, in the chief: open (claims the directory: older chiefs commit
- * nothing more) -> restore (or not) -> begin (says what it starts from; nothing may
- * be saved before) -> save … fence … wait -> free. A save copies the tensors and then writes, syncs,
- * commits and reads them back in a thread of its own: training goes on with the next step's passes at once, and calls
- * checkpoint_fence before it changes a tensor. One save at a time; one that finds another still under way is skipped.
+ * Life cycle, in the chief:
+ *
+ *   open      claims the directory: from then on, older chiefs cannot commit
+ *   restore   optional
+ *   begin     records which checkpoint training starts from; nothing may be saved before
+ *   save … fence … wait
+ *   free
+ *
+ * A save runs in a thread of its own: it copies the tensors, writes and syncs them, commits, and
+ * reads them back. Training continues with the next forward and backward pass at once, and calls
+ * checkpoint_fence before it changes a tensor. Only one save runs at a time; a save that is
+ * requested meanwhile is skipped.
  */
 #ifndef COXSWAIN_CHECKPOINT_H
 #define COXSWAIN_CHECKPOINT_H
@@ -23,34 +31,37 @@
 struct checkpoint_store;
 
 struct checkpoint_part_key;
-/* What has become of a rank since that generation: what it has not begun to write before it moved on with a newer one it will
- * never write, nor anything once it is lost. May be asked from any thread. */
+/* Whether a rank of the key's generation can still write its part. A rank that has moved on to a
+ * newer generation finishes a part that it has begun, and begins no other. A lost rank writes
+ * nothing more. */
 enum checkpoint_rank_fate { RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST };
+/* Asks for that. Called from any thread. */
 typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const struct checkpoint_part_key *key);
-/* What people call a rank: "rank 1 (worker 1, 10.0.0.7:2223)". Likewise. */
+/* Writes a rank's name for messages: "rank 1 (worker 1, 10.0.0.7:2223)". Called from any thread. */
 #define CHECKPOINT_RANK_NAME_MAX 160
 typedef void (*checkpoint_name_rank)(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
-/* Each half minute that a part is waited for: whose, and how long. From the saver's thread. */
-typedef void (*checkpoint_tell_late)(void *context, const char *rank, int64_t step, int64_t waited_ms);
+/* Reports that a save still waits for the part of `rank`. The saver's thread calls it every
+ * 30 seconds. */
+typedef void (*checkpoint_report_late)(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 struct checkpoint_options {
     const char *directory; /* created when missing */
-    const char *job_uid;   /* "" when run by hand */
+    const char *job_uid;   /* "" for a run without an operator */
     int64_t attempt, epoch;
-    int64_t keep;                   /* whole checkpoints to keep, at least 1 */
-    checkpoint_ask_rank ask_rank;   /* where other ranks write parts (part.h); NULL: nobody knows */
-    checkpoint_name_rank name_rank; /* NULL: "rank 1" */
-    checkpoint_tell_late tell_late; /* NULL: nobody is told */
-    void *context;
+    int64_t keep;                       /* whole checkpoints to keep, at least 1 */
+    checkpoint_ask_rank ask_rank;       /* for parts of other ranks (part.h); NULL: RANK_STAYS */
+    checkpoint_name_rank name_rank;     /* NULL: "rank 1" */
+    checkpoint_report_late report_late; /* NULL: late parts are not reported */
+    void *context;                      /* for the three callbacks */
 };
 
-/* ERROR_STALE: a newer chief of this job was here. */
+/* Claims the directory for this chief. ERROR_STALE if a newer chief of this job has claimed it. */
 int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
                           struct error *error);
-/* Waits for a save under way. */
+/* Waits for a running save, then frees. */
 void checkpoint_store_free(struct checkpoint_store *store);
 
-/* A verified checkpoint, open for reading: every digest was checked before this was handed out. */
+/* A checkpoint that is open for reading. The digest of every file has been verified. */
 struct checkpoint_image {
     struct checkpoint_name name;
     struct manifest manifest;
@@ -58,76 +69,83 @@ struct checkpoint_image {
     unsigned file_count;
 };
 
-/* Opens the newest whole checkpoint of the line of descent. Bad ones on the way are moved aside (".bad-…") and told through
- * `quarantined` (one call each, with the reason), as are damaged epoch records; ERROR_NOT_FOUND when there is none left.
- * What only cannot be read now (ERROR_SYSTEM), or was written by a newer release (ERROR_UNSUPPORTED), stays where it is and
- * is an error: to start anew instead would lose it. */
+/* Opens the newest whole checkpoint of the line of descent (lineage.h). Damaged checkpoints are
+ * renamed to ".bad-…"; `quarantined` (may be NULL) is called for each, and for each damaged epoch
+ * record, with the reason. ERROR_NOT_FOUND if no whole checkpoint is left. A checkpoint that cannot
+ * be read at the moment (ERROR_SYSTEM) or that a newer release wrote (ERROR_UNSUPPORTED) is left in
+ * place and is an error, because training from an older one would discard it. */
 typedef void checkpoint_quarantined(void *context, const char *name, const char *reason);
 int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *quarantined, void *context,
                        struct checkpoint_image *ret_image, struct error *error);
 void checkpoint_image_release(struct checkpoint_image *image);
 const struct safetensors_tensor *checkpoint_image_find(const struct checkpoint_image *image, const char *tensor);
 
-/* Writes down what this chief starts from: the checkpoint last restored through this store, else the newest candidate when
- * `adopted` (a peer held a newer state), else nothing. ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
+/* Records which checkpoint this chief starts from: the one restored through this store; else, if
+ * `adopted` (the state came from a peer), the newest candidate; else none. ERROR_STALE,
+ * ERROR_CONFLICT: see lineage_check_current. */
 int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct error *error);
 
-/* Whether this chief may still write into the directory; ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
+/* Checks that this chief may still write into the directory. ERROR_STALE, ERROR_CONFLICT: see
+ * lineage_check_current. */
 int checkpoint_store_check(const struct checkpoint_store *store, struct error *error);
 
-/* The saves to come will copy about so many bytes: the memory for it is made ready in the background, so that the first save is as
- * quick as those that follow. */
+/* Allocates memory for copies of `bytes` bytes in the background, so that the first save is as fast
+ * as later ones. */
 void checkpoint_expect(struct checkpoint_store *store, size_t bytes);
 
 enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
 
-/* Starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt, epoch and job UID are
- * filled in here). The tensors' bytes must stay as they are until checkpoint_fence has returned; the rest is copied here.
- * That the copy does not fit in memory is the save's result (ERROR_NO_SPACE). */
+/* Starts a save. The manifest is copied; the store fills in its files, attempt, epoch and job UID.
+ * The tensors' bytes must not change until checkpoint_fence has returned. If the copy does not fit
+ * in memory, the save fails later with ERROR_NO_SPACE (checkpoint_store_result). */
 int checkpoint_save(struct checkpoint_store *store, const struct manifest *manifest,
                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
                     struct error *error);
 
-/* The same where other ranks hold tensors too and write them as parts (part.h): the commit waits for those of ranks
- * [1, ranks). */
+/* Starts a save whose tensors are spread over several ranks, each of which writes a part (part.h).
+ * The commit waits for the parts of ranks [1, ranks). */
 int checkpoint_save_with_parts(struct checkpoint_store *store, const struct manifest *manifest,
                                const struct safetensors_tensor *tensors, unsigned count,
                                const struct checkpoint_part_key *key, unsigned ranks, enum checkpoint_start *ret_start,
                                struct error *error);
-/* A save under way waits no longer for parts: who would write them is gone. */
+/* Makes a running save stop waiting for parts and fail, since the ranks that would write them are
+ * gone. */
 void checkpoint_give_up_parts(struct checkpoint_store *store);
 
-/* From now on a part that has not grown for so long is waited for no longer. From any thread. */
+/* From now on, a save fails once a part has not grown for `wait_ms`. May be called from any
+ * thread. */
 void checkpoint_hurry_parts(struct checkpoint_store *store, int64_t wait_ms);
 
-/* Whether a save is under way: the next would be skipped. */
+/* Whether a save is running; another would be skipped. */
 bool checkpoint_is_busy(struct checkpoint_store *store);
 
-/* Waits until a save under way has copied its tensors; returns at once when none has to. */
+/* Waits until the running save, if any, has copied its tensors. */
 void checkpoint_fence(struct checkpoint_store *store);
 
-/* Waits until no save is under way; then as checkpoint_store_result. */
+/* Waits for the running save, if any, then returns checkpoint_store_result. */
 int checkpoint_wait(struct checkpoint_store *store, struct error *error);
 
-/* How the last finished save ended: -1 with its error until the next one succeeds. */
+/* Returns the result of the last finished save: 0, or -1 with its error. */
 int checkpoint_store_result(struct checkpoint_store *store, struct error *error);
 
 struct checkpoint_counts {
-    int64_t committed_step; /* of the newest commit in this process or the restored one, -1: none */
+    int64_t committed_step; /* of the newest checkpoint committed or restored by this process; -1: none */
     int64_t saved, skipped, failed;
-    int64_t last_save_ns;  /* background copy, write and commit of the last save */
-    int64_t last_check_ns; /* what the background took after the commit: reading back, and older ones' removal */
-    int64_t last_stall_ns; /* what the caller waited for it, in checkpoint_save and checkpoint_fence */
+    int64_t last_save_ns;  /* time of the last save in the background: copy, write, commit */
+    int64_t last_check_ns; /* time after the commit: reading back, removing older checkpoints */
+    int64_t last_stall_ns; /* time that the caller spent in checkpoint_save and checkpoint_fence */
     int64_t last_bytes;
 };
 struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store);
-/* Steps are counted otherwise from here on: the checkpoint that was restored is of none of them, though one have its number. */
-void checkpoint_store_recount(struct checkpoint_store *store);
+/* Sets committed_step to -1. To be called if training counts steps differently from the restored
+ * checkpoint, whose step is then not comparable with those to come. */
+void checkpoint_store_forget_step(struct checkpoint_store *store);
 
-/* The same for a state whose parts other processes hold: each writes its file into the directory that `begin` makes (free()
- * it), syncs it, and tells its size and digest; `commit` then makes the whole visible. `manifest` names the files. Where the newest
- * commit is of the same step, the new one takes its place if it `replaces` it; else it is dropped, and all is well. The calls wait
- * for the disk. */
+/* Commit a checkpoint whose files other processes have written. `begin` creates a directory (free()
+ * the path); each process writes its file there, syncs it, and reports its size and digest.
+ * `manifest` lists the files; `commit` makes them visible. If a checkpoint of the same step was
+ * committed last, `commit` replaces it if `replaces` is set, else removes the new files and
+ * succeeds. Both calls wait for the disk. */
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error);
 int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,
                              bool replaces, struct error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers in a checkpoint directory's name: step-00001200.attempt-1.epoch-5.
+ * Formats and parses the name of a checkpoint's directory: step-00001200.attempt-1.epoch-5.
  */
 #ifndef COXSWAIN_CHECKPOINT_NAME_H
 #define COXSWAIN_CHECKPOINT_NAME_H
@@ -16,7 +16,7 @@ struct checkpoint_name {
 };
 
 void checkpoint_name_format(const struct checkpoint_name *name, char text[CHECKPOINT_NAME_MAX]);
-int checkpoint_name_parse(const char *text, struct checkpoint_name *ret_name); /* -1: not such a name */
+int checkpoint_name_parse(const char *text, struct checkpoint_name *ret_name); /* -1: not a checkpoint's name */
 bool checkpoint_name_equal(const struct checkpoint_name *a, const struct checkpoint_name *b);
 
 #endif

@@ -13,39 +13,43 @@
 #include "worker/checkpoint/part.h"
 #include "worker/checkpoint/safetensors.h"
 
-/* Where other ranks' parts come from (part.h); NULL: the tensors are all there is. */
+/* The parts that other ranks write (part.h). */
 struct checkpoint_parts {
     const struct checkpoint_part_key *key;
     unsigned ranks;
     struct checkpoint_parts_patience patience;
 };
 
-/* Fills manifest->files. An older save of that step by the same chief is replaced. ERROR_STALE or ERROR_CONFLICT if `own` is no longer
- * the newest record; nothing was committed then. */
+/* Writes `tensors` and the manifest, waits for `parts` (NULL: no other rank holds tensors), and
+ * commits. Fills manifest->files. Replaces an older save of the same step by the same chief.
+ * ERROR_STALE or ERROR_CONFLICT if `own` is no longer the newest record; nothing is committed
+ * then. */
 int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error);
 
-/* The same for a directory `saving` that holds all the files that the manifest names, synced. */
+/* Commits the directory `saving`, which holds all files that the manifest lists, synced. */
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                 const struct manifest *manifest, struct error *error);
 
-/* The same if the same chief has already saved that step: the older checkpoint is replaced in one step, or in two on file systems that
- * cannot exchange names (such as NFS). Between the two steps a reader finds neither; a process that ends there leaves the older
- * checkpoint under another name, and the next chief restores its name. A failure leaves the older checkpoint. */
+/* Commits `saving` in place of an older checkpoint of the same step and chief. The two directories
+ * exchange their names in one step, or in two on file systems without such a call (NFS). Between
+ * the two steps a reader finds neither; if the process ends there, the older checkpoint has another
+ * name, which the next chief changes back. A failure leaves the older checkpoint. */
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error);
 
-/* Compares the file that this process has written with its digest, read from the disk where possible (disk_file.h). If they differ,
- * the checkpoint is moved aside (*ret_moved_aside); if the file cannot be read, the checkpoint stays where it is. */
+/* Reads the file that this process has written, from the disk where possible (disk_file.h), and
+ * compares its digest. If they differ, the checkpoint is moved aside (*ret_moved_aside); if the
+ * file cannot be read, the checkpoint stays in place. */
 int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
                          bool *ret_moved_aside, struct error *error);
-/* Renames a bad checkpoint to `.bad-…`, which is never loaded, for a person to look at. If that fails (a read-only directory), the next
- * loader finds it bad again. */
+/* Renames a bad checkpoint to `.bad-…`, which is never loaded, so that a person can look at it. If
+ * that fails (a read-only directory), the next restore finds it bad again. */
 int checkpoint_move_aside(const char *directory, const char *name);
 
-/* Removes the files of unfinished saves of earlier chiefs, and restores the name of a checkpoint that one of them was about to
- * replace. To be called after the directory was claimed. */
+/* Removes the files of unfinished saves of earlier chiefs, and restores the name of a checkpoint
+ * that one of them was about to replace. To be called after the directory was claimed. */
 int checkpoint_remove_leftovers(const char *directory, struct error *error);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "common/error.h"
 
-/* Bytes whose address and offset in the file are multiples of it are written without a copy. */
+/* Bytes whose address and file offset are multiples of this are written without a copy. */
 #define DISK_FILE_BLOCK 4096
 
 enum disk_file_way { DISK_FILE_CACHED, DISK_FILE_PAST_CACHE };
@@ -26,19 +26,22 @@ struct disk_file_span {
     size_t length;
 };
 
-/* Writes a new file of all spans, then syncs and closes it; a file that had the name is removed first. Gives CRC-32C and size. */
+/* Writes all spans into a new file, then syncs and closes it. A file of that name is removed first.
+ * Returns the file's CRC-32C and size. */
 int disk_file_write(const char *path, const struct disk_file_span *spans, unsigned count, enum disk_file_way way,
                     uint32_t *ret_crc, int64_t *ret_size, struct error *error);
 
-/* As file_digest, but past the page cache where the file system allows it. */
+/* Returns a file's CRC-32C and size as file_digest does, but bypasses the page cache where
+ * possible. */
 int disk_file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
 
-/* Reads a file that this process has written, through the page cache; ERROR_CORRUPT if digest or size differ. Updates the file's time
- * every 32 MiB, for those who wait for it (disk_file_progress). */
+/* Reads a file that this process has written, through the page cache. ERROR_CORRUPT if digest or
+ * size differ. Updates the file's modification time every 32 MiB, so that a process that waits for
+ * the file sees progress (disk_file_progress). */
 int disk_file_check(const char *path, uint32_t crc, int64_t size, struct error *error);
 
-/* For waiting for a file of another process: a number that changes whenever 32 MiB more of it were written to its disk or read back
- * by disk_file_check; -1 if there is no file. */
+/* Returns a number that changes whenever the process that writes the file has written 32 MiB more
+ * of it to the disk, or read 32 MiB back (disk_file_check). -1 if there is no file. */
 int64_t disk_file_progress(const char *path);
 
 #endif

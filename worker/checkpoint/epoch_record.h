@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `epoch-<E>.json`: a chief was here. It is written twice. The claim comes first,
- * exclusively: from then on no older chief commits or removes anything. Once the
- * chief knows what it starts from, the record is replaced by one that names that
- * base; only then does it save. So a record that is only a claim belongs to a
- * chief that saved nothing.
+ * Reads and writes `epoch-<E>.json`, the record that a chief leaves in a checkpoint directory.
  *
- * E counts within one directory. It is the chief's fencing epoch unless the
- * directory holds a higher number already (of another job, or of runs by hand,
- * whose epochs mean nothing to this job).
+ * A chief writes its record twice. First it creates it exclusively, as a claim: from then on, no
+ * older chief commits or removes anything. Once it knows which checkpoint it starts from, it
+ * replaces the record by one that names this checkpoint (the base), and only then saves. A record
+ * that is still a claim therefore belongs to a chief that has saved nothing.
+ *
+ * E counts within one directory. It is the chief's fencing epoch, unless the directory holds a
+ * higher number already (from another job, or from runs without an operator, whose epochs do not
+ * compare with this job's).
  */
 #ifndef COXSWAIN_CHECKPOINT_EPOCH_RECORD_H
 #define COXSWAIN_CHECKPOINT_EPOCH_RECORD_H
@@ -22,8 +23,8 @@
 #define EPOCH_RECORD_BYTES_MAX 4096
 
 enum epoch_record_state {
-    EPOCH_CLAIMED, /* saved nothing */
-    EPOCH_DECIDED, /* `base` says what it started from */
+    EPOCH_CLAIMED, /* the chief has saved nothing */
+    EPOCH_DECIDED, /* `base` is what the chief started from */
     EPOCH_DAMAGED, /* unreadable; only `epoch` is known */
 };
 
@@ -32,22 +33,23 @@ struct epoch_record {
     int64_t epoch;   /* in this directory's numbering */
     int64_t fencing; /* the chief's own epoch, comparable only within one job */
     int64_t attempt;
-    char job_uid[64];            /* "" by hand */
-    struct checkpoint_name base; /* step -1: from scratch */
+    char job_uid[64];            /* "" for a run without an operator */
+    struct checkpoint_name base; /* step -1: the initial weights */
 };
 
-/* The epoch in a record's file name; -1 when it is not one. */
+/* Returns the epoch in a record's file name, -1 if it is not such a name. */
 int64_t epoch_record_name_parse(const char *name);
 
-/* A record whose bytes are damaged is EPOCH_DAMAGED and no failure; ERROR_SYSTEM when the storage does not answer. */
+/* Reads a record. If its bytes are damaged, succeeds with EPOCH_DAMAGED. ERROR_NOT_FOUND if there
+ * is none, ERROR_SYSTEM if the storage fails. */
 int epoch_record_read(const char *directory, int64_t epoch, struct epoch_record *ret_record, struct error *error);
 
-/* ERROR_INVALID with a sentence; for tests and fuzzing. */
+/* Parses a record's text. ERROR_CORRUPT if the digest is wrong, ERROR_INVALID if a field is. */
 int epoch_record_parse(const char *text, size_t length, struct epoch_record *ret_record, struct error *error);
 
-/* ERROR_ALREADY_EXISTS when the number is taken. Durable on return. */
+/* Creates a record. ERROR_ALREADY_EXISTS if the epoch is taken. Durable on return. */
 int epoch_record_create(const char *directory, const struct epoch_record *record, struct error *error);
-/* Replaces one's own, in one step. Durable on return. */
+/* Replaces this chief's own record atomically. Durable on return. */
 int epoch_record_replace(const char *directory, const struct epoch_record *record, struct error *error);
 int epoch_record_remove(const char *directory, int64_t epoch, struct error *error);
 

@@ -18,7 +18,7 @@
 #include "common/buffer.h"
 #include "common/error.h"
 
-/* The calls as in POSIX: -1 and errno on failure. */
+/* The calls return -1 and set errno on failure, as in POSIX. */
 struct file_calls {
     int (*open)(const char *path, int flags, mode_t mode);
     ssize_t (*write)(int descriptor, const void *bytes, size_t length);
@@ -29,52 +29,54 @@ struct file_calls {
     int (*link)(const char *from, const char *to);
     int (*unlink)(const char *path);
     int (*rmdir)(const char *path);
-    int (*exchange)(const char *one, const char *other); /* both are there: each takes the other's name, in one step */
+    int (*exchange)(const char *one, const char *other);                         /* swaps two names atomically */
     int (*sync_range)(int descriptor, off_t from, off_t length, unsigned flags); /* sync_file_range(2) */
 };
 
-/* The system's own calls unless a test has put others in place. Not to be changed while a save is under way. */
+/* The system's calls, unless a test has replaced them. Must not change while a save is running. */
 extern struct file_calls file_calls;
 
-/* Opens a file to write, whose name was not there or is removed first. */
+/* Creates a file and opens it for writing. A file of that name is removed first. */
 int file_create(const char *path, int *ret_descriptor, struct error *error);
-/* Opens a regular file to read. ERROR_CORRUPT if something else has its name. */
+/* Opens a regular file for reading. ERROR_CORRUPT if the path names anything else. */
 int file_open(const char *path, int *ret_descriptor, struct error *error);
-/* Reads a regular file whole. */
+/* Reads a whole regular file. */
 int file_read(const char *path, struct buffer *buffer, struct error *error);
 bool file_exists(const char *path);
 
-/* Writes a new file whole, then syncs and closes it; a file that had the name is removed first. */
+/* Writes a whole new file, syncs and closes it. A file of that name is removed first. */
 int file_write(const char *path, const void *bytes, size_t length, struct error *error);
 
-/* Both write a draft beside it first (FILE_DRAFT_MARK in its name), so that nobody ever sees a file half written: one creates a
- * file that must not be there yet (ERROR_ALREADY_EXISTS), the other replaces it in one step. */
+/* Write a whole file that readers never see half written: the bytes go to a draft beside it first,
+ * whose name contains FILE_DRAFT_MARK. file_write_exclusive fails with ERROR_ALREADY_EXISTS if the
+ * path exists; file_replace replaces what is there. */
 #define FILE_DRAFT_MARK ".draft-"
 int file_write_exclusive(const char *path, const void *bytes, size_t length, struct error *error);
 int file_replace(const char *path, const void *bytes, size_t length, struct error *error);
 
-/* The name of such a draft, which no other process takes, whatever machine or container it runs in; free() it. */
+/* Returns a name for a draft of `path` that no other process on any machine chooses; free() it. */
 int file_draft_name(const char *path, char **ret_draft, struct error *error);
-/* Removes the drafts of a file that others have left; whoever still writes one finds it gone. What cannot be removed stays. */
+/* Removes all drafts of the file `name`, also those that another process is still writing (it then
+ * finds its draft missing). Ignores failures. */
 void file_remove_drafts(const char *directory, const char *name);
 
-/* Writes all bytes to an open descriptor, in as many calls as it takes. */
+/* Writes all bytes to an open descriptor. */
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error);
 
 /* Makes the names in a directory durable. */
 int file_sync_directory(const char *path, struct error *error);
 
-/* Creates the directory and its missing parents; fine when it is there. */
+/* Creates the directory and its missing parents. Succeeds if it exists. */
 int file_make_directories(const char *path, struct error *error);
 
-/* Removes a directory and the files in it (checkpoints hold no deeper levels). A file or a link of that name is itself removed, not
- * what it points to. Succeeds if nothing is there. */
+/* Removes a directory and the files in it (checkpoints have no deeper levels). If the path is a
+ * file or a link, it is itself removed, not its target. Succeeds if nothing is there. */
 int file_remove_directory(const char *path, struct error *error);
 
-/* CRC-32C and size of a file, read in blocks. */
+/* Returns the CRC-32C and the size of a file. */
 int file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
 
-/* "directory/name"; free with free(). */
+/* Returns "directory/name"; free() it. */
 char *file_path_join(const char *directory, const char *name);
 
 #endif

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One committed checkpoint directory: is it whole, and what is in it.
+ * Opens one committed checkpoint directory and verifies that it is whole.
  */
 #ifndef COXSWAIN_CHECKPOINT_IMAGE_H
 #define COXSWAIN_CHECKPOINT_IMAGE_H
 
 #include "worker/checkpoint/checkpoint.h"
 
-/* Checks manifest, sizes and digests without opening the tensors. `directory` is the checkpoint's own. */
+/* Verifies the manifest and the size and digest of every file. `directory` is the checkpoint's own
+ * directory. ERROR_CORRUPT or ERROR_INVALID if the checkpoint is damaged. */
 int checkpoint_image_verify(const char *directory, const struct checkpoint_name *name, struct manifest *ret_manifest,
                             struct error *error);
 
-/* Verifies, then opens. */
+/* Verifies a checkpoint, then opens its files. Release it with checkpoint_image_release. */
 int checkpoint_image_open(const char *directory, const struct checkpoint_name *name, struct checkpoint_image *ret_image,
                           struct error *error);
 
-/* To be asked after reading tensors: safetensors_check of every file. */
+/* Calls safetensors_check for every file. To be called after reading tensors. */
 int checkpoint_image_check(const struct checkpoint_image *image, struct error *error);
 
-/* The manifest of the newest checkpoint in a job's directory that has a readable one; its tensors are not looked at.
- * ERROR_NOT_FOUND when there is none. */
+/* Reads the manifest of the newest checkpoint in a job's directory whose manifest is readable. Does
+ * not look at the tensors. ERROR_NOT_FOUND if there is none. */
 int checkpoint_newest_manifest(const char *directory, struct manifest *ret_manifest, struct error *error);
 
 #endif

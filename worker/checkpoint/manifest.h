@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * manifest.json: what one checkpoint holds and how to tell whether it is whole.
- * It is written last, inside the directory that is then renamed into place, and
- * ends in its own digest over every byte before it:
+ * Prints and parses manifest.json, which says what a checkpoint holds and gives the size and digest
+ * of each of its files. The manifest is written last, before the directory is renamed into place.
+ * It ends in its own digest, which covers every byte before it:
  *
  *   {"format":"coxswain-checkpoint","version":1,"step":1200,…,
  *    "files":[{"name":"rank-00000.safetensors","bytes":177312,"crc32c":"9ae3f00d"}],"digest":"0badf00d"}
@@ -16,7 +16,7 @@
 #include "common/json.h"
 
 #define MANIFEST_BYTES_MAX ((size_t)4 << 20)
-#define MANIFEST_FILES_MAX 4096 /* also the largest crew that is believed */
+#define MANIFEST_FILES_MAX 4096 /* also the largest crew that is accepted */
 #define MANIFEST_SHARDS_MAX 4096
 #define MANIFEST_JOB_UID_SIZE 64
 
@@ -32,25 +32,26 @@ struct manifest {
     int64_t attempt, epoch; /* of the chief that wrote it */
     int64_t generation;     /* the crew's counter at that step */
     int64_t workers;        /* crew size at that step */
-    int64_t logical_shards; /* the reduction tree's leaves: kept, so that a resume gives the same bits */
+    int64_t logical_shards; /* leaves of the reduction tree; a resumed run needs them to compute the same bits */
     int64_t seed;
     int64_t data_epoch;        /* sampler position: epoch … */
     int64_t examples_consumed; /* … and examples taken from it */
-    int64_t loss_scale; /* of float16 (optimizer/loss_scaling.h); 0 of others, and before there was such a thing */
+    int64_t loss_scale;        /* for float16 (optimizer/loss_scaling.h); else 0, also in older checkpoints */
     int64_t good_steps, skipped_steps;
     char *job_uid;
-    struct json *model;     /* description for people and for the check on a resume */
-    struct json *optimizer; /* likewise */
-    struct json *tickets;   /* of asynchronous strategies: what had been applied when; NULL: all up to `step` */
+    struct json *model;     /* description of the model, compared on a resume */
+    struct json *optimizer; /* description of the optimizer, compared on a resume */
+    struct json *tickets;   /* in asynchronous strategies: which updates are applied; NULL: all up to `step` */
     struct manifest_file *files;
     unsigned file_count;
 };
 
 void manifest_release(struct manifest *manifest);
 
-/* The whole text of the file, digest included. */
+/* Appends the whole text of the file, digest included. */
 int manifest_print(const struct manifest *manifest, struct buffer *out, struct error *error);
-/* ERROR_CORRUPT when the digest is wrong; ERROR_INVALID, with the field, when one is missing, of another type or too large. */
+/* Parses the file. ERROR_CORRUPT if the digest is wrong; ERROR_INVALID, naming the field, if one is
+ * missing, too large or of the wrong type; ERROR_UNSUPPORTED if a newer release wrote it. */
 int manifest_parse(const char *text, size_t length, struct manifest *ret_manifest, struct error *error);
 
 #endif

@@ -188,7 +188,7 @@ int part_writer_wait(struct part_writer *writer, struct error *error)
     return -1;
 }
 
-bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key)
+bool part_writer_has_begun(const struct part_writer *writer, const struct checkpoint_part_key *key)
 {
     const struct checkpoint_part_key *own = &writer->key;
     return writer->path && own->step == key->step && is_of_generation(own, key);
@@ -293,10 +293,10 @@ static void tell_if_late(const struct checkpoint_parts_patience *patience, const
 {
     char name[CHECKPOINT_RANK_NAME_MAX];
     int64_t late_ns = patience->late_ms > 0 ? patience->late_ms * 1000000 : LATE_NS;
-    if (patience->tell_late == NULL || waited_ns / late_ns <= *told)
+    if (patience->report_late == NULL || waited_ns / late_ns <= *told)
         return;
     *told = waited_ns / late_ns;
-    patience->tell_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
+    patience->report_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
 }
 
 /* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */

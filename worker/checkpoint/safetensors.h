@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The safetensors format (huggingface/safetensors, README "Format"): eight bytes
- * of little-endian header length, a JSON header with name, dtype, shape and byte
- * range of each tensor, then the bytes, without gaps. It holds no code, and every
+ * Reads and writes files in the safetensors format (huggingface/safetensors, README "Format"):
+ * eight bytes of little-endian header length, a JSON header with name, dtype, shape and byte range
+ * of each tensor, then the tensors' bytes without gaps. The format contains no code, and every
  * framework reads it.
  */
 #ifndef COXSWAIN_CHECKPOINT_SAFETENSORS_H
@@ -17,7 +17,7 @@
 #include "worker/data/mapped_file.h"
 
 #define SAFETENSORS_RANK_MAX 8
-/* Headers beyond this are refused; a million tensors would fit. */
+/* Longer headers are refused. A million tensors fit. */
 #define SAFETENSORS_HEADER_MAX ((size_t)100 << 20)
 
 #define SAFETENSORS_DTYPES(X)                                                                                          \
@@ -33,18 +33,19 @@ struct safetensors_tensor {
     enum safetensors_dtype dtype;
     int64_t shape[SAFETENSORS_RANK_MAX];
     unsigned rank;
-    const void *data; /* bytes = product of shape x dtype's size */
+    const void *data; /* `bytes` = product of `shape` x size of `dtype` */
     size_t bytes;
 };
 
-/* Writes a new file whole, syncs and closes it (disk_file.h). `metadata` is an object of strings, or NULL. The digest covers
- * all bytes of the file. */
+/* Writes a whole new file, syncs and closes it (disk_file.h). `metadata` is an object of strings,
+ * or NULL. The digest covers all bytes of the file. */
 int safetensors_write(const char *path, const struct safetensors_tensor *tensors, unsigned count,
                       const struct json *metadata, enum disk_file_way way, uint32_t *ret_crc, int64_t *ret_size,
                       struct error *error);
 
-/* A file opened for reading: mapped, header parsed and checked (known dtypes, sizes that match shapes, ranges that
- * cover the data without overlap or gap). Tensor data points into the mapping. */
+/* A file that is open for reading. It is mapped; its header has been checked: dtypes are known,
+ * sizes match shapes, ranges cover the data without overlap or gap. Tensor data points into the
+ * mapping. */
 struct safetensors_file {
     struct safetensors_tensor *tensors; /* in the order of their bytes */
     unsigned count;
@@ -52,20 +53,20 @@ struct safetensors_file {
     struct mapped_file *mapping;
 };
 
-/* Opens a file that a user names; symbolic links are followed. */
+/* Opens a file that a user names. Follows symbolic links. */
 int safetensors_open(const char *path, struct safetensors_file *ret_file, struct error *error);
-/* Opens a file that a job keeps (file.h): no links. */
+/* Opens a file that a job keeps (file.h). Does not follow links. */
 int safetensors_open_kept(const char *path, struct safetensors_file *ret_file, struct error *error);
-/* To be asked after reading tensors: ERROR_NOT_FOUND if the file has become shorter since it was opened, so that some bytes may
- * have been read as zeros. */
+/* Checks that the file has not become shorter since it was opened, else ERROR_NOT_FOUND: missing
+ * bytes read as zeros. To be called after reading tensors. */
 int safetensors_check(const struct safetensors_file *file, struct error *error);
-/* The same from memory, which the caller keeps until the close (fuzzing, transfers). */
+/* Opens a file that is in memory, which the caller keeps until safetensors_close. */
 int safetensors_parse(const void *bytes, size_t length, struct safetensors_file *ret_file, struct error *error);
 void safetensors_close(struct safetensors_file *file);
 
-/* NULL when there is none of that name. */
+/* Returns the tensor of that name, or NULL. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors_file *file, const char *name);
-/* The string in __metadata__, or NULL. */
+/* Returns the string in __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors_file *file, const char *key);
 
 #endif

@@ -53,7 +53,7 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     count_in_batches(trainer, &image->manifest);
     if (trainer->state.progress.step != image->manifest.step)
-        checkpoint_store_recount(trainer->store);
+        checkpoint_store_forget_step(trainer->store);
     return 0;
 }
 

@@ -186,7 +186,7 @@ void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NA
 }
 
 /* Where the end waits for the save, that is what this process does. */
-void saving_tell_late(void *context, const char *rank, int64_t step, int64_t waited_ms)
+void saving_report_late(void *context, const char *rank, int64_t step, int64_t waited_ms)
 {
     struct trainer *trainer = context;
     char text[CHECKPOINT_RANK_NAME_MAX + 128];
@@ -201,7 +201,7 @@ void saving_tell_late(void *context, const char *rank, int64_t step, int64_t wai
 static int save_part(struct trainer *trainer, struct error *error)
 {
     const struct checkpoint_part_key key = part_key(trainer);
-    if (part_writer_has(trainer->parts, &key))
+    if (part_writer_has_begun(trainer->parts, &key))
         return 0;
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);

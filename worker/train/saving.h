@@ -34,8 +34,8 @@ bool saving_is_called(const struct trainer *trainer);
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
 /* For checkpoint_options.name_rank. */
 void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
-/* For checkpoint_options.tell_late. */
-void saving_tell_late(void *context, const char *rank, int64_t step, int64_t waited_ms);
+/* For checkpoint_options.report_late. */
+void saving_report_late(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 /* What the manifest says of model and optimizer; the caller frees. */
 struct json *saving_describe_model(const struct trainer *trainer);

@@ -77,7 +77,7 @@ int trainer_open_store(struct trainer *trainer, struct error *error)
         .keep = trainer->job->checkpoint.keep,
         .ask_rank = saving_ask_rank,
         .name_rank = saving_name_rank,
-        .tell_late = saving_tell_late,
+        .report_late = saving_report_late,
         .context = trainer,
     };
     return checkpoint_store_open(&options, &trainer->store, error);

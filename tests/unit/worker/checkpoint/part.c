@@ -38,7 +38,7 @@ Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
     struct part_writer *writer = part_writer_new(directory);
     save(writer, &older);
     save(writer, &key);
-    cr_expect(part_writer_has(writer, &key) && !part_writer_has(writer, &older));
+    cr_expect(part_writer_has_begun(writer, &key) && !part_writer_has_begun(writer, &older));
     atomic_bool given_up = true;
     const struct checkpoint_parts_patience patience = {.given_up = &given_up};
     struct manifest manifest = {0};
@@ -277,7 +277,7 @@ Test(part, that_is_long_in_coming_is_told_before_the_deadline, .timeout = 60)
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     atomic_bool given_up = false;
     const struct checkpoint_parts_patience patience = {
-        .given_up = &given_up, .name = name, .tell_late = stop_waiting, .context = &given_up, .late_ms = 20};
+        .given_up = &given_up, .name = name, .report_late = stop_waiting, .context = &given_up, .late_ms = 20};
     struct manifest manifest = {0};
     struct error error = ERROR_INIT;
     cr_expect_eq(checkpoint_parts_collect(directory, directory, &key, 2, &patience, &manifest, &error), -1);
