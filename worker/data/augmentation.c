@@ -31,7 +31,7 @@ int augmentation_check(const struct augmentation_spec *spec, const int64_t image
     struct augmentation augmentation = {.horizontal_flip = spec->horizontal_flip,
                                         .padding = spec->crop_padding == FIELD_UNSET ? 0 : spec->crop_padding};
     memcpy(augmentation.image, image, sizeof augmentation.image);
-    if (augmentation_is_some(&augmentation) && image[0] == 0)
+    if (augmentation_is_active(&augmentation) && image[0] == 0)
         return error_set(error, ERROR_INVALID,
                          "data.augmentation: is for images, which the model's input is not; leave it out, or give the "
                          "model an inputShape of H, W and C");
@@ -44,7 +44,7 @@ int augmentation_check(const struct augmentation_spec *spec, const int64_t image
     return 0;
 }
 
-bool augmentation_is_some(const struct augmentation *augmentation)
+bool augmentation_is_active(const struct augmentation *augmentation)
 {
     return augmentation->horizontal_flip || augmentation->padding > 0;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What training does to an image before it learns from it (He et al. 2016,
- * section 4.2): zeros around it, a piece of its own size cut out of that, and
- * half of the pieces mirrored. A pure function of seed, epoch and example
- * (Philox), like a dropout's masks: whoever reads an example of an epoch, in
- * whatever crew and after whatever restart, gets the same values, but under
- * PeerToPeer, where each worker has a seed of its own.
+ * Augments training images (He et al. 2016, section 4.2): pads an image with zeros, crops it back
+ * to its own size at a random place, and mirrors half of the crops. The random numbers are a pure
+ * function of seed, epoch and example (Philox), so every worker, after any restart, gets the same
+ * values. Under PeerToPeer each worker has a seed of its own.
  */
 #ifndef COXSWAIN_DATA_AUGMENTATION_H
 #define COXSWAIN_DATA_AUGMENTATION_H
@@ -22,21 +20,22 @@ struct augmentation {
     int64_t image[3]; /* H W C */
 };
 
-/* Which one of all: of an example in an epoch. */
+/* The random choices for one example in one epoch. */
 struct augmentation_draw {
-    int64_t down, right; /* where the image lies in the piece, from -padding to padding */
+    int64_t down, right; /* the image's place in the crop, from -padding to padding */
     bool mirrored;
 };
 struct augmentation_draw augmentation_draw(const struct augmentation *augmentation, uint64_t seed, int64_t epoch,
                                            int64_t example);
 
-/* `image` as a model has it (graph.h); ERROR_INVALID where there is none, or where nothing of it might be left. */
+/* Checks the spec against the model's `image` shape (graph.h). ERROR_INVALID if the model takes no
+ * images, or if the padding is so large that a crop could miss the image. */
 int augmentation_check(const struct augmentation_spec *spec, const int64_t image[3],
                        struct augmentation *ret_augmentation, struct error *error);
-/* Whether it changes anything. */
-bool augmentation_is_some(const struct augmentation *augmentation);
+/* Whether the augmentation changes anything. */
+bool augmentation_is_active(const struct augmentation *augmentation);
 
-/* H W C each; they must not overlap. */
+/* Augments one image. Both are H W C and must not overlap. */
 void augmentation_apply(const struct augmentation *augmentation, const struct augmentation_draw *draw,
                         const float *pixels, float *ret_pixels);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR-10's binary version: records of one byte of label and 32 x 32 bytes each
- * of red, green and blue, one behind the other and nothing else.
+ * Reads CIFAR-10's binary files. A record is one byte of label and 32 x 32 bytes each of red, green
+ * and blue. A file is a sequence of records and nothing else.
  */
 #ifndef COXSWAIN_DATA_CIFAR10_H
 #define COXSWAIN_DATA_CIFAR10_H
@@ -16,10 +16,12 @@
 #define CIFAR10_VALUES (CIFAR10_PIXELS * CIFAR10_CHANNELS)
 #define CIFAR10_RECORD (1 + CIFAR10_VALUES)
 
-/* How many records are in a file of `length` bytes; ERROR_CORRUPT for none and for a part of one. */
+/* Returns the number of records in a file of `length` bytes. ERROR_CORRUPT if it is 0 or not
+ * whole. */
 int cifar10_count(size_t length, int64_t *ret_records, struct error *error);
 
-/* Of the record that begins at `record`: its label, and its pixels channel by channel as numbers in [0, 1]. */
+/* Return the label of the record at `record`, and its pixels, channel by channel, as numbers in [0,
+ * 1]. */
 uint8_t cifar10_label(const uint8_t *record);
 void cifar10_pixels(const uint8_t *record, float values[CIFAR10_VALUES]);
 

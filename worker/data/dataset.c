@@ -141,7 +141,7 @@ static int read_examples(const struct dataset *dataset, const struct dataset_epo
                          int64_t count, void *inputs, void *targets, struct error *error)
 {
     size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
-    bool augments = epoch != NULL && augmentation_is_some(&dataset->augmentation);
+    bool augments = epoch != NULL && augmentation_is_active(&dataset->augmentation);
     SCOPED_FREE void *scratch = augments ? memory_allocate(1, input_bytes) : NULL;
     for (int64_t i = 0; i < count; i++)
         if (read_example(dataset, epoch, indices[i], scratch, (char *)inputs + (size_t)i * input_bytes,

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Examples by number, from a file format behind one door: `read` fills the
- * buffers that a graph's pass takes.
+ * Reads examples by number from data in one of several formats, into the buffers that a graph's
+ * pass takes:
  *
  *   idx        images (magic 0x803) and labels (0x801), plain or gzip. Pixels
  *              become float32 in [0,1] (value / 255). Plain files are memory-
- *              mapped; gzip is inflated once at the opening, into memory up to
- *              64 MiB, beyond that into an unlinked temporary file (TMPDIR).
+ *              mapped; gzip is inflated once, when the dataset is opened: into memory
+ *              up to 64 MiB, else into an unlinked temporary file (TMPDIR).
  *   bytes      a text file, memory-mapped: example i is the window of bytes
- *              [i c, i c + c) with the bytes one further as targets, c = context
- *   cifar10    the binary version (Krizhevsky 2009): a byte of label, 3,072 of
- *              pixels; their planes become H W C
+ *              [i c, i c + c); the targets are the bytes shifted by one; c = context
+ *   cifar10    the binary version (Krizhevsky 2009): a byte of label and 3,072 of
+ *              pixels, whose planes become H W C
  *   npy        NumPy arrays (numpy.lib.format): images of uint8 (value / 255) or
  *              float32, channels last; labels of integers, or of float32
  *   tokens     llm.c's files: a header of 1 KiB, then uint16 (GPT-2) or uint32
  *              (Llama 3); examples are windows as in bytes, within a file
  *   tfrecord   tf.train.Example; the image is bytes (value / 255, or float32
- *              when there are four times as many) or a list of floats. The places
- *              of the records are found at the opening, 8 bytes each; CRCs are
- *              checked whenever a record is read
+ *              when there are four times as many) or a list of floats. Opening
+ *              indexes the records (8 bytes each); reading checks their CRCs
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
  *
- * All but gzip and the records' places stays in the files, which are mapped: data
- * may be larger than memory.
+ * Files are mapped, so data may be larger than memory; only inflated gzip and the index of
+ * TFRecords take memory.
  *
- * Malformed input is ERROR_INVALID or ERROR_CORRUPT with the file, what was
- * found and what was expected. Reading is thread-safe.
+ * Malformed input is ERROR_INVALID or ERROR_CORRUPT; the message names the file, what was found and
+ * what was expected. Reading is thread-safe.
  */
 #ifndef COXSWAIN_DATA_DATASET_H
 #define COXSWAIN_DATA_DATASET_H
@@ -42,8 +41,8 @@ struct dataset;
 
 enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
 
-/* Opens one split of `spec`; what the model wants (`format`) is checked against what the files hold, with a sentence.
- * The validation split of a spec that names none has 0 examples. */
+/* Opens one split of `spec`. ERROR_INVALID if the files do not hold what the model needs
+ * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
 void dataset_free(struct dataset *dataset);
@@ -53,13 +52,13 @@ const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
 
-/* Fills `count` examples in the order of `indices` (each 0 .. dataset_count-1). ERROR_NOT_FOUND: a file has become
- * shorter since it was opened. */
+/* Reads `count` examples in the order of `indices` (each 0 .. dataset_count-1). ERROR_NOT_FOUND if
+ * a file has become shorter since it was opened. */
 int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
                  struct error *error);
 
-/* The same as training sees them in an epoch: with what data.augmentation does to images, a function of seed, epoch and example.
- * Examples of the validation split are as they are. */
+/* Reads examples as training sees them in an epoch: augmented as data.augmentation says
+ * (augmentation.h). Examples of the validation split are not augmented. */
 struct dataset_epoch {
     uint64_t seed;
     int64_t number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a file format implements behind dataset.h; one file each.
+ * The functions that a data format implements for dataset.h. Each format has a file of its own,
+ * dataset_FORMAT.c.
  */
 #ifndef COXSWAIN_DATA_DATASET_FORMAT_H
 #define COXSWAIN_DATA_DATASET_FORMAT_H
@@ -12,26 +13,27 @@ struct dataset {
     const struct dataset_kind *kind;
     struct example_format format;
     int64_t count;                    /* of this split */
-    int64_t first;                    /* where the split begins among the source's examples */
-    struct augmentation augmentation; /* of what is learnt from; else nothing */
+    int64_t first;                    /* first example of the split, in the source */
+    struct augmentation augmentation; /* for training; else inactive */
     char description[256];
 };
 
-/* What an opening gets. */
+/* What a format's `open` gets. */
 struct dataset_source {
     const struct data_spec *spec;
     const struct data_files *files;
     const struct storage_map *storage;
-    const struct example_format *format; /* what the model wants */
+    const struct example_format *format; /* what the model needs */
 };
 
 struct dataset_kind {
-    /* `count` is set to all examples of the source; dataset.c cuts the split. */
+    /* Sets `count` to the number of examples in the source; dataset.c then selects the split. */
     int (*open)(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error);
     void (*free)(struct dataset *dataset);
-    /* One example of the source, by its number there. */
+    /* Reads one example; `index` is its number in the source. */
     int (*read)(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error);
-    /* Whether the files of an example that was read are still whole (file_bytes_check); NULL: there are none. */
+    /* Checks that the file of an example is still whole (file_bytes_check); NULL: the format has no
+     * files. */
     int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
 };
 

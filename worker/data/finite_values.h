@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers that examples or initial weights bring are finite: one NaN or infinity
- * makes all parameters NaN within a step, before anybody can tell whose it was.
+ * Checks that the numbers of examples and initial weights are finite. A single NaN or infinity
+ * makes all parameters NaN within a step, and then nobody can say where it came from.
  */
 #ifndef COXSWAIN_DATA_FINITE_VALUES_H
 #define COXSWAIN_DATA_FINITE_VALUES_H
@@ -10,7 +10,8 @@
 
 #include "common/error.h"
 
-/* ERROR_INVALID names the one of `values`, which are numbered from `first` on, that is not finite. */
+/* ERROR_INVALID if a value is not finite; the message gives its number, where values[0] has the
+ * number `first`. */
 int finite_values_check(const float *values, int64_t first, int64_t count, struct error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of an IDX file (LeCun, "The MNIST database"): two zero bytes, the
- * element type (8: unsigned byte), the number of dimensions, then each dimension
- * as 32 bits, most significant first; the elements follow, and nothing else.
+ * Parses IDX files (LeCun, "The MNIST database"). The header is two zero bytes, the element type
+ * (8: unsigned byte), the number of dimensions, and each dimension as 32 bits, most significant
+ * byte first. The elements follow, and nothing else.
  */
 #ifndef COXSWAIN_DATA_IDX_H
 #define COXSWAIN_DATA_IDX_H
@@ -16,11 +16,12 @@
 struct idx {
     unsigned rank;
     uint32_t dims[IDX_RANK_MAX];
-    const uint8_t *elements; /* into the bytes given */
+    const uint8_t *elements; /* points into the bytes given */
     size_t element_count;
 };
 
-/* ERROR_INVALID for what is no IDX file of bytes, ERROR_CORRUPT for one whose length does not match its header. */
+/* ERROR_INVALID if it is not an IDX file of bytes, ERROR_CORRUPT if its length does not match its
+ * header. */
 int idx_parse(const uint8_t *bytes, size_t length, struct idx *ret_idx, struct error *error);
 
 #endif

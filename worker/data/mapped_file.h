@@ -20,16 +20,17 @@
 
 struct mapped_file;
 
-/* Maps a whole regular file of at least one byte. The descriptor may be closed afterwards. ERROR_TOO_LARGE if MAPPED_FILES_MAX files
- * are open. */
+/* Maps a whole regular file of at least one byte. The descriptor may be closed afterwards.
+ * ERROR_TOO_LARGE if MAPPED_FILES_MAX files are open. */
 int mapped_file_open(int descriptor, const char *path, struct mapped_file **ret_file, struct error *error);
 void mapped_file_close(struct mapped_file *file);
 
 const uint8_t *mapped_file_bytes(const struct mapped_file *file);
 size_t mapped_file_length(const struct mapped_file *file);
 
-/* Returns ERROR_NOT_FOUND once a part of the file is missing. The file's size is looked up only once in each round; every call of
- * mapped_file_round gives a new number. Both may be called from any thread. */
+/* Fails with ERROR_NOT_FOUND once a part of the file is missing. The file's size is looked up only
+ * once in each round; every call of mapped_file_round returns a new round. Both may be called from
+ * any thread. */
 int mapped_file_check(struct mapped_file *file, uint64_t round, struct error *error);
 uint64_t mapped_file_round(void);
 

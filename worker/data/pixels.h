@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What formats of images share: the check that the model wants images with a
- * class each, and bytes as numbers in [0, 1].
+ * Functions that the image formats share: checks of the model's format and of labels, and the
+ * conversion of a byte to a number in [0, 1].
  */
 #ifndef COXSWAIN_DATA_PIXELS_H
 #define COXSWAIN_DATA_PIXELS_H
@@ -13,7 +13,7 @@ static inline int pixels_check_wanted(const struct example_format *format, const
     if (format->input_type == ELEMENT_FLOAT32 && format->target_type == ELEMENT_INT32 && format->target_elements == 1)
         return 0;
     return error_set(error, ERROR_INVALID,
-                     "data.format %s gives images with one class each; the model wants something else", name);
+                     "data.format %s holds images with one class each, but the model takes other examples", name);
 }
 
 static inline int pixels_check_label(const struct example_format *format, int64_t label, int64_t example,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which directory a named storage is mounted at, from COXSWAIN_STORAGE
+ * Finds the directory at which a named storage is mounted, from COXSWAIN_STORAGE
  * ("name=/mount:name=/mount", contract/environment.h).
  */
 #ifndef COXSWAIN_DATA_STORAGE_MAP_H
@@ -10,12 +10,14 @@
 
 struct storage_map;
 
-/* NULL or "" gives an empty map. ERROR_INVALID shows the part that cannot be read. */
+/* Parses the variable's text; NULL and "" give an empty map. ERROR_INVALID quotes the part that
+ * cannot be read. */
 int storage_map_parse(const char *text, struct storage_map **ret_map, struct error *error);
 void storage_map_free(struct storage_map *map);
 
-/* "<mount>/<path>"; with `storage` NULL the path itself. A relative path that climbs out ("..") is refused; an unknown
- * storage is ERROR_INVALID and lists the known ones. free() the result. */
+/* Returns "<mount>/<path>", or the path itself if `storage` is NULL; free() it. ERROR_INVALID if
+ * the path leaves the storage ("..") or the storage is unknown; the message lists the known
+ * ones. */
 int storage_map_resolve(const struct storage_map *map, const char *storage, const char *path, char **ret_path,
                         struct error *error);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --generate: a language model goes on with a prompt, on standard output, token
- * by token. Of models over bytes prompt and result are text; of others both are
- * numbers, since no tokenizer is part of a job.
+ * Implements --generate: a language model continues a prompt and prints each token to standard
+ * output. For models over bytes, prompt and result are text; for other models both are token
+ * numbers, since a job contains no tokenizer.
  *
- * Once the context is full, its older half is forgotten and the newer half read
- * again, so that a text may be of any length.
+ * Once the context is full, its older half is dropped and the newer half is read again, so that a
+ * text may have any length.
  */
 #ifndef COXSWAIN_INFERENCE_GENERATE_H
 #define COXSWAIN_INFERENCE_GENERATE_H
@@ -14,11 +14,11 @@
 #include "worker/model/decoder.h"
 #include "worker/train/trainer.h"
 
-/* "17 4 250", also with commas, as tokens; ERROR_INVALID shows what is none. free() the result. */
+/* Parses token numbers separated by spaces or commas ("17 4 250"). ERROR_INVALID quotes what is not
+ * a token. free() the result. */
 int generate_parse_tokens(const char *text, int32_t **ret_tokens, int64_t *ret_count, struct error *error);
 
-/* Chooses `count` tokens behind the prompt. `emit` gets the prompt's, once that is known to fit, then each at once; with -1 it ends
- * it all. */
+/* Called for each token, first those of the prompt. Returns -1 to stop. */
 typedef int generate_emit(void *context, int32_t token, struct error *error);
 struct continuation {
     struct decoder *decoder;
@@ -27,9 +27,12 @@ struct continuation {
     generate_emit *emit;
     void *context;
 };
+/* Generates `count` tokens after the prompt. Emits nothing before it has checked that the prompt
+ * fits. */
 int generate_tokens(const struct continuation *generation, const int32_t *prompt, int64_t prompt_count, int64_t count,
                     struct error *error);
 
+/* Runs --generate. On failure *ret_code is the process's exit code. */
 int generate_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
                  enum exit_code *ret_code, struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image as characters, for terminals: the darker of ten shades the smaller the
- * value, colours averaged, large images reduced to at most PICTURE_SIDE columns.
+ * Prints an image as characters for a terminal. There are ten shades, darker for smaller values;
+ * colours are averaged; large images are reduced to at most PICTURE_SIDE columns.
  */
 #ifndef COXSWAIN_INFERENCE_PICTURE_H
 #define COXSWAIN_INFERENCE_PICTURE_H
@@ -12,7 +12,8 @@
 
 #define PICTURE_SIDE 40
 
-/* `shape`: H W C, none of them 0. Two characters a pixel, since characters are taller than wide. */
+/* Appends the image. `shape` is H W C, none of them 0. Each pixel is two characters, since
+ * characters are taller than wide. */
 void picture_print(const float *pixels, const int64_t shape[3], struct buffer *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --predict: what a model says of held-out examples, on standard output. Of one:
- * its picture, the most probable classes, and which it is. Of all: the metrics of
- * an evaluation, with the words and digits in which the job told them.
+ * Implements --predict: applies a trained model to held-out examples and prints to standard output.
+ * For one example it prints the picture, the most probable classes and the true class; for all
+ * examples, the metrics of an evaluation in the format that the job itself uses.
  */
 #ifndef COXSWAIN_INFERENCE_PREDICT_H
 #define COXSWAIN_INFERENCE_PREDICT_H
@@ -13,9 +13,11 @@ struct prediction {
     int64_t class;
     double probability;
 };
-/* The most probable of `count` classes first, at most `most`; returns how many. */
+/* Fills in the most probable of `count` classes, best first, at most `most`; returns their
+ * number. */
 unsigned predict_rank(const float *logits, int64_t count, struct prediction *ret_predictions, unsigned most);
 
+/* Runs --predict. On failure *ret_code is the process's exit code. */
 int predict_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
                 enum exit_code *ret_code, struct error *error);
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes that nobody has vetted, on a terminal: text in UTF-8 passes, what would
- * steer the terminal (the control characters of ISO 6429, U+0000-U+001F but for
- * lines and tabs, U+007F-U+009F, the latter also as lone bytes) becomes a
- * question mark. Lone bytes of Latin-1's text pass as well.
+ * Makes untrusted bytes safe to print on a terminal. Control characters, which could steer the
+ * terminal (ISO 6429: U+0000-U+001F except line feed and tab, and U+007F-U+009F, also as single
+ * bytes outside UTF-8), become question marks. All other text passes, in UTF-8 or Latin-1.
  */
 #ifndef COXSWAIN_INFERENCE_TERMINAL_TEXT_H
 #define COXSWAIN_INFERENCE_TERMINAL_TEXT_H
 
-/* What came before; zeros at the beginning. */
+/* The state between two bytes. Zero-initialised. */
 struct terminal_text {
     unsigned char last;
-    int due; /* bytes that a character begun in UTF-8 still lacks */
+    int due; /* bytes still missing of a UTF-8 character */
 };
 
-/* What to print in the byte's place: itself, or a question mark. */
+/* Returns what to print for the next byte: the byte itself, or a question mark. */
 unsigned char terminal_text_next(struct terminal_text *text, unsigned char byte);
 
 #endif

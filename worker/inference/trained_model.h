@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job's model with what it has learnt, on the CPU: nothing of the job's run is
- * needed or touched, neither a crew nor a GPU.
+ * Loads the trained model of a job on the CPU, for inference. It needs neither a crew nor a GPU,
+ * and does not disturb the job if it is running.
  */
 #ifndef COXSWAIN_INFERENCE_TRAINED_MODEL_H
 #define COXSWAIN_INFERENCE_TRAINED_MODEL_H
@@ -9,18 +9,19 @@
 #include "worker/train/trainer.h"
 
 struct trained_model {
-    struct job_document job; /* borrows all of the given one */
-    struct trainer trainer;  /* opened as far as this: storage, device, stream, graph, state */
+    struct job_document job; /* a copy of the given one, whose memory it borrows */
+    struct trainer trainer;  /* only its storage, device, stream, graph and state are open */
 };
 
 enum trained_passes {
-    TRAINED_TOKEN_BY_TOKEN, /* a layout alone, for a decoder; float32 */
-    TRAINED_EXAMPLE_ALONE,  /* an evaluation as the job makes it, of one example */
-    TRAINED_IN_BATCHES,     /* of as many at a time as the job's, within reason: it may have planned for more memory */
+    TRAINED_TOKEN_BY_TOKEN, /* only a layout, for a decoder; float32 */
+    TRAINED_EXAMPLE_ALONE,  /* evaluates one example at a time, as the job evaluates */
+    TRAINED_IN_BATCHES,     /* evaluates in the job's batches, or smaller ones to bound memory */
 };
 
-/* Weights of --weights, else of the job's export, else of its newest checkpoint; which, is told on stderr. On failure *ret_code
- * says how the process should end; the model must be released all the same. */
+/* Loads the weights from --weights, else from the job's export, else from its newest checkpoint,
+ * and reports which on stderr. On failure *ret_code is the process's exit code. The model must be
+ * released even after a failure. */
 int trained_model_open(struct trained_model *model, const struct arguments *arguments, const struct identity *identity,
                        const struct job_document *job, enum trained_passes passes, enum exit_code *ret_code,
                        struct error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The weights that a job has left: an export or any other safetensors file that
- * init.from takes, a job's checkpoint directory (its newest whole checkpoint), or
- * one checkpoint. Nothing is written: a directory may be of a job that still runs.
+ * Loads weights from a path: an export or any other safetensors file that init.from accepts, a
+ * job's checkpoint directory (its newest whole checkpoint), or one checkpoint. Writes nothing, so
+ * that the job may still be running.
  */
 #ifndef COXSWAIN_INFERENCE_TRAINED_WEIGHTS_H
 #define COXSWAIN_INFERENCE_TRAINED_WEIGHTS_H
@@ -11,8 +11,8 @@
 #include "common/error.h"
 #include "worker/optimizer/training_state.h"
 
-/* Fills the parameters of a state without slots; `told` gets what they are: "the checkpoint of step 300 in runs/digits". Errors
- * name the path, and what does not fit the model. */
+/* Fills the parameters of a state without slots. Appends a description to `told`: "the checkpoint
+ * of step 300 in runs/digits". Errors name the path and what does not fit the model. */
 int trained_weights_load(struct training_state *state, const char *path, struct buffer *told, struct error *error);
 
 #endif

@@ -82,7 +82,7 @@ Test(augmentation, refuses_what_is_no_image_or_would_leave_none)
     cr_assert_eq(augmentation.padding, 0, "a job that says nothing of it may be of texts");
     cr_assert_eq(augmentation_check(&(struct augmentation_spec){.crop_padding = 19}, image, &augmentation, NULL), 0);
     cr_assert_eq(augmentation_check(&(struct augmentation_spec){0}, none, &augmentation, NULL), 0);
-    cr_assert_not(augmentation_is_some(&augmentation));
+    cr_assert_not(augmentation_is_active(&augmentation));
 }
 
 /* ---------------------------------------------------------------- behind a data set's door */
