@@ -65,13 +65,10 @@
 /* 0: a step is not launched as CUDA graphs, but operation by operation; likewise. */
 #define ENV_GPU_GRAPHS "COXSWAIN_GPU_GRAPHS"
 /* 1: cuBLASLt finishes products (bias, GELU), in place of kernels behind them; to measure what that is worth, on real GPUs, where it
- * has not run yet. Crews compare, for it is a part of their arithmetic. "measured": likewise, by the algorithm that is the quickest
- * for each shape on the GPU of the chief, which the crew takes and checkpoints keep. */
+ * has not run yet. Crews compare, for it is a part of their arithmetic. */
 #define ENV_GPU_LT "COXSWAIN_GPU_LT"
-#define GPU_LT_MEASURED "measured"
-/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise, "measured" included. */
+/* 1: cuDNN computes convolutions where it can, in place of our kernels and products of patches; likewise. */
 #define ENV_GPU_DNN "COXSWAIN_GPU_DNN"
-#define GPU_DNN_MEASURED "measured"
 /* 0: GPUs of a worker copy to each other by way of the host, although they can access each other's memory; for machines that have
  * trouble with it. */
 #define ENV_GPU_PEERS "COXSWAIN_GPU_PEERS"

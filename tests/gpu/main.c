@@ -49,9 +49,8 @@ static bool has_dnn(void)
  * threads that read the environment. */
 static void open_fused(struct side *fused, bool with_dnn)
 {
-    setenv(ENV_GPU_LT, GPU_LT_MEASURED, 1); /* where nothing has been measured yet: by what they take first */
-    setenv("EMULATED_LT_QUICKEST", "3", 1); /* of an emulated one: not what it names first */
-    setenv(ENV_GPU_DNN, with_dnn ? GPU_DNN_MEASURED : "0", 1);
+    setenv(ENV_GPU_LT, "1", 1);
+    setenv(ENV_GPU_DNN, with_dnn ? "1" : "0", 1);
     side_open(fused, DEVICE_TYPE_GPU);
     unsetenv(ENV_GPU_LT);
     unsetenv(ENV_GPU_DNN);

@@ -132,46 +132,6 @@ static void compare_finished(struct side *plain, struct side *fused, const char 
             (long long)refused);
 }
 
-/* ---------------------------------------------------------------- by the quickest of its algorithms */
-
-/* By another algorithm sums have another order. A real library need not have a quicker one than it names first. */
-static void check_choice(struct side *fused, const struct algorithm_search *search, const char *first)
-{
-    const int64_t sizes[] = {0, 0, 0, 0};
-    const bool differs = memcmp(first, bytes_of(fused, forwards, sizes), BYTES) != 0;
-    if (strstr(device_description(fused->device), "emulated"))
-        verdict(search->tallies[ALGORITHM_PRODUCT].others == 1 && differs,
-                "a stream that has launched by another launches by it", "not a bit is another");
-}
-
-/* Each that is found is taken, and computes the same but for the order of sums. */
-static void check_search(struct side *plain, struct side *fused)
-{
-    const int64_t sizes[] = {0, 0, 0, 0};
-    struct error error = ERROR_INIT;
-    struct algorithm_search search = {0};
-    const char *first = bytes_of(fused, forwards, sizes);
-    device_search_begin(fused->stream, &search);
-    forwards(fused, sizes);
-    forwards(fused, sizes);
-    device_search_end(fused->stream);
-    must(device_stream_synchronise(fused->stream, &error), &error);
-    side_clear(fused);
-    const struct algorithm_tally *tally = &search.tallies[ALGORITHM_PRODUCT];
-    verdict(search.record.count == 1 && tally->ms > 0 && tally->left_out == 0,
-            "cuBLASLt's algorithms for a shape are tried once", "%u shapes in %g ms, %u left out", search.record.count,
-            tally->ms, tally->left_out);
-    verdict(device_take_algorithms(fused->device, &search.record, &error) == 0 && device_algorithms(fused->device),
-            "the quickest is taken", "%s", error.message);
-    check_choice(fused, &search, first);
-    compare_finished(plain, fused, "cuBLASLt adds a bias by the quickest", forwards, (const int64_t[]){0, 0}, 2e-6);
-    search.record.library[0]++;
-    verdict(device_take_algorithms(fused->device, &search.record, &error) < 0 && error.kind == ERROR_UNSUPPORTED,
-            "none is taken of another library", "%s", error.message);
-    must(device_take_algorithms(fused->device, NULL, &error), &error);
-    algorithm_record_release(&search.record);
-}
-
 static void check_finishing(struct side *plain, struct side *fused)
 {
     compare_finished(plain, fused, "cuBLASLt adds a bias", forwards, (const int64_t[]){0, 0}, 2e-6);
@@ -190,5 +150,4 @@ void check_products(struct side *plain, struct side *fused)
 {
     check_cuts(plain);
     check_finishing(plain, fused);
-    check_search(plain, fused);
 }

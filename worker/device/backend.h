@@ -52,13 +52,6 @@ struct device_backend {
     bool (*joins_gelus)(const struct device *device, enum stored stored);
     /* NULL: no library computes anything in an operation's place. */
     struct device_library_work (*count_library_work)(const struct device *device);
-    /* NULL, all: no library has several ways to anything. `search_begin` has the record's names from the device. */
-    bool (*measures_algorithms)(const struct device *device);
-    void (*search_begin)(struct device_stream *stream, struct algorithm_search *search);
-    void (*search_end)(struct device_stream *stream);
-    const struct algorithm_record *(*algorithms)(const struct device *device);
-    unsigned (*algorithms_turn)(const struct device *device);
-    int (*take_algorithms)(struct device *device, const struct algorithm_record *record, struct error *error);
     /* NULL: it has attention of any width. */
     int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);
 

@@ -197,37 +197,6 @@ struct device_library_work device_count_library_work(const struct device *device
     return backend->count_library_work ? backend->count_library_work(device) : (struct device_library_work){0};
 }
 
-bool device_measures_algorithms(const struct device *device)
-{
-    return device->backend->measures_algorithms && device->backend->measures_algorithms(device);
-}
-
-void device_search_begin(struct device_stream *stream, struct algorithm_search *search)
-{
-    stream->backend->search_begin(stream, search);
-}
-
-void device_search_end(struct device_stream *stream)
-{
-    stream->backend->search_end(stream);
-}
-
-const struct algorithm_record *device_algorithms(const struct device *device)
-{
-    const struct algorithm_record *record = device->backend->algorithms ? device->backend->algorithms(device) : NULL;
-    return record && record->device[0] != '\0' ? record : NULL;
-}
-
-unsigned device_algorithms_turn(const struct device *device)
-{
-    return device->backend->algorithms_turn ? device->backend->algorithms_turn(device) : 0;
-}
-
-int device_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error)
-{
-    return device->backend->take_algorithms ? device->backend->take_algorithms(device, record, error) : 0;
-}
-
 bool device_stores(const struct device *device, enum stored stored)
 {
     return stored == STORED_FLOAT32 || device->backend->launch_stored != NULL;

@@ -21,7 +21,6 @@
 
 #include "common/error.h"
 #include "common/job/job_document.h"
-#include "worker/device/algorithm_record.h"
 #include "worker/device/operations.h"
 
 struct device;
@@ -133,37 +132,6 @@ struct device_library_work {
     int64_t convolutions, refused_convolutions;
 };
 struct device_library_work device_count_library_work(const struct device *device);
-
-/* Where a library has several algorithms for a product or a convolution, the quickest of them is found by trying, on one device for
- * all, since bits follow it. Whether this one is to (ENV_GPU_LT, ENV_GPU_DNN). */
-bool device_measures_algorithms(const struct device *device);
-/* From begin to end events are not to be recorded on the stream, and nothing that is launched there is computed but what is to be
- * measured: products of dense layers, forwards and back to their inputs, of which those that a library finishes are tried, once a
- * shape, where their operands lie, and the others are made as ever; and convolutions, once a shape whatever the batch, none of which
- * is more than tried: the first launch of a shape should be the largest. What all of them hold is lost. Of each kind the search ends
- * by itself after about 2 s of the device's time. The caller, who passes an empty one, releases the record. The stream tells whether
- * something has failed. */
-struct algorithm_tally {
-    char library[ALGORITHM_NAME_MAX]; /* "cuDNN 92801"; empty: this kind is not measured */
-    unsigned measured, others,        /* shapes; of them: not by what is taken first, without measuring */
-        left_out;                     /* shapes that no time or room was left for */
-    double ms;                        /* of the device's time */
-};
-struct algorithm_search {
-    struct algorithm_record record;
-    struct algorithm_tally tallies[ALGORITHM_KINDS];
-};
-void device_search_begin(struct device_stream *stream, struct algorithm_search *search);
-void device_search_end(struct device_stream *stream);
-/* By which products and convolutions are computed; those that it does not have, by what is taken first. NULL: likewise all, of a
- * device that neither measures nor has taken any. The device's, until the next is taken. */
-const struct algorithm_record *device_algorithms(const struct device *device);
-/* How often those were others: recordings of launches stay as they were made. */
-unsigned device_algorithms_turn(const struct device *device);
-/* From now on, while none of its streams has work; NULL: by none. ERROR_UNSUPPORTED where the record is not for this device and its
- * library, or that refuses one of it, another error where the device has failed: then nothing has changed. Nothing for devices that
- * measure none. */
-int device_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 
 /* Whether values may lie so; and a launch of an operation whose values do as `stored` says. */
 bool device_stores(const struct device *device, enum stored stored);

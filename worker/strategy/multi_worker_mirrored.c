@@ -12,7 +12,6 @@
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/crew_algorithms.h"
 #include "worker/strategy/crew_arithmetic.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
@@ -269,7 +268,7 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
         return -1;
     base->world = world;
     if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0 ||
-        crew_algorithms_agree(base, strategy->group, error) < 0 || fit_replicas(strategy, &world, error) < 0)
+        fit_replicas(strategy, &world, error) < 0)
         return -1;
     if (strategy->replicas != NULL)
         replica_set_join(strategy->replicas, strategy->group, world.rank, world.size);

@@ -6,7 +6,6 @@
 #include "common/scope.h"
 #include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/crew_algorithms.h"
 #include "worker/strategy/crew_arithmetic.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
@@ -266,8 +265,8 @@ static int form(struct pipeline *pipeline, struct error *error)
                          world.size);
     base->world = world;
     if (open_group(pipeline, &world, error) < 0 || agree_on_values(pipeline, &world, error) < 0 ||
-        crew_algorithms_agree(base, pipeline->group, error) < 0 || agree_on_stages(pipeline, &world, error) < 0 ||
-        connect_devices(pipeline, &world, error) < 0 || pipeline_catch_up(pipeline, &world, error) < 0)
+        agree_on_stages(pipeline, &world, error) < 0 || connect_devices(pipeline, &world, error) < 0 ||
+        pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;
     if (!a_stage_is_lost(pipeline, &world))
         return copy_states(pipeline, &world, error);

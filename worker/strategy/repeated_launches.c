@@ -12,8 +12,7 @@ struct repeated_stream repeated_stream_of(const struct strategy_options *options
 
 static bool keys_are_equal(const struct repeated_key *a, const struct repeated_key *b)
 {
-    return a->parameters == b->parameters && a->inputs == b->inputs && a->examples == b->examples &&
-           a->seed == b->seed && a->algorithms == b->algorithms;
+    return a->parameters == b->parameters && a->inputs == b->inputs && a->examples == b->examples && a->seed == b->seed;
 }
 
 static void tell_failure(const struct strategy_options *options, const struct error *cause)

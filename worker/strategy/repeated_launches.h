@@ -15,7 +15,6 @@
 struct repeated_key {
     const void *parameters, *inputs;
     int64_t examples, seed;
-    unsigned algorithms; /* device_algorithms_turn: whoever records keeps to those of then */
 };
 
 /* On one stream, which `options` are told of. */

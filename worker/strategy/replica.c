@@ -129,9 +129,7 @@ int replica_take_batch(struct replica *replica, struct error *error)
 struct repeated_key replica_key(const struct replica *replica, const struct batch *batch)
 {
     const struct training_state *state = replica->options.state;
-    struct repeated_key key = {.parameters = state->parameters,
-                               .seed = state->progress.seed,
-                               .algorithms = device_algorithms_turn(replica->options.device)};
+    struct repeated_key key = {.parameters = state->parameters, .seed = state->progress.seed};
     if (batch != NULL) {
         key.inputs = batch->near_inputs;
         key.examples = batch->size;

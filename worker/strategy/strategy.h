@@ -115,10 +115,8 @@ struct strategy_options {
      * (device/communicator.h); NULL: they cannot. */
     bool may_sum_on_devices;
     const struct communicator_standing *communicator;
-    bool
-        shares_algorithms; /* by the job, likewise: the crew may have GPUs, and these compute alike (crew_algorithms.h) */
-    bool in_any_order;     /* determinism Run: such sums need not follow the tree */
-    bool gradients_stay;   /* they are wanted in the device's own memory: a strategy's word to its replicas */
+    bool in_any_order;   /* determinism Run: such sums need not follow the tree */
+    bool gradients_stay; /* they are wanted in the device's own memory: a strategy's word to its replicas */
 
     /* Called by strategy_reform when no live replica holds the state: fills `state` from a checkpoint or by initialisation.
      * Only in the chief (or the lone worker). */

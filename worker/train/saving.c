@@ -67,14 +67,6 @@ static void describe_stages(const struct trainer *trainer, struct json *model)
     json_set_string(model, "stages", buffer_text(&text));
 }
 
-/* So that a resume goes on with the same bits. */
-static void describe_algorithms(const struct trainer *trainer, struct json *model)
-{
-    const struct algorithm_record *record = device_algorithms(trainer->device);
-    if (record != NULL)
-        json_set(model, "algorithms", algorithm_record_to_json(record));
-}
-
 static void describe_finished(const struct trainer *trainer, struct json *model)
 {
     int64_t counts[CREW_SIZE_MAX];
@@ -93,7 +85,6 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
     resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
     describe_stages(trainer, model);
-    describe_algorithms(trainer, model);
     averaging_describe(trainer, model);
     describe_finished(trainer, model);
     return model;

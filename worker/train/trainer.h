@@ -45,9 +45,8 @@ struct trainer {
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
     struct part_writer *parts; /* of ranks that hold a part of the state beside the chief's; NULL: no checkpoints */
     struct step_plan plan;
-    int64_t recorded_shards;          /* of the checkpoint to go on from; 0: there is none */
-    struct json *recorded_algorithms; /* by which that was computed, as it says; NULL: it does not */
-    struct memory_plans memory;       /* of this process (memory_budget.h) */
+    int64_t recorded_shards;    /* of the checkpoint to go on from; 0: there is none */
+    struct memory_plans memory; /* of this process (memory_budget.h) */
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
     unsigned device_count;

@@ -28,8 +28,6 @@ static int64_t recorded_shards(struct trainer *trainer)
         return 0;
     int64_t shards = manifest.logical_shards;
     read_stages(trainer, json_string_at(manifest.model, "stages", ""));
-    const struct json *algorithms = json_member(manifest.model, "algorithms");
-    trainer->recorded_algorithms = algorithms ? json_copy(algorithms) : NULL;
     manifest_release(&manifest);
     return shards;
 }

@@ -17,8 +17,7 @@ int trainer_open_devices(struct trainer *trainer, struct error *error);       /*
 int trainer_open_memory(struct trainer *trainer, struct error *error);        /* trainer_devices.c */
 /* Likewise: for strategy_options.check_stages, of the trainer that `context` is. */
 int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
-int trainer_open_algorithms(struct trainer *trainer, struct error *error); /* trainer_algorithms.c */
-int trainer_open_graphs(struct trainer *trainer, struct error *error);     /* trainer_model.c */
+int trainer_open_graphs(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Likewise: of a graph of the whole model that takes part in training. */
 struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device);
 int trainer_open_data(struct trainer *trainer, struct error *error);     /* trainer_model.c */

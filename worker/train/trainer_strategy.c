@@ -101,7 +101,6 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .on_warning = tell_warning,
         .may_sum_on_devices = trainer_may_sum_on_devices(trainer),
         .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
-        .shares_algorithms = trainer->job->devices.type != DEVICE_TYPE_CPU,
         .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,
         .restore = restoring_state,
         .before_change = before_change,

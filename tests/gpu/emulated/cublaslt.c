@@ -7,12 +7,6 @@
  * it has an algorithm for nothing, with EMULATED_LT=refuses it goes by none that it
  * has, and CUDA keeps that as an error. What can only be a mistake aborts: the
  * worker would go another way.
- *
- * EMULATED_LT=exhausted has no memory for more than one algorithm, nor for asking after one.
- *
- * There are four algorithms for a shape, which begin their sums with four terms. What they take is told to events: the first that
- * is named EMULATED_LT_MS (0.3 ms), each behind it a third more, but that of EMULATED_LT_QUICKEST (0 to 3) a third. EMULATED_LT=rejects knows none of them
- * when it is asked whether it does, nor does GPU EMULATED_LT_REJECTS, EMULATED_LT_VERSION=N is another version.
  */
 #include <cublasLt.h>
 
@@ -50,7 +44,6 @@ struct algorithm {
     uint32_t epilogue, compute, types, workspace_bytes;
     uint8_t alignments[8]; /* of A, B, C and D, the bias, and a GELU's matrix; 0: it has none */
     uint32_t first;        /* of the terms of a sum */
-    uint32_t number;       /* among those for the shape */
 };
 _Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm is 64 bytes");
 
@@ -233,8 +226,6 @@ static struct algorithm algorithm_for(cublasLtMatmulDesc_t job, cublasLtMatrixLa
                               .workspace_bytes = k > 64 ? 4096 : 0};
 }
 
-enum { ALGORITHMS = 4 };
-
 /* Above 128 bytes nothing changes. */
 static uint8_t alignment_of(uint64_t place)
 {
@@ -267,21 +258,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         return CUBLAS_STATUS_INVALID_VALUE;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    if (is_set("exhausted") && wanted > 1)
-        return CUBLAS_STATUS_ALLOC_FAILED;
     struct algorithm algorithm = algorithm_for(job, a, d);
     note_alignments(&algorithm, job, preference);
     if (is_set("none") || (keeps_gelu(job->epilogue) && (uintptr_t)job->aux % 16 != 0) ||
         algorithm.workspace_bytes > preference->workspace_bytes)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    const uint32_t first = algorithm.first;
-    for (; *ret_count < ALGORITHMS && *ret_count < wanted; ++*ret_count) {
-        algorithm.number = (uint32_t)*ret_count;
-        algorithm.first = (uint32_t)((first + algorithm.number) % (uint64_t)algorithm.k);
-        memset(&found[*ret_count], 0, sizeof *found);
-        memcpy(&found[*ret_count].algo, &algorithm, sizeof algorithm);
-        found[*ret_count].workspaceSize = algorithm.workspace_bytes;
-    }
+    memset(found, 0, sizeof *found);
+    memcpy(&found->algo, &algorithm, sizeof algorithm);
+    found->workspaceSize = algorithm.workspace_bytes;
+    *ret_count = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -292,46 +277,7 @@ static bool is_for(const struct algorithm *algorithm, cublasLtMatmulDesc_t job, 
     struct algorithm expected = algorithm_for(job, a, d);
     memcpy(expected.alignments, algorithm->alignments, sizeof expected.alignments);
     expected.first = algorithm->first;
-    expected.number = algorithm->number;
     return memcmp(algorithm, &expected, sizeof expected) == 0;
-}
-
-static bool rejects_here(void)
-{
-    const char *rejecting = getenv("EMULATED_LT_REJECTS");
-    int device;
-    return rejecting && cudaGetDevice(&device) == cudaSuccess && strtol(rejecting, NULL, 10) == device;
-}
-
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t job, cublasLtMatrixLayout_t a,
-                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
-{
-    struct algorithm algorithm;
-    memcpy(&algorithm, algo, sizeof algorithm);
-    if (!handle || check(job, a, b, c, d) != CUBLAS_STATUS_SUCCESS)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    if (is_set("exhausted"))
-        return CUBLAS_STATUS_ALLOC_FAILED;
-    if (is_set("rejects") || rejects_here() || !is_for(&algorithm, job, a, d) || algorithm.number >= ALGORITHMS)
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    *result = (cublasLtMatmulHeuristicResult_t){.algo = *algo, .workspaceSize = algorithm.workspace_bytes};
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-size_t cublasLtGetVersion(void)
-{
-    const char *version = getenv("EMULATED_LT_VERSION");
-    return version ? strtoul(version, NULL, 10) : 130100;
-}
-
-static float ms_of(const struct algorithm *algorithm)
-{
-    const char *quickest = getenv("EMULATED_LT_QUICKEST");
-    const char *ms = getenv("EMULATED_LT_MS");
-    const float third = ms ? strtof(ms, NULL) / 3 : 0.1F;
-    return quickest && strtoul(quickest, NULL, 10) == algorithm->number ? third
-                                                                        : third * (3 + (float)algorithm->number);
 }
 
 static bool lies_so(const void *pointer, uint64_t alignment)
@@ -387,7 +333,5 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t job,
                                     .workspace = workspace,
                                     .workspace_bytes = algorithm.workspace_bytes,
                                     .first = algorithm.first};
-    const cublasStatus_t queued = emulated_multiply(stream, &product);
-    emulated_queue_time(stream, ms_of(&algorithm));
-    return queued;
+    return emulated_multiply(stream, &product);
 }

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libcudnn.so.0, which a worker for emulated GPUs opens in cuDNN's place: convolutions as plain loops, for what the
- * worker asks for and nothing else. Its sums go over a window from its end, another order than that of our kernels; each
- * algorithm begins with another term. Those that the manual calls non-deterministic are there, take the least time, and sum
- * in another order each time. Of the others there are, in each direction, the one that is fixed, one without workspace or for
- * windows of three pixels at stride 1 (Winograd), and one that takes hardly any time, but backwards is refused when it is
- * launched, and forwards wants more workspace than a worker has; the rest are not for N H W C.
+ * worker asks for and nothing else. Its sums go over a window from its end, another order than that of our kernels. It has one
+ * algorithm in each direction, the one that the worker asks for; any other is an error.
  *
  *   EMULATED_DNN=none      it has an algorithm for no shape, refuses: for each, which it then does not compute, greedy: they
  *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails,
- *                          uncaptured: it refuses what a stream captures, rejects: it has the fixed algorithms alone, stubborn: it
- *                          says so when the others are launched
- *   EMULATED_DNN_REJECTS=N   likewise on GPU N
- *   EMULATED_DNN_QUICKEST    three digits, of each direction the algorithm that takes a third of what the fixed one does, others
- *                          take a third more
- *   EMULATED_DNN_MS        what the fixed one does (0.3)
+ *                          uncaptured: it refuses what a stream captures
  *   EMULATED_DNN_VERSION   what it calls itself
  */
 #include "worker/device/cuda/cudnn.h"
@@ -23,7 +15,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/gpu/emulated/graph.h"
 #include "tests/gpu/emulated/number.h"
@@ -56,7 +47,7 @@ struct cudnnConvolutionStruct {
 };
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, DIRECTIONS };
-enum { FIXED = 1, LAST = 8 };
+enum { ALGORITHM = 1 }; /* its number, in all directions */
 
 /* Images x[n,h,w,c], filters w[o,kh,kw,c], images y[n,oh,ow,o]. */
 struct convolution {
@@ -64,7 +55,6 @@ struct convolution {
     struct cudnnFilterStruct w_is;
     int64_t padding, stride;
     bool tf32;
-    int64_t turn; /* of the order of sums */
     const void *x, *w, *y;
     void *result; /* in place of one of them */
     void *workspace;
@@ -115,10 +105,10 @@ static void add_all(const struct convolution *job, int direction, float *sums)
     const int64_t oh = job->y_is.h, ow = job->y_is.w, outputs = oh * ow, window = job->w_is.h * job->w_is.w;
     for (int64_t i = job->y_is.n * outputs; i-- > 0;)
         for (int64_t j = window; j-- > 0;) {
-            const int64_t image = i / outputs, at = (i + job->turn) % outputs, place = (j + job->turn) % window;
-            const int64_t pixel = pixel_of(job, image, at / ow, at % ow, place / job->w_is.w, place % job->w_is.w);
+            const int64_t image = i / outputs, at = i % outputs;
+            const int64_t pixel = pixel_of(job, image, at / ow, at % ow, j / job->w_is.w, j % job->w_is.w);
             if (pixel >= 0)
-                add(job, direction, image * outputs + at, pixel, place, sums);
+                add(job, direction, i, pixel, j, sums);
         }
 }
 
@@ -174,81 +164,13 @@ static bool is_math(cudaDataType type, cudnnMathType_t math)
     return type == CUDA_R_32F ? math != CUDNN_TENSOR_OP_MATH : math == CUDNN_TENSOR_OP_MATH;
 }
 
-/* As the manual has it. */
-static bool is_deterministic(int direction, int algorithm)
+static size_t workspace_for(const struct cudnnTensorStruct *y)
 {
-    return direction == FORWARD || (algorithm != 0 && (direction != BACKWARD_FILTER || algorithm != 3));
-}
-
-/* What takes hardly any time, and cannot be had. */
-static bool is_lure(int direction, int algorithm)
-{
-    static const int lures[DIRECTIONS] = {6, 4, 6};
-    return algorithm == lures[direction];
-}
-
-static bool is_winograd(int direction, int algorithm)
-{
-    return algorithm == (direction == FORWARD ? 7 : 5);
-}
-
-/* Each another, and by the batch. */
-static size_t workspace_for(const struct cudnnTensorStruct *y, int direction, int algorithm)
-{
-    if (plays("greedy") || (direction == FORWARD && is_lure(direction, algorithm)))
-        return GREED;
-    if (direction == FORWARD && algorithm == 0)
-        return 0;
-    if (is_winograd(direction, algorithm))
-        return (size_t)(y->n * y->h * y->w) * 1024;
-    return (size_t)(y->h * y->w) * 16 * (size_t)(algorithm == FIXED ? 1 : 2 + algorithm);
-}
-
-static bool rejects_here(void)
-{
-    const char *rejecting = getenv("EMULATED_DNN_REJECTS");
-    int device;
-    return plays("rejects") ||
-           (rejecting && cudaGetDevice(&device) == cudaSuccess && strtol(rejecting, NULL, 10) == device);
-}
-
-static bool is_there(int direction, int algorithm, const struct cudnnFilterStruct *w,
-                     const struct cudnnConvolutionStruct *how)
-{
-    if (algorithm == FIXED)
-        return true;
-    if (rejects_here())
-        return false;
-    if (is_winograd(direction, algorithm))
-        return w->h == 3 && w->w == 3 && how->stride == 1;
-    return !is_deterministic(direction, algorithm) || is_lure(direction, algorithm) ||
-           (direction == FORWARD && algorithm == 0);
-}
-
-static float ms_of(int direction, int algorithm)
-{
-    const char *ms = getenv("EMULATED_DNN_MS"), *quickest = getenv("EMULATED_DNN_QUICKEST");
-    const float fixed = ms ? strtof(ms, NULL) : 0.3F;
-    if (!is_deterministic(direction, algorithm) || is_lure(direction, algorithm))
-        return fixed / 100;
-    if (quickest && strlen(quickest) == DIRECTIONS && quickest[direction] - '0' == algorithm)
-        return fixed / 3;
-    return algorithm == FIXED ? fixed : fixed * 4 / 3;
-}
-
-/* Nobody can foresee it of those that add in any order. */
-static int64_t turn_of(int direction, int algorithm)
-{
-    static _Atomic int64_t launches;
-    struct timespec now;
-    if (is_deterministic(direction, algorithm))
-        return (algorithm - FIXED + LAST) % LAST;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_nsec % 1021 + ++launches;
+    return plays("greedy") ? GREED : (size_t)(y->h * y->w) * 16;
 }
 
 static cudnnStatus_t look(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                          cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y, int direction, int algorithm)
+                          cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y, int algorithm)
 {
     if (!handle || !x || !w || !how || !y || !x->is_set || !w->is_set || !how->is_set || !y->is_set)
         return CUDNN_STATUS_BAD_PARAM;
@@ -258,21 +180,20 @@ static cudnnStatus_t look(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnn
         return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
     if (plays("torn"))
         return CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
-    if (algorithm < 0 || algorithm >= LAST)
+    if (algorithm != ALGORITHM)
         return CUDNN_STATUS_BAD_PARAM;
-    if (!is_there(direction, algorithm, w, how) || x->type != y->type || x->type != w->type ||
-        !is_math(x->type, how->math) || plays("none"))
+    if (x->type != y->type || x->type != w->type || !is_math(x->type, how->math) || plays("none"))
         return CUDNN_STATUS_NOT_SUPPORTED;
     return CUDNN_STATUS_SUCCESS;
 }
 
 static cudnnStatus_t tell_workspace(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                                    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y, int direction,
-                                    int algorithm, size_t *bytes)
+                                    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y, int algorithm,
+                                    size_t *bytes)
 {
-    const cudnnStatus_t status = look(handle, x, w, how, y, direction, algorithm);
+    const cudnnStatus_t status = look(handle, x, w, how, y, algorithm);
     if (status == CUDNN_STATUS_SUCCESS)
-        *bytes = workspace_for(y, direction, algorithm);
+        *bytes = workspace_for(y);
     return status;
 }
 
@@ -285,14 +206,11 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
                            cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y, int direction, int algorithm,
                            const void *alpha, const void *beta, struct convolution *job)
 {
-    const cudnnStatus_t status = look(handle, x, w, how, y, direction, algorithm);
+    const cudnnStatus_t status = look(handle, x, w, how, y, algorithm);
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
     static cudaHostFn_t *const functions[DIRECTIONS] = {forward, backward_data, backward_filter};
-    if (plays("refuses") || (direction != FORWARD && is_lure(direction, algorithm)) || *(const float *)alpha != 1 ||
-        *(const float *)beta != 0)
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    if (plays("stubborn") && algorithm != FIXED)
+    if (plays("refuses") || *(const float *)alpha != 1 || *(const float *)beta != 0)
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (plays("uncaptured") && emulated_captures(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
@@ -301,7 +219,7 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
     if (!is_aligned(job->x) || !is_aligned(job->w) || !is_aligned(job->y) ||
         (job->workspace_bytes > 0 && !is_aligned(job->workspace)))
         return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
-    if (job->workspace_bytes < workspace_for(y, direction, algorithm))
+    if (job->workspace_bytes < workspace_for(y))
         return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
     job->x_is = *x;
     job->w_is = *w;
@@ -309,9 +227,7 @@ static cudnnStatus_t queue(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudn
     job->padding = how->padding;
     job->stride = how->stride;
     job->tf32 = x->type == CUDA_R_32F && how->math == CUDNN_DEFAULT_MATH;
-    job->turn = turn_of(direction, algorithm);
     emulated_queue_job(handle->stream, functions[direction], job, sizeof *job);
-    emulated_queue_time(handle->stream, ms_of(direction, algorithm));
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -321,7 +237,7 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, cons
                                                       const cudnnTensorDescriptor_t y,
                                                       cudnnConvolutionFwdAlgo_t algorithm, size_t *bytes)
 {
-    return tell_workspace(handle, x, w, convolution, y, FORWARD, (int)algorithm, bytes);
+    return tell_workspace(handle, x, w, convolution, y, (int)algorithm, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t x_is,
@@ -340,7 +256,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle,
                                                            const cudnnTensorDescriptor_t dx,
                                                            cudnnConvolutionBwdDataAlgo_t algorithm, size_t *bytes)
 {
-    return tell_workspace(handle, dx, w, convolution, dy, BACKWARD_DATA, (int)algorithm, bytes);
+    return tell_workspace(handle, dx, w, convolution, dy, (int)algorithm, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alpha, const cudnnFilterDescriptor_t w_is,
@@ -359,7 +275,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handl
                                                              const cudnnFilterDescriptor_t dw,
                                                              cudnnConvolutionBwdFilterAlgo_t algorithm, size_t *bytes)
 {
-    return tell_workspace(handle, x, dw, convolution, dy, BACKWARD_FILTER, (int)algorithm, bytes);
+    return tell_workspace(handle, x, dw, convolution, dy, (int)algorithm, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *alpha,

@@ -31,8 +31,6 @@ struct place {
 struct CUevent_st {
     unsigned long recorded, reached; /* by the lock */
     struct place place;              /* where it was recorded last */
-    bool timed;
-    float ms; /* of the stream's time, when it was reached last */
 };
 
 struct entry {
@@ -49,7 +47,6 @@ struct CUstream_st {
     int device;
     struct entry *first, *last;
     bool busy, ends, late;
-    float ms; /* what its work calls its time (emulated_queue_time); its own thread's */
     unsigned long number, appended, run, wanted, at_once; /* entries; the last: of those queued */
 };
 static struct CUstream_st *streams; /* by the lock */
@@ -380,7 +377,6 @@ struct mark {
     struct CUevent_st *event;
     unsigned long number;
     struct place place;
-    cudaStream_t stream; /* NULL: a wait */
 };
 
 static void reach(void *context)
@@ -389,7 +385,6 @@ static void reach(void *context)
     pthread_mutex_lock(&lock);
     if (mark->event->reached < mark->number)
         mark->event->reached = mark->number;
-    mark->event->ms = mark->stream->ms;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     free(mark);
@@ -413,7 +408,7 @@ static void wait_for(void *context)
 static struct mark last_recording(cudaEvent_t event)
 {
     pthread_mutex_lock(&lock);
-    const struct mark mark = {event, event->recorded, event->place, NULL};
+    const struct mark mark = {event, event->recorded, event->place};
     pthread_mutex_unlock(&lock);
     return mark;
 }
@@ -421,8 +416,7 @@ static struct mark last_recording(cudaEvent_t event)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     *event = calloc(1, sizeof **event);
-    if (*event)
-        (*event)->timed = !(flags & cudaEventDisableTiming);
+    (void)flags;
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -442,8 +436,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->recorded++;
     event->place = (struct place){stream->number, stream->appended + 1};
     pthread_mutex_unlock(&lock);
-    struct mark mark = last_recording(event);
-    mark.stream = stream;
+    const struct mark mark = last_recording(event);
     emulated_queue_job(stream, reach, &mark, sizeof mark);
     return cudaSuccess;
 }
@@ -486,34 +479,4 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     const struct mark mark = last_recording(event);
     await_reached(&mark);
     return emulated_fault();
-}
-
-struct lapse {
-    cudaStream_t stream;
-    float ms;
-};
-
-static void pass(void *context)
-{
-    struct lapse *lapse = context;
-    lapse->stream->ms += lapse->ms;
-    free(lapse);
-}
-
-void emulated_queue_time(cudaStream_t stream, float ms)
-{
-    const struct lapse lapse = {stream, ms};
-    emulated_queue_job(stream, pass, &lapse, sizeof lapse);
-}
-
-/* Of what they were recorded behind. */
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-{
-    if (!start->timed || !end->timed)
-        return emulated_fail(cudaErrorInvalidValue);
-    pthread_mutex_lock(&lock);
-    const bool reached = start->reached >= start->recorded && end->reached >= end->recorded;
-    *ms = end->ms - start->ms;
-    pthread_mutex_unlock(&lock);
-    return reached ? cudaSuccess : emulated_fail(cudaErrorNotReady);
 }

@@ -20,7 +20,5 @@ bool emulated_spoils_copy(int device, const void *to, const void *from, size_t b
 void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context);
 /* Likewise, with a copy of the job's bytes, which the function frees. */
 void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void *job, size_t bytes);
-/* What is queued before has taken so long, as events tell the time: streams have one of their own, in which nothing else takes any. */
-void emulated_queue_time(cudaStream_t stream, float ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions by cuDNN. Its algorithms are those that add in one order, the same
- * for all shapes or what was measured (convolution_plan.h); whether it computes a
- * shape at all is asked of it once for each shape and stream, and kept. Images lie
+ * Convolutions by cuDNN. Each direction has one algorithm, which adds in one order
+ * whatever the shape (convolution_plan.c); cuDNN is asked once for each shape and
+ * stream whether it computes that shape, and the answer is kept. Images lie
  * as ours do (N H W C), weights are packed as O KH KW C in the operation's
  * workspace; cuDNN's own workspace is the stream's memory for patches, so nothing
  * is allocated on the device but a handle.

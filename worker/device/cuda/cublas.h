@@ -34,8 +34,6 @@
     X(cublasLtMatmulPreferenceDestroy)                                                                                 \
     X(cublasLtMatmulPreferenceSetAttribute)                                                                            \
     X(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
-    X(cublasLtMatmulAlgoCheck)                                                                                         \
-    X(cublasLtGetVersion)                                                                                              \
     X(cublasLtMatmul)
 
 struct cublas {

@@ -116,7 +116,6 @@ static void cuda_close(struct device *base)
     if (device->faults)
         (void)cudaFreeHost(device->faults);
     cublas_close(&device->cublas);
-    algorithm_record_release(&device->algorithms);
     free(device);
 }
 
@@ -135,22 +134,6 @@ static double cuda_peak_flops(const struct device *base, enum device_peak peak)
 static bool cuda_joins_gelus(const struct device *base, enum stored stored)
 {
     return ((const struct cuda_device *)base)->cublas.lt != NULL && stored == STORED_BFLOAT16;
-}
-
-static bool cuda_measures_algorithms(const struct device *base)
-{
-    const struct cuda_device *device = (const struct cuda_device *)base;
-    return device->measures_products || device->measures_convolutions;
-}
-
-static const struct algorithm_record *cuda_algorithms(const struct device *base)
-{
-    return &((const struct cuda_device *)base)->algorithms;
-}
-
-static unsigned cuda_algorithms_turn(const struct device *base)
-{
-    return ((const struct cuda_device *)base)->algorithms_turn;
 }
 
 static struct device_library_work cuda_count_library_work(const struct device *base)
@@ -188,12 +171,6 @@ const struct device_backend cuda_backend = {
     .arithmetic = cuda_arithmetic,
     .peak_flops = cuda_peak_flops,
     .joins_gelus = cuda_joins_gelus,
-    .measures_algorithms = cuda_measures_algorithms,
-    .search_begin = cuda_search_begin,
-    .search_end = cuda_search_end,
-    .algorithms = cuda_algorithms,
-    .algorithms_turn = cuda_algorithms_turn,
-    .take_algorithms = cuda_take_algorithms,
     .count_library_work = cuda_count_library_work,
     .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
@@ -266,31 +243,27 @@ static int describe(struct cuda_device *device, struct error *error)
     return 0;
 }
 
-static bool is_set(const char *name, const char *value)
+static bool is_wanted(const char *name)
 {
     const char *setting = getenv(name);
-    return setting && strcmp(setting, value) == 0;
+    return setting && strcmp(setting, "1") == 0;
 }
 
 static int open_libraries(struct cuda_device *device, struct error *error)
 {
-    device->measures_products = is_set(ENV_GPU_LT, GPU_LT_MEASURED);
-    device->measures_convolutions = is_set(ENV_GPU_DNN, GPU_DNN_MEASURED);
-    if (cublas_open(&device->cublas, device->measures_products || is_set(ENV_GPU_LT, "1"), error) < 0)
+    if (cublas_open(&device->cublas, is_wanted(ENV_GPU_LT), error) < 0)
         return -1;
-    return device->measures_convolutions || is_set(ENV_GPU_DNN, "1") ? cudnn_open(&device->cudnn, error) : 0;
+    return is_wanted(ENV_GPU_DNN) ? cudnn_open(&device->cudnn, error) : 0;
 }
 
-/* Whoever computes with a library has other bits, and with another version of cuDNN perhaps others again. */
+/* A library computes other bits than our kernels, and another version of cuDNN may compute others again. */
 static void name_arithmetic(struct cuda_device *device)
 {
     char dnn[8] = "";
     if (device->cudnn.version)
-        snprintf(dnn, sizeof dnn, "+%c%d", device->measures_convolutions ? 'm' : 'd', device->cudnn.version);
+        snprintf(dnn, sizeof dnn, "+d%d", device->cudnn.version);
     snprintf(device->arithmetic, sizeof device->arithmetic, "%s%s%s", device->architecture, dnn,
-             device->measures_products ? "+m"
-             : device->cublas.lt       ? "+l"
-                                       : "");
+             device->cublas.lt ? "+l" : "");
 }
 
 static int prepare(struct cuda_device *device, struct error *error)
@@ -299,7 +272,6 @@ static int prepare(struct cuda_device *device, struct error *error)
         open_libraries(device, error) < 0)
         return -1;
     name_arithmetic(device);
-    (void)cuda_take_algorithms(&device->base, NULL, NULL);
     void *faults = NULL;
     if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)
         return -1;

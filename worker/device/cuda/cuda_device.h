@@ -30,14 +30,10 @@ struct cuda_health {
 struct cuda_device {
     struct device base;
     int index;
-    char name[ALGORITHM_NAME_MAX]; /* "NVIDIA H200" */
-    char architecture[8];          /* "sm_90" */
-    char arithmetic[16];           /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
-    size_t shared_bytes;           /* that a block may ask for */
-    bool measures_products,        /* cuBLASLt's algorithms are to be measured (ENV_GPU_LT), */
-        measures_convolutions;     /* and cuDNN's (ENV_GPU_DNN) */
-    struct algorithm_record algorithms; /* by which they are taken; without choices: by what is taken first */
-    unsigned algorithms_turn;           /* counts how often that was another */
+    char name[128];       /* "NVIDIA H200" */
+    char architecture[8]; /* "sm_90" */
+    char arithmetic[16];  /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
+    size_t shared_bytes;  /* that a block may ask for */
     struct cublas cublas;
     struct cudnn cudnn;         /* opened where it is asked for */
     struct nccl nccl;           /* opened by the first who wants it */
@@ -61,11 +57,8 @@ struct cuda_stream {
     cublasHandle_t products; /* made at the first product */
     cublasLtHandle_t fused;  /* likewise, and */
     struct fused_plan *plans;
-    unsigned plans_turn;             /* cuda_device.algorithms_turn, as it was when they were made */
-    struct algorithm_search *search; /* NULL: what is launched is computed, not tried */
-    cudnnHandle_t convolutions;      /* made at the first that cuDNN may compute, and */
+    cudnnHandle_t convolutions; /* made at the first that cuDNN may compute, and */
     struct convolution_plan *convolution_plans;
-    unsigned convolution_plans_turn; /* as plans_turn */
     bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
     struct error record_error;
 };
@@ -111,12 +104,6 @@ int cuda_record_begin(struct device_stream *stream, struct error *error);
 int cuda_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
 void cuda_replay(struct device_stream *stream, struct device_recording *recording);
 void cuda_recording_free(struct device_recording *recording);
-
-/* measured_algorithms.c; cuda_search stands for a launch while the stream searches. */
-void cuda_search_begin(struct device_stream *stream, struct algorithm_search *search);
-void cuda_search(const struct cuda_call *call, enum device_operation operation, const void *arguments);
-void cuda_search_end(struct device_stream *stream);
-int cuda_take_algorithms(struct device *device, const struct algorithm_record *record, struct error *error);
 
 int cuda_event_new(struct device *device, struct device_event **ret_event, struct error *error);
 void cuda_event_free(struct device_event *event);

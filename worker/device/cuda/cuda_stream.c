@@ -79,10 +79,7 @@ static void launch(struct cuda_stream *stream, enum stored stored, enum device_o
         .stored = stored,
         .shared_bytes = stream->device->shared_bytes,
     };
-    if (stream->search)
-        cuda_search(&call, operation, arguments);
-    else
-        operations[operation].run(&call, arguments);
+    operations[operation].run(&call, arguments);
     cudaError_t result = cudaGetLastError();
     if (result != cudaSuccess)
         cuda_call_fail(&call, result, operations[operation].name);

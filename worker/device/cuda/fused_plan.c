@@ -155,46 +155,26 @@ bool fused_is_refused(cublasStatus_t status)
 
 /* ---------------------------------------------------------------- algorithms */
 
-/* None is no failure. */
-int fused_plan_candidates(const struct cuda_call *call, struct fused_plan *plan, int most,
-                          cublasLtMatmulHeuristicResult_t *ret_found)
+/* Takes the first algorithm that the heuristics name. That there is none is no failure. */
+static void choose_algorithm(const struct cuda_call *call, struct fused_plan *plan)
 {
     const struct cublas *cublas = &call->owner->device->cublas;
     cublasLtMatmulPreference_t preference = NULL;
+    cublasLtMatmulHeuristicResult_t found;
     int count = 0;
-    memset(ret_found, 0, (size_t)most * sizeof *ret_found);
+    memset(&found, 0, sizeof found);
     if (!set_alignment(call, plan) ||
         !cublas_check(call, "cublasLtMatmulPreferenceCreate", cublas->cublasLtMatmulPreferenceCreate(&preference)))
-        return 0;
+        return;
     if (prefer(call, plan, preference)) {
         const cublasStatus_t status =
             cublas->cublasLtMatmulAlgoGetHeuristic(call->owner->fused, plan->job, plan->left, plan->right, plan->result,
-                                                   plan->result, preference, most, ret_found, &count);
-        if (fused_is_refused(status) || !cublas_check(call, "cublasLtMatmulAlgoGetHeuristic", status))
-            count = 0;
+                                                   plan->result, preference, 1, &found, &count);
+        plan->possible = !fused_is_refused(status) && cublas_check(call, "cublasLtMatmulAlgoGetHeuristic", status) &&
+                         count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
+        plan->algorithm = found.algo;
     }
     (void)cublas->cublasLtMatmulPreferenceDestroy(preference);
-    return count;
-}
-
-/* The first that the heuristics have. */
-static void ask_heuristics(const struct cuda_call *call, struct fused_plan *plan)
-{
-    cublasLtMatmulHeuristicResult_t found;
-    plan->possible = fused_plan_candidates(call, plan, 1, &found) > 0 && found.state == CUBLAS_STATUS_SUCCESS;
-    plan->algorithm = found.algo;
-}
-
-/* False: there is none for the shape. */
-static bool take_recorded(const struct cuda_call *call, struct fused_plan *plan)
-{
-    const struct algorithm_choice *choice =
-        algorithm_record_find(&call->owner->device->algorithms, ALGORITHM_PRODUCT, (const int64_t *)&plan->key);
-    if (!choice)
-        return false;
-    memcpy(plan->algorithm.data, choice->algorithm, sizeof choice->algorithm);
-    plan->possible = true;
-    return true;
 }
 
 /* ---------------------------------------------------------------- a stream's */
@@ -211,39 +191,20 @@ static void close_plan(const struct cublas *cublas, struct fused_plan *plan)
         (void)cublas->cublasLtMatmulDescDestroy(plan->job);
 }
 
-static void free_plans(struct cuda_stream *stream)
-{
-    while (stream->plans) {
-        struct fused_plan *plan = stream->plans;
-        stream->plans = plan->next;
-        close_plan(&stream->device->cublas, plan);
-        free(plan);
-    }
-}
-
-static struct fused_plan *find(struct cuda_stream *stream, const struct fused_key *key)
-{
-    if (stream->plans_turn != stream->device->algorithms_turn)
-        free_plans(stream);
-    stream->plans_turn = stream->device->algorithms_turn;
-    struct fused_plan *plan = stream->plans;
-    while (plan && memcmp(&plan->key, key, sizeof *key) != 0)
-        plan = plan->next;
-    return plan;
-}
-
 struct fused_plan *fused_plan_find(const struct cuda_call *call, const struct fused_product *job)
 {
     struct cuda_stream *stream = call->owner;
     const struct fused_key key = key_of(job);
-    struct fused_plan *plan = find(stream, &key);
+    struct fused_plan *plan = stream->plans;
+    while (plan && memcmp(&plan->key, &key, sizeof key) != 0)
+        plan = plan->next;
     if (plan)
         return plan;
     plan = memory_allocate(1, sizeof *plan);
     *plan = (struct fused_plan){.next = stream->plans, .key = key};
     stream->plans = plan;
-    if (describe(call, plan) && !take_recorded(call, plan))
-        ask_heuristics(call, plan);
+    if (describe(call, plan))
+        choose_algorithm(call, plan);
     return plan;
 }
 
@@ -255,44 +216,22 @@ bool fused_prepare(const struct cuda_call *call)
 
 void fused_plans_free(struct cuda_stream *stream)
 {
-    free_plans(stream);
+    while (stream->plans) {
+        struct fused_plan *plan = stream->plans;
+        stream->plans = plan->next;
+        close_plan(&stream->device->cublas, plan);
+        free(plan);
+    }
     if (stream->fused)
         (void)stream->device->cublas.cublasLtDestroy(stream->fused);
     stream->fused = NULL;
 }
 
 cublasStatus_t fused_plan_launch(const struct cuda_stream *stream, const struct fused_plan *plan,
-                                 const struct cuda_product *product, const cublasLtMatmulAlgo_t *algorithm)
+                                 const struct cuda_product *product)
 {
     const float one = 1, nought = 0;
     return stream->device->cublas.cublasLtMatmul(
         stream->fused, plan->job, &one, product->b, plan->left, product->a, plan->right, &nought, product->c,
-        plan->result, product->c, plan->result, algorithm, stream->scratch, CUDA_SCRATCH_BYTES, stream->stream);
-}
-
-/* ---------------------------------------------------------------- records */
-
-/* By one that the library knows for that shape, in the work space that there is. */
-static bool is_possible(const struct cuda_call *call, const struct fused_plan *plan)
-{
-    const struct cublas *cublas = &call->owner->device->cublas;
-    cublasLtMatmulHeuristicResult_t result;
-    memset(&result, 0, sizeof result);
-    const cublasStatus_t status = cublas->cublasLtMatmulAlgoCheck(
-        call->owner->fused, plan->job, plan->left, plan->right, plan->result, plan->result, &plan->algorithm, &result);
-    if (!fused_is_refused(status))
-        cublas_check(call, "cublasLtMatmulAlgoCheck", status);
-    return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= CUDA_SCRATCH_BYTES;
-}
-
-bool fused_choice_check(const struct cuda_call *call, const struct algorithm_choice *choice)
-{
-    struct fused_plan plan = {0};
-    if (!fused_prepare(call))
-        return false;
-    memcpy(&plan.key, choice->shape, sizeof plan.key);
-    memcpy(plan.algorithm.data, choice->algorithm, sizeof choice->algorithm);
-    const bool possible = describe(call, &plan) && set_alignment(call, &plan) && is_possible(call, &plan);
-    close_plan(&call->owner->device->cublas, &plan);
-    return possible;
+        plan->result, product->c, plan->result, &plan->algorithm, stream->scratch, CUDA_SCRATCH_BYTES, stream->stream);
 }

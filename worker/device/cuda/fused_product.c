@@ -65,13 +65,9 @@ static bool multiply(const struct cuda_call *call, struct fused_plan *plan, cons
     if (!plan->possible)
         return false;
     const struct fused_product job = align(call, given);
-    if (call->owner->search) {
-        fused_plan_measure(call, plan, &job);
-        return true;
-    }
     if (!fused_plan_point(call, plan, &job))
         return true;
-    const cublasStatus_t status = fused_plan_launch(call->owner, plan, &job.product, &plan->algorithm);
+    const cublasStatus_t status = fused_plan_launch(call->owner, plan, &job.product);
     plan->possible = !fused_is_refused(status);
     if (plan->possible)
         cublas_check(call, "cublasLtMatmul", status);
