@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A crew whose data port thousands of strangers connect to: a worker is lost and replaced, and the crew goes on as if nobody
-# were there. Prints ok/not ok lines (see tests/run), with the time from the replacement's start to the next step.
+# A crew whose data port or control port thousands of strangers connect to: a worker is lost and replaced, and the crew goes on as
+# if nobody were there. Prints ok/not ok lines (see tests/run), with the time from the replacement's start to the next step.
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -47,8 +47,9 @@ recovers() {
     verdict $? "$1: the next step comes after ${took} ms" "$(tails crew)"
 }
 
+# connect PORT KIND COUNT
 connect() {
-    python3 "$root/tests/integration/strangers.py" "$network.1" 2223 "$@" >connected &
+    python3 "$root/tests/integration/strangers.py" "$2" "$3" "$network.1:$1" >connected &
     strangers=$!
     until_true 30 grep -q connected connected
 }
@@ -65,14 +66,17 @@ start_crew crew 2
 until_true 60 is_past 10
 verdict $? "a crew trains" "$(tails crew)"
 recovers "without strangers"
-for count in 1500 5000; do
-    connect "$count"
-    recovers "$count silent strangers"
+for port in 2222 2223; do
+    name=$([[ $port == 2222 ]] && echo control || echo data)
+    for count in 1500 5000; do
+        connect "$port" silent "$count"
+        recovers "$count silent strangers at the $name port"
+        disperse
+    done
+    connect "$port" again 5000
+    recovers "5000 strangers that connect again to the $name port as soon as they are refused"
     disperse
+    grep -q "refused a connection port=$name address=127.0.0.1" crew.0.log
+    verdict $? "they are named" "$(grep refused crew.0.log | tail -n 1)"
 done
-connect 5000 again
-recovers "5000 strangers that connect again as soon as they are refused"
-disperse
-grep -q 'refused a connection port=data address=127.0.0.1' crew.0.log
-verdict $? "they are named" "$(grep refused crew.0.log | tail -n 1)"
 end_crew KILL

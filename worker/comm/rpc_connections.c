@@ -136,10 +136,12 @@ static void *run(void *context)
     sigemptyset(&pipes);
     sigaddset(&pipes, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipes, NULL);
+    pulse_start(&all->pulse, "accepts connections at the control port");
     for (bool done = false; !done;) {
         struct pollfd waits = {.fd = all->epoll, .events = POLLIN};
         (void)poll(&waits, 1, LOOK_MS);
         int64_t now = clock_monotonic_ns();
+        pulse_beat(&all->pulse);
         pthread_mutex_lock(&all->lock);
         serve_members(all);
         serve(all->epoll, EVENTS_MAX);
@@ -153,6 +155,7 @@ static void *run(void *context)
         done = all->stopping && (wind_down(all) || now >= stop_ns);
         pthread_mutex_unlock(&all->lock);
     }
+    pulse_end(&all->pulse);
     return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "worker/comm/link.h"
+#include "worker/comm/pulse.h"
 #include "worker/comm/rpc_connections.h"
 #include "worker/comm/socket_address.h"
 
@@ -84,6 +85,7 @@ struct door {
 
 struct rpc_connections {
     pthread_t thread;
+    struct pulse pulse;
     pthread_mutex_t lock;
     int epoll;   /* of everything, `members` included */
     int members; /* an epoll set of open connections alone: they go first, and strangers do not make it look busy */
