@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an object must pass before it is stored: names and labels, defaults and
- * rules of the built-in types as far as this control plane depends on them, the
- * schema of a custom type, and, in the place where a real API server evaluates
- * the TrainingJob's CEL rules, their C twins.
+ * Admission: sets defaults in an object and validates it before it is stored.
+ * Checks names and labels, the fields of built-in types that this control plane
+ * depends on, and the schema of custom types. A TrainingJob is checked by C
+ * functions that are equivalent to the CEL rules a real API server evaluates.
  */
 #ifndef COXSWAIN_STANDALONE_ADMISSION_H
 #define COXSWAIN_STANDALONE_ADMISSION_H
 
 #include "operator/standalone/registry_write.h"
 
-/* Defaults the object in place, prunes unknown fields (warnings, or a refusal, as `write` asks) and refuses it with all
- * causes when it is wrong. `old` is the stored object on an update. */
+/* Sets defaults and prunes unknown fields, in place. Unknown fields are warned of, refused or
+ * ignored as `write->field_validation` says. An invalid object is refused with all causes. `old` is
+ * the stored object on an update, NULL on a create. */
 struct json *admission_check(const struct write *write, struct json *object, const struct json *old);
 
-/* The status and server-side fields that a new object of a built-in type starts with. */
+/* Sets the initial status and the fields that the server fills in of a new object of a built-in
+ * type. */
 void admission_prepare_new(const struct resource *resource, struct json *object);
 
 #endif

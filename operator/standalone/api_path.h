@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * /api/v1/…, /apis/<group>/<version>/… taken apart:
- * [namespaces/<namespace>/]<plural>[/<name>[/<subresource>]].
+ * Parses the path of an API request: /api/v1/… or /apis/<group>/<version>/…,
+ * followed by [namespaces/<namespace>/]<plural>[/<name>[/<subresource>]].
  */
 #ifndef COXSWAIN_STANDALONE_API_PATH_H
 #define COXSWAIN_STANDALONE_API_PATH_H
@@ -12,14 +12,14 @@
 
 struct api_path {
     char group[API_SEGMENT_MAX];     /* "" for the core group */
-    char version[API_SEGMENT_MAX];   /* "": the path ends before it */
-    char namespace[API_SEGMENT_MAX]; /* "": none in the path */
+    char version[API_SEGMENT_MAX];   /* "": the path ends before the version */
+    char namespace[API_SEGMENT_MAX]; /* "": the path has no namespace */
     char plural[API_SEGMENT_MAX];    /* "": the path names a group or version only */
     char name[API_SEGMENT_MAX];
     char subresource[API_SEGMENT_MAX];
 };
 
-/* False when it is not a path of the API, or has a segment that is empty or too long. */
+/* Returns false when `path` is not an API path, or has an empty or too long segment. */
 bool api_path_parse(const char *path, struct api_path *ret_path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request on its way through the server, and the answers to it. Used by the
- * api_*.c files.
+ * Handles one API request: reads its parameters and body, runs the verb, and
+ * answers. Shared by the api_*.c files.
  */
 #ifndef COXSWAIN_STANDALONE_API_REQUEST_H
 #define COXSWAIN_STANDALONE_API_REQUEST_H
@@ -13,12 +13,13 @@
 #include "operator/standalone/selector.h"
 #include "operator/standalone/table.h"
 
-/* The last event that a watch has sent, printed: all watches of a type send the same bytes. */
+/* The last watch event as it was sent. All watches of one type send the same bytes, so it is
+ * printed once. */
 struct api_event {
     const struct resource *resource;
     const char *type; /* "ADDED", … */
     char version[API_VERSION_TEXT_MAX];
-    struct http_bytes *line; /* NULL: none yet */
+    struct http_bytes *line; /* NULL: no event was sent yet */
 };
 
 struct api_server {
@@ -37,16 +38,17 @@ struct api_request {
     struct http_exchange *exchange;
     const char *method;
     struct api_path path;
-    const struct resource *resource; /* what the path names; NULL for /apis and the like */
+    const struct resource *resource; /* the type in the path; NULL for discovery paths such as /apis */
 };
 
-/* ---- what the client wants ---- */
+/* ---- parameters ---- */
 
 enum answer_form { ANSWER_JSON, ANSWER_YAML, ANSWER_TABLE, ANSWER_METADATA, ANSWER_NONE };
-/* From Accept; ANSWER_NONE: nothing that we have. */
+/* The form that the Accept header asks for; ANSWER_NONE when the server supports none of those it
+ * lists. */
 enum answer_form api_answer_form(const struct http_exchange *exchange);
 enum table_include api_table_include(const struct http_exchange *exchange);
-bool api_query_flag(const struct http_exchange *exchange, const char *name); /* "1" and "true" */
+bool api_query_flag(const struct http_exchange *exchange, const char *name); /* true for "1" and "true" */
 int64_t api_query_integer(const struct http_exchange *exchange, const char *name, int64_t otherwise);
 
 struct api_selection {
@@ -56,17 +58,17 @@ struct json *api_selection_parse(const struct api_request *request, struct api_s
 void api_selection_release(struct api_selection *selection);
 bool api_selection_matches(const struct api_selection *selection, const struct json *object);
 
-/* The body as JSON, from JSON or YAML. An empty body gives NULL. */
+/* Parses the body (JSON, YAML or protobuf). `*ret_body` is NULL for an empty body. */
 struct json *api_read_body(const struct api_request *request, struct json **ret_body);
 
 /* ---- answers ---- */
 
-/* All take `value` or `refusal` over. */
+/* All take ownership of `value`, `refusal` or `object`. */
 void api_answer(struct api_request *request, int status, struct json *value);
 void api_refuse(struct api_request *request, struct json *refusal);
-/* An object in the form the client asked for (table, metadata only, JSON, YAML). */
+/* Answers with an object in the form that the client asked for. */
 void api_answer_object(struct api_request *request, int status, struct json *object);
-/* The same, once all writes so far are on disk. */
+/* Like api_answer_object, but waits until all writes so far are on disk. */
 void api_answer_durably(struct api_request *request, int status, struct json *object);
 
 /* ---- verbs ---- */
@@ -79,20 +81,23 @@ void api_update(struct api_request *request);
 void api_patch(struct api_request *request);
 void api_delete(struct api_request *request);
 void api_delete_collection(struct api_request *request);
-void api_scale(struct api_request *request);   /* GET, PUT, PATCH …/scale */
-void api_pod_log(struct api_request *request); /* GET …/log */
-void api_pod_evict(struct api_request *request);
-/* True when the request was one for exec, attach or portforward, which no pod of this node serves: it is refused with a sentence. */
-bool api_pod_refuse_stream(struct api_request *request); /* POST …/eviction */
+void api_scale(struct api_request *request);     /* GET, PUT, PATCH …/scale */
+void api_pod_log(struct api_request *request);   /* GET …/log */
+void api_pod_evict(struct api_request *request); /* POST …/eviction */
+/* Refuses exec, attach and portforward, which pods of this node do not support. Returns false for
+ * other requests. */
+bool api_pod_refuse_stream(struct api_request *request);
 
-/* What PATCH sends: by Content-Type. */
+/* The kind of a PATCH, by its Content-Type. */
 struct json *api_patch_kind(const struct api_request *request, enum patch_kind *ret_kind);
-/* A write prepared from the request: place, dryRun, fieldValidation; `warnings` is new. */
+/* Fills a write with the request's object, dryRun and fieldValidation. `warnings` is a new array.
+ * */
 struct json *api_write_prepare(const struct api_request *request, struct write *ret_write);
 
-/* ---- views: events.k8s.io/v1 shows core events in its own words ---- */
+/* ---- events.k8s.io/v1: core/v1 events with other field names ---- */
 
-/* A stored object as `resource` shows it, and what `resource` takes as it is stored; both in place. */
+/* Converts a stored event to the version of `resource`, and back, in place. Other types are left as
+ * they are. */
 void event_view_show(const struct resource *resource, struct json *object);
 void event_view_take(const struct resource *resource, struct json *object);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Server-side apply: what a manager says of an object is laid over it; what the
- * manager said before and says no more goes, unless another manager says it too.
- * Who said what stands in metadata.managedFields. Only those who apply are
- * remembered: a field that was changed by an update or a patch belongs to nobody.
+ * Server-side apply: merges a manager's configuration into an object, and removes
+ * the fields that the manager applied before and now leaves out, unless another
+ * manager owns them too. metadata.managedFields records which manager owns which
+ * field. Only apply makes an owner: a field set by an update or a patch has none.
  */
 #ifndef COXSWAIN_STANDALONE_APPLY_H
 #define COXSWAIN_STANDALONE_APPLY_H
@@ -14,11 +14,12 @@ struct apply_request {
     const struct resource *resource;
     const char *manager;
     const char *subresource; /* "status" or "" */
-    bool force;              /* take fields over from other managers */
+    bool force;              /* take ownership of fields from other managers */
 };
 
-/* Applies `config` to `*object` (a copy of what is stored; a new object starts as {}) and makes its new managedFields. A
- * refusal (409 when another manager holds a different value of a field, and `force` is not set), or NULL. */
+/* Applies `config` to `object`, a copy of the stored object ({} for a new one), and returns its new
+ * managedFields. Refuses with 409 when another manager owns a field with another value and `force`
+ * is not set. */
 struct json *apply_configuration(const struct apply_request *request, const struct json *config, struct json *object,
                                  struct json **ret_managed_fields);
 

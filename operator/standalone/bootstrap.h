@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a cluster has before anybody asks for anything: the namespaces, their
- * service account, the one node, and the CustomResourceDefinitions it is given.
+ * Creates the objects that every cluster has from the start: namespaces, their
+ * default service account, the node, and the given CustomResourceDefinitions.
  */
 #ifndef COXSWAIN_STANDALONE_BOOTSTRAP_H
 #define COXSWAIN_STANDALONE_BOOTSTRAP_H
 
 #include "operator/standalone/registry.h"
 
-/* Creates what is missing; commits. */
+/* Creates the objects that are missing, and commits. */
 int bootstrap_cluster(struct registry *registry, struct error *error);
-/* `path`: a manifest of CustomResourceDefinitions, or a directory of them (*.yaml, *.yml, *.json). What is stored already
- * is brought up to date. ERROR_NOT_FOUND when there is no such path. Commits. */
+/* Creates or updates the CustomResourceDefinitions in `path`, a manifest or a directory of
+ * manifests (*.yaml, *.yml, *.json), and commits. ERROR_NOT_FOUND when `path` does not exist. */
 int bootstrap_definitions(struct registry *registry, const char *path, struct error *error);
 
 #endif

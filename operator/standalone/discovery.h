@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is served, told to clients: the discovery documents, old and aggregated,
- * and OpenAPI v3 made from the types (custom ones with their full schema,
- * built-in ones in outline). Each function returns a new root.
+ * API discovery: builds the documents that tell clients which types are served.
+ * These are the discovery documents, per group and aggregated, and OpenAPI v3, with
+ * the full schema of custom types and an outline of built-in ones. Each function
+ * returns a new root; functions that take a group return NULL for an unknown one.
  */
 #ifndef COXSWAIN_STANDALONE_DISCOVERY_H
 #define COXSWAIN_STANDALONE_DISCOVERY_H
 
 #include "operator/standalone/resource.h"
 
-/* apidiscovery.k8s.io/v2 APIGroupDiscoveryList: of the core group (/api) or of the named ones (/apis). */
+/* An apidiscovery.k8s.io/v2 APIGroupDiscoveryList of the core group (/api) or of all other groups
+ * (/apis). */
 #define AGGREGATED_DISCOVERY_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 struct json *discovery_aggregated(const struct resource_table *table, bool core);
 
@@ -22,13 +24,13 @@ struct json *discovery_resources(const struct resource_table *table, const char 
 struct json *openapi_index(const struct resource_table *table);
 struct json *openapi_document(const struct resource_table *table, const char *group, const char *version);
 
-/* Subresources of a type, with the verbs that each takes; both end with a NULL. */
+/* A subresource of a type and its verbs, which end with a NULL. */
 struct subresource {
     const char *name;
-    const char *kind, *group, *version; /* of what it takes and gives; kind NULL: the type itself */
+    const char *kind, *group, *version; /* type of its objects; kind NULL: the same type */
     const char *verbs[4];
 };
-/* The `index`th one, or NULL. */
+/* The subresource at `index`, or NULL after the last one. */
 const struct subresource *resource_subresource(const struct resource *resource, size_t index);
 
 #endif

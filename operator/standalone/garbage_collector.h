@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kube-controller-manager's garbage collector and namespace controller do:
- * dependents go when their last owner is gone (or is deleted in the foreground),
- * the contents of a namespace and the objects of a deleted
- * CustomResourceDefinition go with it, events go after an hour.
+ * Garbage collection, as kube-controller-manager does it. Deletes dependents when
+ * their last owner is gone (or is being deleted in the foreground), the objects of
+ * a deleted namespace or CustomResourceDefinition, and events after an hour.
  */
 #ifndef COXSWAIN_STANDALONE_GARBAGE_COLLECTOR_H
 #define COXSWAIN_STANDALONE_GARBAGE_COLLECTOR_H
 
 #include "operator/standalone/registry.h"
 
-/* Follows the registry until that is closed. */
+/* Collects garbage until the registry is closed. */
 void garbage_collector_attach(struct registry *registry);
-/* Finishes what an earlier life left: objects whose owners are gone, old events. */
+/* Deletes garbage that an earlier process left: objects whose owners are gone, and old events. */
 int garbage_collector_sweep(struct registry *registry, struct error *error);
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The node of the embedded control plane: what kubelet, container runtime,
- * scheduler and cluster DNS are to a real one. It watches pods in the registry and
- * runs each container as a process of this machine; `image` is not run, and an
- * event on each pod says so and which command ran instead.
+ * The node of the embedded control plane: runs the containers of pods as processes
+ * of this machine. It stands for kubelet, container runtime, scheduler and cluster
+ * DNS. Images are not run: an event on each pod says which command ran instead.
  *
- * What a pod gets
- *   - an address of its own, 127.x.y.z, from a /16 that no other control plane of
- *     this machine uses; so fixed ports never clash;
- *   - a session, a directory (<state>/pods/<uid>) and, with NODE_NAMESPACES, mount,
- *     PID and UTS namespaces: its own /etc/hosts, volumes at their mount paths,
- *     /dev/termination-log. With NODE_REWRITE mount paths are replaced by real
- *     directories in environment and arguments, COXSWAIN_HOSTS_FILE and
- *     COXSWAIN_TERMINATION_LOG name what could not be mounted;
- *   - where its program is not one of ours, coxswain-pod.so (preload/pod_network.c), so
- *     that "all interfaces" and localhost mean the pod's address;
- *   - a bare command name is looked for beside this executable first, then in PATH.
+ * Each pod has
+ *   - an address of its own, 127.x.y.z, from a /16 that no other control plane on
+ *     this machine uses, so that fixed ports never clash;
+ *   - a session and a directory (<state>/pods/<uid>). With NODE_NAMESPACES it also has
+ *     mount, PID and UTS namespaces: its own /etc/hosts, volumes at their mount paths,
+ *     /dev/termination-log. With NODE_REWRITE, mount paths in environment and arguments
+ *     are replaced by the directories of this machine, and COXSWAIN_HOSTS_FILE and
+ *     COXSWAIN_TERMINATION_LOG name the files that could not be mounted;
+ *   - unless its program is Coxswain's own, the library coxswain-pod.so
+ *     (preload/pod_network.c), which makes "all interfaces" and localhost mean the
+ *     pod's address.
+ * A command without a slash is looked for beside this executable, then in PATH.
  *
- * No orphan: each container has a supervisor that the kernel kills with this
- * process. With NODE_NAMESPACES it is the first process of a PID namespace, so the
- * kernel takes every descendant with it; with NODE_REWRITE it is a child subreaper
- * and kills all descendants before it leaves.
+ * No process outlives the node: each container has a supervisor that the kernel
+ * kills with this process. With NODE_NAMESPACES it is the first process of a PID
+ * namespace, so the kernel kills its descendants too; with NODE_REWRITE it is a child
+ * subreaper and kills all descendants before it exits.
  *
- * Not enforced: resource requests and limits (so nothing is ever OOMKilled),
- * security contexts, container ports. Everything runs on the given loop, in the
- * thread that called node_start (the kernel ends the pods with that thread).
+ * Not enforced: resource requests and limits (so no container is OOMKilled),
+ * security contexts, container ports. The node runs on the given loop, in the thread
+ * that called node_start; the kernel kills the pods when that thread ends.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_H
 #define COXSWAIN_STANDALONE_NODE_H
@@ -41,10 +41,10 @@ struct node;
 
 #define NODE_NAME "localhost"
 
-/*  name, the switch's word */
+/*  name, value of --isolation */
 #define NODE_ISOLATIONS(X)                                                                                             \
-    X(AUTO, "auto")             /* namespaces where the kernel lets us, else rewrite */                                \
-    X(NAMESPACES, "namespaces") /* fail where it does not */                                                           \
+    X(AUTO, "auto")             /* namespaces where the kernel allows them, else rewrite */                            \
+    X(NAMESPACES, "namespaces") /* fail where the kernel does not allow them */                                        \
     X(REWRITE, "rewrite")
 enum node_isolation {
 #define X(name, word) NODE_##name,
@@ -54,7 +54,8 @@ enum node_isolation {
 bool node_isolation_parse(const char *word, enum node_isolation *ret_isolation);
 const char *node_isolation_word(enum node_isolation isolation);
 
-/* --volume CLAIM=DIRECTORY, for every namespace; other claims live in <state>/volumes/<namespace>/<claim>. */
+/* A --volume CLAIM=DIRECTORY, for all namespaces. Other claims are
+ * <state>/volumes/<namespace>/<claim>. */
 struct node_volume {
     const char *claim;
     const char *directory;
@@ -65,30 +66,31 @@ struct node_options {
     struct event_loop *loop;
     struct registry *registry;
     const char *state_directory;
-    const char *program_directory; /* where a bare command is looked for first; NULL: this executable's */
+    const char *program_directory; /* searched first for commands without a slash; NULL: this executable's */
     enum node_isolation isolation;
     const struct node_volume *volumes;
     unsigned volume_count;
 };
 
-/* Pods that an earlier life of this state directory left unfinished become Failed with a DisruptionTarget condition:
- * their processes died with it. Then watches and runs what the registry holds. */
+/* Runs the pods of the registry. Pods that an earlier process left unfinished become Failed with a
+ * DisruptionTarget condition, since their processes died with it. */
 int node_start(const struct node_options *options, struct node **ret_node, struct error *error);
 
-/* AUTO is resolved by now. */
+/* The isolation in use: NODE_NAMESPACES or NODE_REWRITE. */
 enum node_isolation node_isolation_used(const struct node *node);
-/* Why namespaces are not used, "" when they are. */
+/* Why namespaces are not used; "" when they are. */
 const char *node_isolation_reason(const struct node *node);
 
-/* Ends every pod: SIGTERM, then SIGKILL after each pod's grace period (at most `grace_ms` for all). Starts nothing new.
- * `stopped` is called once on the loop when no process is left. */
+/* Ends every pod by SIGTERM, then by SIGKILL after its grace period, at most `grace_ms`. No
+ * container starts any more. `stopped` is called once, on the loop, when no process is left. */
 typedef void node_stopped(void *context);
 void node_stop(struct node *node, int64_t grace_ms, node_stopped *stopped, void *context);
-/* Kills what still runs. */
+/* Kills the processes that still run. */
 void node_free(struct node *node);
 
-/* GET …/pods/<name>/log, a pod_log_hook whose context is the node. Files: <state>/pods/<uid>/logs/<container>.log, in the
- * CRI format "<RFC 3339 time> stdout|stderr F|P <text>". A follower is served until the container has ended. */
+/* Answers GET …/pods/<name>/log; a pod_log_hook whose context is the node. Reads
+ * <state>/pods/<uid>/logs/<container>.log, in the CRI format "<RFC 3339 time> stdout|stderr F|P
+ * <text>". A follower is served until the container has ended. */
 int node_pod_log(void *context, const struct json *pod, const struct pod_log_query *query,
                  struct http_exchange *exchange, struct error *error);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One container of a pod, from its description in the API to a process: command,
- * environment, mounts, files.
+ * Prepares one container of a pod for its start: turns its description in the API
+ * into a command, an environment, mounts and files.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_CONTAINER_H
 #define COXSWAIN_STANDALONE_NODE_CONTAINER_H
 
 #include "operator/standalone/node_volumes.h"
 
-/* At most so much of a termination log is kept, as a kubelet does. */
+/* Longer termination messages are cut, as by a kubelet. */
 #define TERMINATION_MESSAGE_MAX 4096
 
-/* All that a start needs; owns everything. */
+/* A container that is ready to start. Owns all members. */
 struct container_launch {
     char *executable;
     char **arguments;
@@ -20,26 +20,27 @@ struct container_launch {
     char *hostname;
     char *temporary; /* TMPDIR */
     struct volume_mounts mounts;
-    struct mount_plan plan; /* with namespaces */
+    struct mount_plan plan; /* used when `namespaces` is set */
     bool namespaces;
 };
 
-/* ERROR_NOT_FOUND of a ConfigMap, Secret or volume: may come later. ERROR_INVALID: the command cannot be run as it is
- * described. */
+/* ERROR_NOT_FOUND when a ConfigMap, Secret or volume is missing, which may be created later;
+ * ERROR_INVALID when the command cannot be run as described. */
 int container_launch_prepare(const struct volume_source *source, const struct json *container, bool namespaces,
                              struct container_launch *ret_launch, struct error *error);
 void container_launch_release(struct container_launch *launch);
 
-/* The directory that a pod's programs get as TMPDIR: the pod's own, and below the machine's, since a path in the state directory is
- * too long for Unix sockets. Made with the first container, removed once the pod is over. Release with free(). */
+/* The pod's TMPDIR. It lies below the machine's own TMPDIR, since paths in the state directory are
+ * too long for Unix sockets. Made with the first container, removed when the pod is over. Release
+ * with free(). */
 char *pod_temporary_path(const char *uid);
 
 /* <pod directory>/hosts, /logs/<container>.log; release with free(). */
 char *pod_hosts_path(const char *pod_directory);
 char *container_log_path(const char *pod_directory, const char *container);
 
-/* What the container left in its termination log; where that is empty and the policy is FallbackToLogsOnError, the end of
- * its log. Release with free(). */
+/* Reads the container's termination log; when that is empty and the policy is
+ * FallbackToLogsOnError, the end of its log. Release with free(). */
 char *container_termination_message(const char *pod_directory, const struct json *container, int exit_code);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cluster DNS would answer, as the text of a hosts file. A pod with a host
- * name and a subdomain is published by the headless Service of that name when its
- * selector matches the pod's labels, and once the pod is ready unless the Service
- * has publishNotReadyAddresses. Pods that have ended have no address.
+ * Writes the hosts files of pods, which replace cluster DNS. A headless Service
+ * publishes the pods that its selector matches and whose subdomain is its name, once
+ * they are ready, or at once with publishNotReadyAddresses. Pods that have ended
+ * are not published.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_HOSTS_H
 #define COXSWAIN_STANDALONE_NODE_HOSTS_H
@@ -15,14 +15,15 @@
 
 #define HOSTS_FILE_MAX (4 * 1024 * 1024)
 
+/* Whether `service` publishes `pod` now. */
 bool service_publishes(const struct json *service, const struct json *pod);
 
-/* What a reader in `name_space` finds about all pods; those of its own namespace also by their short name ("host.svc"), as
- * its search path would allow. */
+/* Appends the entries of all published pods for a reader in `name_space`. Pods of the same
+ * namespace also get their short name ("host.service"), which a DNS search path would resolve. */
 void hosts_published(struct buffer *out, const char *name_space, const struct json *const *services,
                      size_t service_count, const struct json *const *pods, size_t pod_count);
 
-/* The file of `pod`, around what is published for its namespace. */
+/* Writes the hosts file of `pod`; `published` holds the entries for its namespace. */
 void hosts_write(struct buffer *out, const struct json *pod, const struct buffer *published);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pod that runs, or has run, on the node: its state (node_pod_state.h) tied to
- * processes, probes, logs and the registry.
+ * Runs one pod on the node: starts and stops its processes, probes them, stores
+ * their logs, and writes the pod's status to the registry. The decisions are those
+ * of node_pod_state.h.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_POD_H
 #define COXSWAIN_STANDALONE_NODE_POD_H
@@ -13,45 +14,47 @@
 
 struct pod;
 
-/* What pods need of their node. */
+/* The part of the node that its pods use. */
 struct pod_host {
     const struct node_options *options;
-    struct http_client *client; /* of probes */
+    struct http_client *client; /* for probes */
     bool namespaces;
     /* A pod's process ended, or its address or readiness changed. */
     void (*changed)(void *context);
     void *context;
 };
 
-/* Makes the pod's directory and publishes its address; starts nothing yet. `object` is copied. */
+/* Makes the pod's directory and writes its address to the status; starts no container yet. Copies
+ * `object`. */
 int pod_new(const struct pod_host *host, const struct json *object, const char *address, struct pod **ret_pod,
             struct error *error);
-/* Kills what still runs; its directory stays for its logs. */
+/* Kills the processes that still run. The directory is kept for its logs. */
 void pod_free(struct pod *pod);
 
-/* Starts what is due. */
+/* Starts the containers that are due. */
 void pod_advance(struct pod *pod);
-/* The object as the registry has it now. */
+/* Takes a new version of the object from the registry. */
 void pod_update(struct pod *pod, const struct json *object);
-/* SIGTERM, and SIGKILL after `grace_ms`; nothing starts any more, and its end is the node's doing. */
+/* Ends the pod because the node stops: SIGTERM, and SIGKILL after `grace_ms`. No container starts
+ * any more. */
 void pod_evict(struct pod *pod, int64_t grace_ms);
-/* Writes the hosts file in place when it has changed. */
+/* Rewrites the hosts file in place when it has changed. */
 void pod_write_hosts(struct pod *pod, const struct buffer *published);
-/* ConfigMaps or Secrets of its namespace have changed. */
+/* Updates volumes after ConfigMaps or Secrets of the pod's namespace have changed. */
 void pod_refresh_volumes(struct pod *pod);
 
 bool pod_runs(const struct pod *pod);
 const struct json *pod_object(const struct pod *pod); /* with the newest status */
 const char *pod_uid(const struct pod *pod);
 const char *pod_address(const struct pod *pod);
-/* spec.terminationGracePeriodSeconds, or the delete's. */
+/* The grace period of the delete request, else spec.terminationGracePeriodSeconds. */
 int64_t pod_grace_ms(const struct pod *pod);
-/* NULL when the container does not run. */
+/* The log of a running container; NULL when it does not run. */
 struct container_log *pod_container_log(const struct pod *pod, const char *container);
 
 /* <state>/pods/<uid>; release with free(). */
 char *pod_directory_path(const struct node_options *options, const char *uid);
-/* Removes what a pod has left on the machine: that directory and its TMPDIR. */
+/* Removes a pod's files: its directory and its TMPDIR. */
 void pod_files_remove(const struct node_options *options, const char *uid);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Readiness, liveness and startup probes: HTTP GET and TCP connect to the pod's
- * address. A probe tells its verdict when it changes, by the thresholds of the
- * pod's API. Until its first success it tries every PROBE_EAGER_MS instead of
- * every period, so that a pod is ready within milliseconds of answering.
+ * Runs readiness, liveness and startup probes: HTTP GET and TCP connect to the pod's
+ * address. A probe reports its result when it changes, by successThreshold and
+ * failureThreshold. Until its first success it runs every PROBE_EAGER_MS instead of
+ * every period, so that a pod becomes ready within milliseconds of answering.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_PROBE_H
 #define COXSWAIN_STANDALONE_NODE_PROBE_H
@@ -25,11 +25,11 @@ struct probe_target {
     const char *address;
 };
 
-/* `spec` is the API's Probe; nothing of it is kept. ERROR_UNSUPPORTED for exec, grpc and HTTPS, which this node does not
- * have. `eager` shortens the first period (not for liveness). */
+/* Starts the Probe `spec`, which is not kept. ERROR_UNSUPPORTED for exec, grpc and HTTPS probes.
+ * `eager` shortens the period until the first success; not for liveness. */
 int probe_start(const struct probe_target *target, const struct json *spec, bool eager, probe_verdict *verdict,
                 void *context, struct probe **ret_probe, struct error *error);
-/* Not from within its own verdict. */
+/* Must not be called from the probe's own `verdict`. */
 void probe_free(struct probe *probe);
 
 #endif

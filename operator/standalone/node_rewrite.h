@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mount paths without mounts: each occurrence of a mount path in an argument or an
- * environment value becomes the directory that would have been mounted there.
- * An occurrence begins where no path could go on to the left and ends at "/", at a
- * character that ends a path, or with the text.
+ * Replaces mount paths in arguments and environment values by the directories that
+ * would be mounted there, for pods that run without mount namespaces. A mount path
+ * is replaced only as a whole path or as its leading components: not in the middle
+ * of a longer path or name.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_REWRITE_H
 #define COXSWAIN_STANDALONE_NODE_REWRITE_H
 
 #include "operator/standalone/node_mounts.h"
 
-/* The longest mount path wins. Release with free(). */
+/* Where several mount paths match, the longest is replaced. Release with free(). */
 char *paths_rewrite(const char *text, const struct mount_point *points, size_t point_count);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What runs between clone and exec of a container, and beside it afterwards. It
- * makes system calls only, on what the parent has prepared: no allocation, no
- * locks, so that it is safe after a raw clone.
+ * The parent process of a container's command: sets up namespaces and mounts, starts
+ * the command, reports its end, and kills its descendants. It makes only system
+ * calls on data that the control plane has prepared. It does not allocate or lock,
+ * which makes it safe after a raw clone.
  *
- * In a PID namespace the supervisor is its first process: when it goes, the kernel
- * kills all that is left in it, and PR_SET_PDEATHSIG makes it go with the control
- * plane. Without one it is a child subreaper: it kills all descendants before it leaves.
+ * In a PID namespace the supervisor is the first process: when it exits, the kernel
+ * kills all processes in the namespace. PR_SET_PDEATHSIG kills it together with the
+ * control plane. Without a PID namespace it is a child subreaper and kills all
+ * descendants before it exits.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_SUPERVISOR_H
 #define COXSWAIN_STANDALONE_NODE_SUPERVISOR_H
@@ -15,12 +17,12 @@
 
 #include "operator/standalone/node_process.h"
 
-/* Asks the supervisor to kill everything below it, and then to leave. */
+/* Makes the supervisor kill all descendants and exit. */
 #define SUPERVISOR_KILL SIGUSR2
 
 struct supervisor_spec {
     const struct process_spec *process;
-    int report; /* SOCK_SEQPACKET: one report from the command's process (its credentials tell the PID), then its end */
+    int report; /* SOCK_SEQPACKET: one report, whose credentials have the command's PID, then its end */
     int output; /* pipes */
     int errors;
     int lifeline; /* read end; the write end closes with the control plane */
@@ -28,13 +30,15 @@ struct supervisor_spec {
     char uid_map[64], gid_map[64];
 };
 
-/* One datagram: an empty `what` says "about to run", else what failed. */
+/* One datagram. `what` is the step that failed; "": the command is about to run. */
 struct supervisor_report {
     int os_error;
     char what[256];
 };
 
+/* Flags of clone() for the namespaces that `spec` asks for. */
 int supervisor_clone_flags(const struct supervisor_spec *spec);
+/* Runs in the new process, until the command and all descendants have ended. */
 _Noreturn void supervisor_run(const struct supervisor_spec *spec);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pod's volumes as directories of this machine, and its containers' mounts.
+ * Prepares a pod's volumes as directories of this machine, and lists a container's
+ * mounts of them.
  *
- *   persistentVolumeClaim  the directory given for the claim, else <state>/volumes/<namespace>/<claim>, made when
- *                          missing; the claim itself need not exist
- *   emptyDir, configMap, secret, downwardAPI, projected (of those)   below the pod's directory, the latter kept current
- *   hostPath               as it is; types DirectoryOrCreate and FileOrCreate make it
+ *   persistentVolumeClaim  the directory of --volume, else <state>/volumes/<namespace>/<claim>,
+ *                          made when missing; the claim itself need not exist
+ *   emptyDir               a directory below the pod's
+ *   configMap, secret, downwardAPI, projected
+ *                          a directory below the pod's, updated when its sources change
+ *   hostPath               the path itself; DirectoryOrCreate and FileOrCreate make it
  */
 #ifndef COXSWAIN_STANDALONE_NODE_VOLUMES_H
 #define COXSWAIN_STANDALONE_NODE_VOLUMES_H
@@ -26,11 +29,13 @@ struct volume_mounts {
     size_t count;
 };
 
-/* Prepares the volumes that `container` mounts. ERROR_NOT_FOUND names a ConfigMap, Secret or hostPath that is missing
- * (and not optional), ERROR_UNSUPPORTED a kind of volume that this node does not have. */
+/* Prepares the volumes that `container` mounts. ERROR_NOT_FOUND when a ConfigMap, Secret or
+ * hostPath that is not optional is missing, ERROR_UNSUPPORTED for kinds of volumes that this node
+ * does not support. */
 int volume_mounts_resolve(const struct volume_source *source, const struct json *container,
                           struct volume_mounts *ret_mounts, struct error *error);
-/* Those that have been prepared show what ConfigMaps and Secrets hold now; one that is gone leaves what it held. */
+/* Updates prepared volumes from their ConfigMaps and Secrets. The files of one that was deleted are
+ * kept. */
 void volumes_refresh(const struct volume_source *source);
 void volume_mounts_add(struct volume_mounts *mounts, const char *source, const char *path, bool read_only);
 void volume_mounts_release(struct volume_mounts *mounts);

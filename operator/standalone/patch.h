@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The patches of the Kubernetes API beside RFC 7386 (json_merge_patch in
- * common/json.h): JSON Patch (RFC 6902) and strategic merge, in which lists of
- * known fields merge by key.
+ * Applies JSON Patch (RFC 6902) and strategic merge patches, in which lists of
+ * known fields merge by key. Merge patches (RFC 7386) are json_merge_patch in
+ * common/json.h.
  */
 #ifndef COXSWAIN_STANDALONE_PATCH_H
 #define COXSWAIN_STANDALONE_PATCH_H
@@ -12,14 +12,18 @@
 
 #define PATCH_OPERATIONS_MAX 10000
 
-/* Applies an array of add, remove, replace, move, copy and test operations to `*target`. On failure the target is half
- * changed: work on a copy. ERROR_INVALID for a malformed patch or a test that fails. */
+/* Applies an array of add, remove, replace, move, copy and test operations. On failure `*target`
+ * may be partly changed, so pass a copy. ERROR_INVALID for a malformed patch or a test that fails.
+ * */
 int patch_apply_json(struct json **target, const struct json *patch, struct error *error);
 
-/* The key by which the elements of this list field merge; NULL: it is replaced as a whole. */
+/* The key by which the elements of list field `field` merge; NULL when the list is replaced as a
+ * whole. */
 const char *patch_merge_key(const char *field, const struct json *list);
 
-/* Directives understood: $patch (delete, replace, merge), $deleteFromPrimitiveList/…, $setElementOrder/…, $retainKeys. */
+/* Applies a strategic merge patch. Supported directives: $patch (delete, replace, merge),
+ * $deleteFromPrimitiveList/…, $setElementOrder/…, $retainKeys. ERROR_INVALID for a malformed patch.
+ * */
 int patch_apply_strategic(struct json *target, const struct json *patch, struct error *error);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET …/pods/<name>/log: the query as the node needs it, and the hook through
- * which the node answers. The server parses and validates; the node finds the
- * bytes.
+ * The interface between API server and node for GET …/pods/<name>/log. The server
+ * parses and validates the query; the node reads the log and answers.
  */
 #ifndef COXSWAIN_STANDALONE_POD_LOG_H
 #define COXSWAIN_STANDALONE_POD_LOG_H
@@ -19,12 +18,12 @@ struct pod_log_query {
     bool follow, previous, timestamps;
     int64_t tail_lines;  /* -1: all */
     int64_t limit_bytes; /* -1: no limit */
-    int64_t since_ms;    /* Unix milliseconds, 0: from the beginning (from sinceSeconds or sinceTime) */
+    int64_t since_ms;    /* from sinceSeconds or sinceTime, in Unix milliseconds; 0: from the beginning */
 };
 
-/* Answers the exchange itself, at once (http_exchange_respond, text/plain) or with a stream (follow). Returns -1 with
- * `error` filled when it has not answered (ERROR_NOT_FOUND, ERROR_INVALID …): the server then sends a Status.
- * `pod` and `query` are valid during the call. */
+/* Answers the exchange with text/plain, at once or as a stream (follow). When it fails it has not
+ * answered, and the server sends `error` (ERROR_NOT_FOUND, ERROR_INVALID …) as a Status. `pod` and
+ * `query` are valid during the call. */
 typedef int pod_log_hook(void *context, const struct json *pod, const struct pod_log_query *query,
                          struct http_exchange *exchange, struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that only their owner may read (mode 0600) and that are there whole or
- * not at all: written beside, synced, renamed into place.
+ * Writes files that only their owner may read (mode 0600), atomically: to a
+ * temporary file that is synced and renamed into place.
  */
 #ifndef COXSWAIN_STANDALONE_PRIVATE_FILE_H
 #define COXSWAIN_STANDALONE_PRIVATE_FILE_H
@@ -11,7 +11,7 @@
 #include "common/error.h"
 
 int private_file_write(const char *path, const void *bytes, size_t length, struct error *error);
-/* A directory with mode 0700; its parents must exist. No error when it is there. */
+/* Makes a directory with mode 0700 unless it exists. Its parent must exist. */
 int private_directory_make(const char *path, struct error *error);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the API says no. A function that may refuse a request returns NULL when it
- * did what was asked, else a metav1.Status with code, reason, message and
- * details, worded as kube-apiserver words it; whoever gets it frees it
- * (json_free) or sends it.
+ * Error answers of the API. A function that may refuse a request returns NULL on
+ * success, else a refusal: a metav1.Status with code, reason, message and details,
+ * in the words of kube-apiserver. The caller sends it or frees it (json_free).
  */
 #ifndef COXSWAIN_STANDALONE_REFUSAL_H
 #define COXSWAIN_STANDALONE_REFUSAL_H
@@ -15,24 +14,24 @@
 struct json *refusal_new(int code, const char *reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 struct json *refusal_already_exists(const struct resource *resource, const char *name);
-/* "Operation cannot be fulfilled on …: " and `why`; NULL: the object has been modified. */
+/* "Operation cannot be fulfilled on …: <why>"; `why` NULL: the object has been modified. */
 struct json *refusal_conflict(const struct resource *resource, const char *name, const char *why);
-/* Of a delete: `field` "UID" or "ResourceVersion"; `guess` what may have happened. */
+/* A precondition of a delete does not hold. `field` is "UID" or "ResourceVersion", `guess` the
+ * likely cause. */
 struct json *refusal_precondition(const struct resource *resource, const char *name, const char *field,
                                   const char *wanted, const char *has, const char *guess);
-/* `causes`: an array of {"reason","message","field"}; it is taken over. */
+/* Takes ownership of `causes`, an array of {"reason","message","field"}. */
 struct json *refusal_invalid(const struct resource *resource, const char *name, struct json *causes);
 struct json *refusal_bad_request(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct json *refusal_method_not_allowed(void);
 struct json *refusal_unknown_path(void);
-/* Store and parser errors. */
+/* Converts an error of the store or of a parser. */
 struct json *refusal_from_error(const struct resource *resource, const char *name, const struct error *error);
-/* The other way, for callers in this process; frees the refusal and returns -1. */
+/* Converts a refusal to an error, for callers in this process. Frees the refusal; returns -1. */
 int refusal_to_error(struct json *refusal, struct error *error);
 
 int refusal_code(const struct json *refusal);
 
-/* Appends one cause, its message as the real one formats it. */
 #define CAUSE_KINDS(X)                                                                                                 \
     X(REQUIRED, "FieldValueRequired", "Required value")                                                                \
     X(INVALID, "FieldValueInvalid", "Invalid value")                                                                   \
@@ -47,7 +46,8 @@ enum cause_kind {
     CAUSE_KINDS(X)
 #undef X
 };
-/* `value` NULL: none is shown. `detail` NULL: none. */
+/* Appends a cause, with kube-apiserver's format of messages. `value` and `detail` are left out when
+ * NULL. */
 void cause_add(struct json *causes, enum cause_kind kind, const char *field, const struct json *value,
                const char *detail);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What registry.c and registry_write.c share. Nobody else includes it.
+ * The struct registry, shared by registry.c and registry_write.c only.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
 #define COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
@@ -26,7 +26,7 @@ struct registry_subscription {
     registry_watcher *watcher;
     registry_observer *observer; /* instead of `watcher` */
     void *context;
-    bool dead; /* freed when no delivery is under way */
+    bool dead; /* to be freed when no delivery is under way */
 };
 
 struct registry {
@@ -40,9 +40,11 @@ struct registry {
     unsigned deliveries; /* nested deliveries under way */
 };
 
-/* Writes `object` (its metadata is complete) and queues the change. `previous` may be NULL; both stay the caller's. */
+/* Stores `object`, whose metadata is complete, and queues the change. `previous` may be NULL. Takes
+ * no ownership. */
 struct json *registry_put(struct registry *registry, const struct resource *resource, struct json *object,
                           const struct json *previous);
+/* Removes `object` from the store and queues the change. */
 struct json *registry_remove(struct registry *registry, const struct resource *resource, struct json *object);
 
 #endif

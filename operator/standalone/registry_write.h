@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writing verbs of the API on the registry, and what the reading ones need:
- * its store, its types and its durable commits. The HTTP server and registry.c
- * use it; the node has registry.h.
+ * The API server's interface to the registry: create, update, patch, apply and
+ * delete with their options and refusals, reads, durable commits and watches. Other
+ * callers use registry.h.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_WRITE_H
 #define COXSWAIN_STANDALONE_REGISTRY_WRITE_H
@@ -20,15 +20,15 @@ enum patch_kind { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC, PATCH_APPLY };
 struct write {
     const struct resource *resource;
     const char *namespace; /* "" for cluster-scoped resources */
-    const char *name;      /* NULL: from the object (create) */
-    bool status;           /* through the status subresource */
+    const char *name;      /* NULL on create: the object's own */
+    bool status;           /* a write of the status subresource */
     bool dry_run;
     enum field_validation field_validation;
-    const char *manager; /* who applies, and whether it may take fields over: PATCH_APPLY */
-    bool force;
-    struct json *managed_fields; /* of the object as it will be; NULL: as they were. The write's to free */
-    struct json *warnings;       /* out: array of strings, the caller's */
-    struct json *result;         /* out: what to answer, the caller's to free */
+    const char *manager;         /* of an apply: the field manager */
+    bool force;                  /* of an apply: take ownership of fields from other managers */
+    struct json *managed_fields; /* the object's new managedFields, owned; NULL: unchanged */
+    struct json *warnings;       /* output: array of strings, owned by the caller */
+    struct json *result;         /* output: the object to answer, owned by the caller */
 };
 
 struct delete_options {
@@ -38,26 +38,29 @@ struct delete_options {
     const char *resource_version;
 };
 
-/* `object` is taken over. */
+/* All writes return NULL or a refusal. Create and update take ownership of `object`. */
 struct json *registry_write_create(struct registry *registry, struct write *write, struct json *object);
 struct json *registry_write_update(struct registry *registry, struct write *write, struct json *object);
 struct json *registry_write_patch(struct registry *registry, struct write *write, enum patch_kind kind,
                                   const struct json *patch);
-/* Server-side apply; makes the object when there is none. `ret_created` tells. */
+/* Server-side apply. Creates the object when it does not exist, and then sets `*ret_created`. */
 struct json *registry_write_apply(struct registry *registry, struct write *write, const struct json *config,
                                   bool *ret_created);
 struct json *registry_write_delete(struct registry *registry, struct write *write,
                                    const struct delete_options *options);
 
-/* One object, a new root; NotFound when there is none. `namespace` NULL or "" for cluster-scoped resources. */
+/* Reads one object, a new root; refuses with NotFound. `namespace` is NULL or "" for cluster-scoped
+ * types. */
 struct json *registry_read(struct registry *registry, const struct resource *resource, const char *namespace,
                            const char *name, struct json **ret_object);
 
-/* Calls `done` once all writes so far are on disk (`failed` NULL) or are lost. At once when nothing is pending. */
+/* Calls `done` when all writes so far are on disk (`failed` NULL) or the commit has failed; at once
+ * without pending writes. */
 typedef void registry_durable(void *context, const struct error *failed);
 void registry_when_durable(struct registry *registry, registry_durable *done, void *context);
 
-/* Every committed change, with the state before it: what watches live on. `previous` is NULL for additions. */
+/* Called for every committed change, for watches. `previous` is the state before it, NULL for
+ * additions. */
 typedef void registry_watcher(void *context, enum store_change change, const struct json *object,
                               const struct json *previous);
 struct registry_subscription *registry_watch(struct registry *registry, const char *storage, registry_watcher *watcher,

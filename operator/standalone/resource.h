@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The resource types that are served: a table of built-in ones, and those that
- * CustomResourceDefinitions add while the program runs.
+ * The table of resource types that the API serves: built-in types, and those that
+ * CustomResourceDefinitions add at run time.
  */
 #ifndef COXSWAIN_STANDALONE_RESOURCE_H
 #define COXSWAIN_STANDALONE_RESOURCE_H
@@ -12,7 +12,7 @@
 #include "common/error.h"
 #include "common/json.h"
 
-/* In the order in which discovery lists them. */
+/* In the order of the discovery documents. */
 #define RESOURCE_VERBS(X)                                                                                              \
     X(CREATE, "create")                                                                                                \
     X(DELETE, "delete")                                                                                                \
@@ -38,15 +38,15 @@ enum resource_verb {
 struct resource {
     const char *group; /* "" for the core group */
     const char *version, *plural, *singular, *kind;
-    const char *storage; /* its name in the store: "pods", "trainingjobs.coxswain.dev"; views of one another share it */
-    const char *short_names[RESOURCE_NAMES_MAX + 1]; /* up to a NULL */
+    const char *storage; /* its name in the store: "pods", "trainingjobs.coxswain.dev"; versions of one type share it */
+    const char *short_names[RESOURCE_NAMES_MAX + 1]; /* ends with NULL */
     const char *categories[RESOURCE_NAMES_MAX + 1];
     bool namespaced;
-    bool has_status; /* a status subresource: main writes leave status alone and status writes all else */
+    bool has_status; /* has a status subresource, the only way to change the status */
     bool has_generation;
     unsigned verbs;
-    const struct json *version_definition; /* of a CRD: schema, columns, subresources; else NULL */
-    struct json *definition;               /* of a CRD: owns all the strings above */
+    const struct json *version_definition; /* schema, columns and subresources of a custom type; else NULL */
+    struct json *definition;               /* of a custom type: owns all strings above */
     struct resource *next;
 };
 
@@ -56,24 +56,25 @@ struct resource_table *resource_table_new(void);
 void resource_table_free(struct resource_table *table);
 
 const struct resource *resource_table_first(const struct resource_table *table);
-/* NULL when not served. */
+/* These return NULL when no such type is served. */
 const struct resource *resource_find(const struct resource_table *table, const char *group, const char *version,
                                      const char *plural);
-/* The first one with this plural. */
+/* Finds the first type with this plural, in any group. */
 const struct resource *resource_find_plural(const struct resource_table *table, const char *plural);
 const struct resource *resource_find_storage(const struct resource_table *table, const char *storage);
 const struct resource *resource_find_kind(const struct resource_table *table, const char *group, const char *kind);
 bool resource_group_exists(const struct resource_table *table, const char *group, const char *version);
 
-/* Serves what a CustomResourceDefinition describes (its storage version), in place of what its name stood for. */
+/* Serves the storage version of a CustomResourceDefinition. Replaces an earlier definition of that
+ * name. */
 int resource_define(struct resource_table *table, const struct json *definition, struct error *error);
-/* `storage` is the definition's name. */
+/* Stops serving the type of the CustomResourceDefinition named `storage`. */
 void resource_undefine(struct resource_table *table, const char *storage);
 
-/* "v1" or "group/version"; `text` has room for 128 bytes. */
+/* Writes "v1" or "group/version". */
 #define API_VERSION_TEXT_MAX 128
 void resource_api_version(const struct resource *resource, char text[API_VERSION_TEXT_MAX]);
-/* "pods" or "trainingjobs.coxswain.dev": how messages name a type. */
+/* Writes the name of the type in messages: "pods" or "trainingjobs.coxswain.dev". */
 void resource_qualified(const struct resource *resource, char text[API_VERSION_TEXT_MAX]);
 
 #endif

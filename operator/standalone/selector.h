@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Label and field selectors, as in the query of a list or watch.
+ * Parses and matches label and field selectors of lists and watches.
  *   labels: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>3,l<5"
  *   fields: "metadata.name=a,status.phase!=Running"
  * All requirements must hold. An absent label satisfies !=, notin and !.
@@ -25,9 +25,10 @@ struct selector {
     size_t count;
 };
 
-/* Empty or NULL text selects everything. ERROR_INVALID says where. */
+/* NULL or "" selects everything. ERROR_INVALID names the position of a syntax error. */
 int selector_parse_labels(const char *text, struct selector *ret_selector, struct error *error);
-/* Only fields that the real API server selects by: metadata.name, metadata.namespace and those of the type. */
+/* Allows the fields that a real API server allows: metadata.name, metadata.namespace and those of
+ * the type. */
 int selector_parse_fields(const struct resource *resource, const char *text, struct selector *ret_selector,
                           struct error *error);
 void selector_release(struct selector *selector);
