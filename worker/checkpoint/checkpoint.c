@@ -33,7 +33,7 @@ struct checkpoint_store {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool busy, stopping;
-    size_t expected; /* bytes to make ready; 0: nothing is to be done */
+    size_t expected; /* bytes to reserve; 0: none */
     bool copying;    /* the caller's tensors are still being read */
     struct checkpoint_part_key part_key;
     unsigned part_ranks;                   /* 0: no parts */
@@ -105,7 +105,7 @@ void checkpoint_store_free(struct checkpoint_store *store)
 
 /* ---- restoring */
 
-/* Damage is moved aside; what only could not be read now (a storage hiccup) stays where it is. */
+/* A damaged checkpoint is moved aside; one that cannot be read at the moment stays in place. */
 static bool is_damage(const struct error *error)
 {
     return error->kind == ERROR_CORRUPT || error->kind == ERROR_INVALID || error->kind == ERROR_NOT_FOUND ||
@@ -131,7 +131,7 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
     struct error cause = ERROR_INIT;
     if (checkpoint_image_open(path, candidate, restoration->image, &cause) == 0)
         return TRIAL_OPENED;
-    /* Its chief was still about to retire it when this one claimed the directory. */
+    /* The chief before this one was removing it when this one claimed the directory. */
     struct stat status;
     if (safe_stat(path, &status) < 0 && errno == ENOENT)
         return TRIAL_VANISHED;
@@ -145,7 +145,7 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
     return TRIAL_BAD;
 }
 
-static void tell_damaged_records(const struct restoration *restoration, const struct lineage *lineage)
+static void report_damaged_records(const struct restoration *restoration, const struct lineage *lineage)
 {
     for (unsigned i = 0; restoration->quarantined && i < lineage->record_count; i++) {
         char name[CHECKPOINT_NAME_MAX];
@@ -179,7 +179,7 @@ int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *q
         struct lineage lineage;
         if (lineage_read(store->directory, &lineage, error) < 0)
             return -1;
-        tell_damaged_records(&restoration, &lineage);
+        report_damaged_records(&restoration, &lineage);
         trial = try_candidates(&restoration, &lineage, error);
         lineage_release(&lineage);
     }
@@ -192,7 +192,7 @@ int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *q
 
 /* ---- saving */
 
-/* The newest checkpoint, though nothing of it was used: what a peer held is its descendant. */
+/* Finds the newest checkpoint. A state that came from a peer descends from it. */
 static int newest_candidate(const struct checkpoint_store *store, struct checkpoint_name *ret_name, struct error *error)
 {
     struct lineage lineage;
@@ -218,7 +218,7 @@ int checkpoint_store_check(const struct checkpoint_store *store, struct error *e
     return lineage_check_current(store->directory, &store->own, error);
 }
 
-/* Of one save. */
+/* What one save has achieved. */
 struct progress {
     int64_t bytes, committed_ns;
 };
@@ -233,7 +233,7 @@ static int copy_tensors(struct checkpoint_store *store, struct error *error)
     return result;
 }
 
-/* The next save of that step may come at once, and its parts are not written again. */
+/* Keeps the parts for another save of that step, since the ranks will not write them again. */
 static void keep_parts(struct checkpoint_store *store, const struct checkpoint_name *name, bool moved_aside)
 {
     char text[CHECKPOINT_NAME_MAX];
@@ -244,7 +244,8 @@ static void keep_parts(struct checkpoint_store *store, const struct checkpoint_n
     store->failed_ranks = store->part_ranks;
 }
 
-/* Everything but the thread's bookkeeping: what the background does for one save. */
+/* Copies, commits and reads back one save, then removes older checkpoints. Runs in the saver's
+ * thread. */
 static int save_snapshot(struct checkpoint_store *store, struct progress *progress, struct error *error)
 {
     if (copy_tensors(store, error) < 0)
@@ -275,7 +276,7 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
                             store->failed_ranks); /* all have written newer ones */
     store->failed_ranks = 0;
     verified_set_add(&store->verified, &name);
-    /* The new one is safe; that an old one could not be removed must not make the save a failure. */
+    /* The new checkpoint is safe; a failure to remove an old one is not a failure of the save. */
     retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);
     return 0;
 }
@@ -293,8 +294,9 @@ static void record_result(struct checkpoint_store *store, int result, int64_t by
     }
 }
 
-/* That there is no memory is told by the save that needs it. */
-static void make_ready(struct checkpoint_store *store)
+/* Reserves the expected memory. A failure is ignored here; the save that needs the memory reports
+ * it. */
+static void reserve_expected(struct checkpoint_store *store)
 {
     size_t bytes = store->expected;
     store->expected = 0;
@@ -310,7 +312,7 @@ static void *run_saver(void *argument)
     for (;;) {
         while (!store->busy && !store->stopping) {
             if (store->expected > 0)
-                make_ready(store);
+                reserve_expected(store);
             else
                 pthread_cond_wait(&store->changed, &store->mutex);
         }
@@ -377,7 +379,8 @@ bool checkpoint_is_busy(struct checkpoint_store *store)
     return busy;
 }
 
-static bool is_busy(struct checkpoint_store *store)
+/* Whether a save is running; then the one that is asked for is counted as skipped. */
+static bool is_skipped(struct checkpoint_store *store)
 {
     pthread_mutex_lock(&store->mutex);
     bool busy = store->busy;
@@ -411,8 +414,8 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
                                struct error *error)
 {
     if (store->own.state != EPOCH_DECIDED)
-        return error_set(error, ERROR_INTERNAL, "a save before checkpoint_store_begin");
-    if (is_busy(store)) {
+        return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
+    if (is_skipped(store)) {
         *ret_start = CHECKPOINT_SKIPPED;
         return 0;
     }
@@ -481,12 +484,12 @@ void checkpoint_store_forget_step(struct checkpoint_store *store)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* ---- shards that others write */
+/* ---- shards that other processes write */
 
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error)
 {
     if (store->own.state != EPOCH_DECIDED)
-        return error_set(error, ERROR_INTERNAL, "a save before checkpoint_store_begin");
+        return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
     SCOPED_FREE char *directory = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.epoch-%lld", store->directory,
                                                 (long long)store->own.epoch);
     if (file_remove_directory(directory, error) < 0 || file_make_directories(directory, error) < 0)
@@ -495,8 +498,8 @@ int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory
     return 0;
 }
 
-/* Else the checkpoint of that step is another chief's. */
-static bool is_there(const struct checkpoint_store *store, const struct checkpoint_name *name)
+/* Whether this chief has committed that step, rather than an earlier chief. */
+static bool has_committed(const struct checkpoint_store *store, const struct checkpoint_name *name)
 {
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(name, text);
@@ -517,7 +520,7 @@ int checkpoint_shards_commit(struct checkpoint_store *store, const char *directo
     manifest->attempt = store->own.attempt;
     manifest->epoch = store->own.epoch;
     manifest->job_uid = store->job_uid;
-    int result = again && is_there(store, &name)
+    int result = again && has_committed(store, &name)
                      ? checkpoint_replace_directory(store->directory, directory, &store->own, manifest, &cause)
                      : checkpoint_commit_directory(store->directory, directory, &store->own, manifest, &cause);
     manifest->job_uid = NULL;

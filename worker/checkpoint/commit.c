@@ -48,13 +48,14 @@ static int fill_directory(const char *directory, const char *saving, struct mani
 
 /* ---- a second save of the same step */
 
-/* So say file systems that do not know it: NFS, CIFS, CephFS, Lustre. */
-static bool knows_no_exchange(int number)
+/* The errors of file systems that cannot exchange names: NFS, CIFS, CephFS, Lustre. */
+static bool is_exchange_unsupported(int number)
 {
     return number == EINVAL || number == ENOSYS || number == EOPNOTSUPP;
 }
 
-/* The older one has the name in between that the next chief looks for. */
+/* Between the two renames, the older checkpoint has the name `hidden`, which the next chief looks
+ * for. */
 static int replace_in_two_steps(const char *saving, const char *final, const char *hidden, struct error *error)
 {
     if (file_remove_directory(hidden, error) < 0)
@@ -68,16 +69,17 @@ static int replace_in_two_steps(const char *saving, const char *final, const cha
     return -1;
 }
 
-/* Tells where the older one is now. */
-static int swap(const char *directory, const char *saving, const char *name, char **ret_old, struct error *error)
+/* Puts the new checkpoint in place of the older one; *ret_old is the older one's new path. */
+static int swap_directories(const char *directory, const char *saving, const char *name, char **ret_old,
+                            struct error *error)
 {
     SCOPED_FREE char *final = file_path_join(directory, name);
     char *hidden = memory_format("%s/" CHECKPOINT_REPLACED_PREFIX "%s", directory, name);
     int result = file_calls.exchange(saving, final);
     if (result == 0) {
         *ret_old = memory_copy_string(saving);
-    } else if (!knows_no_exchange(errno)) {
-        error_set_errno(error, "cannot put %s in the place of %s", saving, final);
+    } else if (!is_exchange_unsupported(errno)) {
+        error_set_errno(error, "cannot exchange the names of %s and %s", saving, final);
     } else {
         result = replace_in_two_steps(saving, final, hidden, error);
         if (result == 0)
@@ -87,24 +89,26 @@ static int swap(const char *directory, const char *saving, const char *name, cha
     return result;
 }
 
-/* The new one is safe; that the older could not be removed must not make the save a failure: it is a leftover. */
-static int replace(const char *directory, const char *saving, const char *name, struct error *error)
+/* Replaces a checkpoint and removes the older one. If only the removal fails, the save still
+ * succeeds, since the new checkpoint is safe; the next chief removes the leftover. */
+static int replace_checkpoint(const char *directory, const char *saving, const char *name, struct error *error)
 {
     SCOPED_FREE char *old = NULL;
-    if (swap(directory, saving, name, &old, error) < 0) {
+    if (swap_directories(directory, saving, name, &old, error) < 0) {
         file_remove_directory(saving, NULL);
         return -1;
     }
-    if (file_sync_directory(directory, error) < 0) /* the older one may still be the one that counts */
+    if (file_sync_directory(directory, error) < 0) /* after a crash, the older one may have the name again */
         return -1;
     file_remove_directory(old, NULL);
     return 0;
 }
 
-/* The name is this chief's alone (attempt and epoch): what has it is its own save of that step, which could not be read back, or which
- * came too late for a crew that had gone on from an older one. */
-static int publish(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
-                   struct error *error)
+/* Renames `saving` to its final name. Only this chief uses the name (attempt and epoch), so a
+ * checkpoint that has it is this chief's own earlier save of the step: it could not be read back,
+ * or the crew had returned to an older step. */
+static int publish_checkpoint(const char *directory, const char *saving, const char *name,
+                              const struct epoch_record *own, struct error *error)
 {
     SCOPED_FREE char *final = file_path_join(directory, name);
     if (lineage_check_current(directory, own, error) < 0)
@@ -112,7 +116,7 @@ static int publish(const char *directory, const char *saving, const char *name, 
     if (file_calls.rename(saving, final) == 0)
         return file_sync_directory(directory, error);
     if (errno == ENOTEMPTY || errno == EEXIST)
-        return replace(directory, saving, name, error);
+        return replace_checkpoint(directory, saving, name, error);
     return error_set_errno(error, "cannot rename %s to %s", saving, final);
 }
 
@@ -129,7 +133,7 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     if (file_remove_directory(saving, error) < 0)
         return -1;
     if (fill_directory(directory, saving, manifest, tensors, count, parts, error) < 0 ||
-        publish(directory, saving, text, own, error) < 0) {
+        publish_checkpoint(directory, saving, text, own, error) < 0) {
         file_remove_directory(saving, NULL);
         return -1;
     }
@@ -161,7 +165,8 @@ int checkpoint_read_back(const char *directory, const struct epoch_record *own, 
     struct error cause = ERROR_INIT;
     if (read_back(final, &manifest->files[0], &cause) == 0)
         return 0;
-    /* What only could not be read now may be whole. Where a newer chief has chosen it, that one has seen its digests. */
+    /* A checkpoint that cannot be read at the moment may be whole. If a newer chief has claimed the
+     * directory, it verifies the checkpoint itself. */
     *ret_moved_aside = cause.kind == ERROR_CORRUPT && lineage_check_current(directory, own, NULL) == 0 &&
                        checkpoint_move_aside(directory, text) == 0;
     if (*ret_moved_aside)
@@ -178,7 +183,7 @@ int checkpoint_move_aside(const char *directory, const char *name)
     return file_calls.rename(from, to);
 }
 
-/* ---- a directory that others have filled */
+/* ---- a directory that other processes have filled */
 
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error)
@@ -190,7 +195,7 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
         file_remove_directory(saving, NULL);
         return -1;
     }
-    return replace(directory, saving, text, error);
+    return replace_checkpoint(directory, saving, text, error);
 }
 
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
@@ -199,15 +204,15 @@ int checkpoint_commit_directory(const char *directory, const char *saving, const
     const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
-    if (write_manifest(saving, manifest, error) == 0 && publish(directory, saving, text, own, error) == 0)
+    if (write_manifest(saving, manifest, error) == 0 && publish_checkpoint(directory, saving, text, own, error) == 0)
         return 0;
     file_remove_directory(saving, NULL);
     return -1;
 }
 
-/* ---- what others left */
+/* ---- leftovers of earlier chiefs */
 
-/* Its replacement is there, or never came to be. */
+/* Removes a replaced checkpoint if its replacement exists, else gives it its name back. */
 static int settle_replaced(const char *directory, const char *path, const char *name, struct error *error)
 {
     SCOPED_FREE char *final = file_path_join(directory, name);

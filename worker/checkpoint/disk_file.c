@@ -23,7 +23,8 @@
 #define BURST_BYTES (8 * MIB) /* of one read or write call */
 #define LONG_BYTES MIB        /* from this size on a second thread computes the digest */
 #define STAGE_BYTES MIB
-/* The cache is at most this far ahead of the disk; reading back updates the file's time this often. */
+/* The cache is at most this far ahead of the disk; reading back updates the file's time this
+ * often. */
 #define PACE_BYTES (32 * MIB)
 _Static_assert(STAGE_BYTES % DISK_FILE_BLOCK == 0 && BURST_BYTES % DISK_FILE_BLOCK == 0, "both are whole blocks");
 
@@ -88,9 +89,10 @@ static bool is_unsupported(int code)
     return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == ESPIPE;
 }
 
-/* Starts writing the newest bytes to the disk, and waits for those PACE_BYTES behind: otherwise the whole file would be in memory at
- * once, and a slow disk could not be told from one that hangs. An error of the disk is reported to the call that waits for it, and
- * not again to the sync at the end. */
+/* Starts writing the newest bytes to the disk, and waits for those PACE_BYTES behind: otherwise the
+ * whole file would be in memory at once, and a slow disk could not be told from one that hangs. An
+ * error of the disk is reported to the call that waits for it, and not again to the sync at the
+ * end. */
 static int begin_writing_back(struct stream *stream, off_t from, struct error *error)
 {
     if (stream->direct)
@@ -150,7 +152,8 @@ static int write_stage(struct stream *stream, struct error *error)
     return write_through(stream, stream->stage, length, error);
 }
 
-/* How much of it goes into the stage, so that the rest lies at a block in memory and in the file alike, if it ever does. */
+/* How much of it goes into the stage, so that the rest lies at a block in memory and in the file
+ * alike, if it ever does. */
 static size_t count_to_stage(const struct stream *stream, const unsigned char *bytes, size_t length)
 {
     size_t to_block = -(uintptr_t)bytes % DISK_FILE_BLOCK;

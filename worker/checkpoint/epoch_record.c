@@ -66,7 +66,7 @@ static int from_json(const struct json *document, struct epoch_record *ret_recor
     if (record.epoch < 0 || record.fencing < 0 || record.attempt < 0)
         return error_set(error, ERROR_INVALID, "epoch, fencingEpoch or attempt is missing or negative");
     if (base && checkpoint_name_parse(base, &record.base) < 0)
-        return error_set(error, ERROR_INVALID, "base \"%.64s\" is no checkpoint's name", base);
+        return error_set(error, ERROR_INVALID, "base \"%.64s\" is not a checkpoint's name", base);
     *ret_record = record;
     return 0;
 }

@@ -148,7 +148,7 @@ int file_draft_name(const char *path, char **ret_draft, struct error *error)
 {
     uint64_t nonce;
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
-        return error_set_errno(error, "no random number for a draft of %s", path);
+        return error_set_errno(error, "cannot get a random number to name a draft of %s", path);
     *ret_draft = memory_format("%s" FILE_DRAFT_MARK "%016llx", path, (unsigned long long)nonce);
     return 0;
 }
@@ -166,8 +166,8 @@ static int write_draft(const char *path, const void *bytes, size_t length, char 
     return 0;
 }
 
-/* Over NFS the answer to a link may be lost: it is there, and the client, which asks again, hears that the name is taken. Opened,
- * since that asks the server how many names it has. */
+/* Over NFS the answer to a link may be lost: it is there, and the client, which asks again, hears
+ * that the name is taken. Opened, since that asks the server how many names it has. */
 static bool is_linked(const char *draft)
 {
     struct stat status;
@@ -232,7 +232,8 @@ int file_sync_directory(const char *path, struct error *error)
     if (descriptor < 0)
         return set_error(error, "open", path);
     int result = 0;
-    /* Some network file systems know no fsync on directories; their renames are durable by themselves. */
+    /* Some network file systems know no fsync on directories; their renames are durable by
+     * themselves. */
     if (file_calls.fsync(descriptor) < 0 && errno != EINVAL)
         result = error_set_errno(error, "cannot sync directory %s", path);
     file_calls.close(descriptor);

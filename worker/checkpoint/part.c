@@ -22,9 +22,9 @@
 #define BEGUN_NS (2 * (int64_t)1000000000) /* from the vote to the first byte of the file */
 #define LOOK_NS 10000000L
 #define SUM_TEXT_MAX 512
-#define FAILED_WORD "failed " /* in place of a digest: errno and, in words, the reason follow */
+#define FAILED_WORD "failed " /* in place of a digest; errno and the reason follow */
 
-/* Of all parts of a save. */
+/* Returns the prefix of the names of all parts of a save. */
 static char *save_path(const char *directory, const struct checkpoint_part_key *key)
 {
     return memory_format("%s/" CHECKPOINT_PART_PREFIX "%" PRIu32 ".%" PRIu32 ".%" PRIu32 "-step-%08lld", directory,
@@ -89,8 +89,8 @@ static int write_part(struct part_writer *writer, struct error *error)
     return write_sum(writer->path, crc, bytes, error);
 }
 
-/* As well as it goes: what is left of the part is removed first, since its room may be what is missing. */
-static void tell_failure(const struct part_writer *writer)
+/* Removes what is left of the part first, since the disk may be full. Ignores failures. */
+static void report_failure(const struct part_writer *writer)
 {
     char text[SUM_TEXT_MAX];
     const struct error *why = &writer->result;
@@ -100,18 +100,18 @@ static void tell_failure(const struct part_writer *writer)
     file_replace(sum, text, (size_t)length, NULL);
 }
 
-static void *run(void *argument)
+static void *run_part_writer(void *argument)
 {
     struct part_writer *writer = argument;
     if (write_part(writer, &writer->result) < 0) {
         error_wrap(&writer->result, "save this rank's part of step %lld", (long long)writer->key.step);
-        tell_failure(writer);
+        report_failure(writer);
     }
     atomic_store(&writer->done, true);
     return NULL;
 }
 
-static void join(struct part_writer *writer)
+static void join_part_writer(struct part_writer *writer)
 {
     if (writer->has_thread)
         pthread_join(writer->thread, NULL);
@@ -132,7 +132,8 @@ static bool is_of_generation(const struct checkpoint_part_key *a, const struct c
     return a->attempt == b->attempt && a->epoch == b->epoch && a->counter == b->counter;
 }
 
-/* What the chief asks for is never two saves back; the last it may still be about to take. */
+/* Keeps the last part, which the chief may be about to collect; removes older ones, which it never
+ * asks for. */
 static void make_room(struct part_writer *writer, const struct checkpoint_part_key *key)
 {
     bool stays = writer->path && is_of_generation(&writer->key, key);
@@ -151,10 +152,10 @@ bool part_writer_is_busy(const struct part_writer *writer)
     return writer->has_thread && !atomic_load(&writer->done);
 }
 
-static int start(struct part_writer *writer, struct error *error)
+static int start_part_writer(struct part_writer *writer, struct error *error)
 {
     atomic_store(&writer->done, false);
-    errno = pthread_create(&writer->thread, NULL, run, writer);
+    errno = pthread_create(&writer->thread, NULL, run_part_writer, writer);
     if (errno != 0)
         return error_set_errno(error, "cannot start the checkpoint thread");
     writer->has_thread = true;
@@ -164,15 +165,15 @@ static int start(struct part_writer *writer, struct error *error)
 int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
                      const struct safetensors_tensor *tensors, unsigned count, struct error *error)
 {
-    join(writer);
+    join_part_writer(writer);
     make_room(writer, key);
     writer->path = part_path(writer->directory, key);
     writer->key = *key;
     snapshot_describe(&writer->snapshot, tensors, count);
     error_clear(&writer->result);
-    if (snapshot_copy(&writer->snapshot, &writer->result) == 0 && start(writer, &writer->result) == 0)
+    if (snapshot_copy(&writer->snapshot, &writer->result) == 0 && start_part_writer(writer, &writer->result) == 0)
         return 0;
-    tell_failure(writer);
+    report_failure(writer);
     if (error)
         *error = writer->result;
     return -1;
@@ -180,7 +181,7 @@ int part_writer_save(struct part_writer *writer, const struct checkpoint_part_ke
 
 int part_writer_wait(struct part_writer *writer, struct error *error)
 {
-    join(writer);
+    join_part_writer(writer);
     if (writer->result.kind == ERROR_NONE)
         return 0;
     if (error)
@@ -198,7 +199,7 @@ void part_writer_free(struct part_writer *writer)
 {
     if (writer == NULL)
         return;
-    join(writer);
+    join_part_writer(writer);
     snapshot_release(&writer->snapshot);
     free(writer->older);
     free(writer->path);
@@ -248,7 +249,7 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     if (*end == ' ')
         bytes = strtoll(end + 1, &end, 10);
     if (*end != '\n' || bytes <= 0 || crc > UINT32_MAX)
-        return error_set(error, ERROR_CORRUPT, "%s is not a part's digest", path);
+        return error_set(error, ERROR_CORRUPT, "%s does not hold the size and digest of a part", path);
     file->crc32c = (uint32_t)crc;
     file->bytes = bytes;
     return 0;
@@ -277,8 +278,8 @@ static int64_t wait_ns(const struct checkpoint_parts_patience *patience)
     return patience->wait_ms > 0 ? patience->wait_ms * 1000000 : WAIT_NS;
 }
 
-/* Whether nothing has been begun although its rank has moved on, a moment ago. */
-static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
+/* Whether the rank moved on more than BEGUN_NS ago without beginning its part. */
+static bool is_part_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
 {
     if (fate != RANK_HAS_MOVED_ON || file_exists(part))
         return false;
@@ -287,9 +288,9 @@ static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64
     return clock_monotonic_ns() - *moved_ns > BEGUN_NS;
 }
 
-/* Once each so long; `told`: how often so far. */
-static void tell_if_late(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
-                         int64_t waited_ns, int64_t *told)
+/* Reports a late part once in each late_ms; *told counts the reports. */
+static void report_if_late(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
+                           int64_t waited_ns, int64_t *told)
 {
     char name[CHECKPOINT_RANK_NAME_MAX];
     int64_t late_ns = patience->late_ms > 0 ? patience->late_ms * 1000000 : LATE_NS;
@@ -299,7 +300,8 @@ static void tell_if_late(const struct checkpoint_parts_patience *patience, const
     patience->report_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
 }
 
-/* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
+/* Waits until `sum` exists. A rank writes before it leaves, so its fate is asked before the file is
+ * looked for. */
 static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key,
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
@@ -311,21 +313,24 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
         if (file_exists(sum))
             return 0;
         if (fate == RANK_IS_LOST)
-            return error_set(error, ERROR_UNAVAILABLE, "%s is lost, and its part of step %lld with it",
+            return error_set(error, ERROR_UNAVAILABLE, "%s was lost before it wrote its part of step %lld",
                              name_rank(patience, key, name), (long long)key->step);
-        if (is_forgotten(part, fate, &moved_ns))
-            return error_set(error, ERROR_UNAVAILABLE, "%s has gone on without its part of step %lld",
+        if (is_part_forgotten(part, fate, &moved_ns))
+            return error_set(error, ERROR_UNAVAILABLE,
+                             "%s moved on to a newer generation without writing its part of step %lld",
                              name_rank(patience, key, name), (long long)key->step);
         if (given_up)
-            return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
+            return error_set(error, ERROR_CANCELLED,
+                             "gave up waiting for the parts of step %lld: the crew that held them is gone",
+                             (long long)key->step);
         int64_t progress_now = disk_file_progress(part), now = clock_monotonic_ns();
         moved_on_ns = progress_now == progress ? moved_on_ns : now;
         progress = progress_now;
         if (now - moved_on_ns > wait_ns(patience))
             return error_set(error, ERROR_TIMEOUT,
-                             "%s has not written its part of step %lld: nothing more of it has come for %.1f s",
+                             "%s has not written its part of step %lld: no progress for %.1f s; check its storage",
                              name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
-        tell_if_late(patience, key, clock_monotonic_ns() - since, &told);
+        report_if_late(patience, key, clock_monotonic_ns() - since, &told);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }

@@ -49,7 +49,8 @@ static bool is_whole(const char *path, const struct checkpoint_name *name, struc
     return true;
 }
 
-/* Renamed out of sight first: a directory half removed must not look like a damaged checkpoint. */
+/* Renames the checkpoint before removing it, since a half removed directory would look like a
+ * damaged checkpoint. */
 static int remove_checkpoint(const char *directory, const char *name, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, name);
@@ -59,7 +60,8 @@ static int remove_checkpoint(const char *directory, const char *name, struct err
     return file_remove_directory(hidden, error);
 }
 
-/* Retires what is older than the `keep` newest whole ones; tells the oldest kept, step -1 when there are fewer. */
+/* Removes the candidates older than the `keep` newest whole ones. *ret_oldest is the oldest of
+ * those kept; its step is -1 if fewer are whole. */
 static int retire_candidates(const char *directory, const struct lineage *lineage, int64_t keep,
                              struct verified_set *verified, struct checkpoint_name *ret_oldest, struct error *error)
 {

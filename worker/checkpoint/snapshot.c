@@ -25,9 +25,9 @@ static size_t total_bytes(const struct safetensors_tensor *tensors, unsigned cou
     return total;
 }
 
-/* Memory that is there: faults during the copy would be part of the training's stall at every first save. In large pages
- * where the kernel has them, since most of the cost is by the page. */
-static void touch(char *bytes, size_t length)
+/* Touches every page now, so that page faults do not slow down the first copy, for which training
+ * waits. Uses huge pages where the kernel has them, since most of the cost is per page. */
+static void touch_pages(char *bytes, size_t length)
 {
     (void)madvise(bytes, length, MADV_HUGEPAGE);
     long page = sysconf(_SC_PAGESIZE);
@@ -47,7 +47,7 @@ int snapshot_reserve(struct snapshot *snapshot, size_t bytes, struct error *erro
         snapshot->bytes = NULL;
         return error_set(error, ERROR_NO_SPACE, "no memory for a checkpoint's copy of %zu bytes", bytes);
     }
-    touch(snapshot->bytes, bytes);
+    touch_pages(snapshot->bytes, bytes);
     snapshot->capacity = bytes;
     return 0;
 }

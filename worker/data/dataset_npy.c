@@ -50,7 +50,7 @@ static int check_images(const struct npy *images, const struct example_format *f
 {
     bool bytes = images->kind == 'u' && images->item_bytes == 1;
     if (format->input_type != ELEMENT_FLOAT32)
-        return error_set(error, ERROR_INVALID, "data.format npy gives numbers; the model wants tokens");
+        return error_set(error, ERROR_INVALID, "data.format npy gives numbers, but the model takes tokens");
     if (!bytes && !is_float32(images))
         return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8 or float32", images->kind,
                          images->item_bytes);
@@ -68,7 +68,7 @@ static int check_labels(const struct npy *labels, const struct example_format *f
         return error_set(error, ERROR_INVALID, "labels of type %c%u; save them as %s", labels->kind, labels->item_bytes,
                          format->target_type == ELEMENT_INT32 ? "integers" : "float32");
     if (labels->elements / labels->shape[0] != format->target_elements)
-        return error_set(error, ERROR_INVALID, "%lld labels for an image; the model wants %lld",
+        return error_set(error, ERROR_INVALID, "%lld labels for an image, but the model takes %lld",
                          (long long)(labels->elements / labels->shape[0]), (long long)format->target_elements);
     return 0;
 }

@@ -35,7 +35,7 @@ static int add_offset(struct tfrecord_dataset *dataset, size_t offset, struct er
         int64_t capacity = dataset->capacity > 0 ? 2 * dataset->capacity : 1024;
         uint64_t *offsets = realloc(dataset->offsets, (size_t)capacity * sizeof *offsets);
         if (!offsets)
-            return error_set(error, ERROR_NO_SPACE, "no memory for the places of %lld records", (long long)capacity);
+            return error_set(error, ERROR_NO_SPACE, "no memory for an index of %lld records", (long long)capacity);
         dataset->offsets = offsets;
         dataset->capacity = capacity;
     }

@@ -61,13 +61,13 @@ static int find_paths(struct file_set *set, const char *path, struct error *erro
     if (!star || access(path, F_OK) == 0) /* a file's own name comes first */
         return add_path(set, memory_copy_string(path), error);
     if (slash && star < slash)
-        return error_set(error, ERROR_INVALID, "%s: a * may stand in the last part of a path only", path);
+        return error_set(error, ERROR_INVALID, "%s: \"*\" is allowed only in the last part of a path", path);
     SCOPED_FREE char *directory =
         slash ? memory_copy_bytes(path, slash == path ? 1 : (size_t)(slash - path)) : memory_copy_string(".");
     if (list_directory(set, directory, slash ? slash + 1 : path, error) < 0)
         return error_wrap(error, "%s", path);
     if (set->count == 0)
-        return error_set(error, ERROR_NOT_FOUND, "no file is called %s", path);
+        return error_set(error, ERROR_NOT_FOUND, "no file matches %s", path);
     qsort(set->entries, set->count, sizeof *set->entries, compare_paths);
     return 0;
 }

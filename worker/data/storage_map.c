@@ -76,7 +76,7 @@ static int unknown_storage(const struct storage_map *map, const char *storage, s
     buffer_init(&names, 512);
     for (unsigned i = 0; i < map->count; i++)
         buffer_format(&names, "%s%s", i ? ", " : "", map->entries[i].name);
-    return error_set(error, ERROR_INVALID, "no storage is called %s; there is: %s", storage,
+    return error_set(error, ERROR_INVALID, "there is no storage named %s; the job has: %s", storage,
                      map->count ? buffer_text(&names) : "none");
 }
 
@@ -88,7 +88,8 @@ int storage_map_resolve(const struct storage_map *map, const char *storage, cons
         return 0;
     }
     if (climbs_out(path))
-        return error_set(error, ERROR_INVALID, "the path %s climbs out of storage %s", path, storage);
+        return error_set(error, ERROR_INVALID, "the path %s leads out of storage %s; remove \"..\" from it", path,
+                         storage);
     for (unsigned i = 0; i < map->count; i++)
         if (strcmp(map->entries[i].name, storage) == 0) {
             *ret_path = memory_format("%s/%s", map->entries[i].mount, path);

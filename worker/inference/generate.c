@@ -79,7 +79,7 @@ int generate_tokens(const struct continuation *generation, const int32_t *prompt
     SCOPED_FREE int32_t *window = memory_allocate((size_t)decoder_context(generation->decoder), sizeof *window);
     decoder_rewind(generation->decoder);
     if (prompt_count < 1)
-        return error_set(error, ERROR_INVALID, "the prompt is empty; it takes one token at least to go on from");
+        return error_set(error, ERROR_INVALID, "the prompt is empty; give at least one token");
     if (feed(generation, window, prompt, prompt_count, error) < 0)
         return error_wrap(error, "the prompt");
     for (int64_t i = 0; i < prompt_count; i++)

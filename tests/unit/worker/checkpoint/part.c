@@ -92,12 +92,12 @@ static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *word
 
 Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 120)
 {
-    expect_no_wait(RANK_IS_LOST, "rank 1 is lost");
+    expect_no_wait(RANK_IS_LOST, "rank 1 was lost before");
 }
 
 Test(part, that_a_rank_has_not_begun_before_it_moved_on_is_not_waited_for, .timeout = 120)
 {
-    expect_no_wait(RANK_HAS_MOVED_ON, "rank 1 has gone on");
+    expect_no_wait(RANK_HAS_MOVED_ON, "rank 1 moved on to a newer generation");
 }
 
 static ssize_t (*plain_write)(int descriptor, const void *bytes, size_t length);

@@ -122,7 +122,7 @@ Test(formats, cifar10_planes_become_pixels_over_several_files, .init = make_plac
     put_file("data_batch_1.bin", records, 3072);
     refused(&spec, &cifar, ERROR_CORRUPT, "binary version");
     spec.train.files = path_of("nothing-*.bin");
-    refused(&spec, &cifar, ERROR_NOT_FOUND, "no file is called");
+    refused(&spec, &cifar, ERROR_NOT_FOUND, "no file matches");
     spec.train.files = "/t*p/x.bin";
     refused(&spec, &cifar, ERROR_INVALID, "last part");
 }
