@@ -26,7 +26,7 @@ static struct kube_client_options options_complete(const struct kube_client_opti
     return options;
 }
 
-/* The strings are constants, or the configuration's. */
+/* The strings are constants or belong to `more`. */
 static const char **headers_new(const char *accept, const struct json *more)
 {
     const char **headers = memory_allocate(json_count(more) + 2, sizeof *headers);
@@ -258,7 +258,7 @@ static struct kube_call *find_write(const struct kube_client *client)
 
 void kube_client_abort_writes(struct kube_client *client)
 {
-    /* From the front each time, since a callback may have ended or started any other. */
+    /* Start from the front each time: a callback may end or start other calls. */
     for (struct kube_call *call; (call = find_write(client)) != NULL;)
         kube_call_cancel(call);
 }

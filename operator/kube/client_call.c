@@ -8,7 +8,7 @@
 #include "operator/kube/object_text.h"
 #include "operator/kube/status.h"
 
-/* The part of the wire that requests have although such wait as go before them. */
+/* Each priority keeps 1/SHARE of max_in_flight while higher priorities wait. */
 #define SHARE 8
 
 const struct kube_verb kube_verbs[] = {
@@ -126,12 +126,12 @@ void kube_call_fail_later(struct kube_call *call)
 static void transfer_drop(struct kube_call *call)
 {
     if (call->transfer)
-        http_transfer_cancel(call->transfer); /* its end is passed over, see on_done */
+        http_transfer_cancel(call->transfer); /* on_done ignores its end */
 }
 
 void kube_call_cancel(struct kube_call *call)
 {
-    error_set(kube_call_failure(call), ERROR_CANCELLED, "the request was given up");
+    error_set(kube_call_failure(call), ERROR_CANCELLED, "the request was cancelled");
     transfer_drop(call);
     call_fail(call);
 }
@@ -142,7 +142,7 @@ static void on_deadline(void *context)
     call->deadline = NULL;
     struct error last = call->failure ? *call->failure : (struct error)ERROR_INIT;
     if (call->failure)
-        error_wrap(&last, "not done in time, after %d tries", call->tries);
+        error_wrap(&last, "timed out after %d tries", call->tries);
     else
         error_set(&last, ERROR_TIMEOUT, "%s %s: no answer in time", kube_verbs[call->verb].method, call->url);
     last.kind = ERROR_TIMEOUT;
@@ -154,7 +154,7 @@ static void on_deadline(void *context)
 
 /* ---------------------------------------------------------------- answers */
 
-/* What users store must be readable here as in a watch; who owns which field may nest deeper than the parser goes. */
+/* Prepared as in a watch: any object that can be stored must be readable, and managedFields may nest too deep. */
 static struct json *body_parse(const struct http_response *response)
 {
     struct json *body = NULL;
@@ -172,7 +172,7 @@ static bool is_success(int status)
     return status >= 200 && status < 300;
 }
 
-/* The server says itself that it did nothing: any verb may be repeated. */
+/* The server says that it did nothing, so any verb may be retried. */
 static bool was_not_done(const struct http_response *response, int64_t retry_after_ms)
 {
     return response->status == 429 || (response->status == 503 && retry_after_ms >= 0);
@@ -196,7 +196,7 @@ static void on_retry_due(void *context)
     kube_call_queue(call);
 }
 
-/* True when the call goes on. */
+/* Returns true if a retry was scheduled. */
 static bool call_repeat(struct kube_call *call, const struct http_response *response, int64_t retry_after_ms)
 {
     const struct kube_client_options *options = &call->client->options;
@@ -214,7 +214,7 @@ static bool call_repeat(struct kube_call *call, const struct http_response *resp
     return true;
 }
 
-/* Either side does not know the other. */
+/* The server refused our credentials, or we do not trust its certificate. */
 static bool is_mistrust(const struct kube_config *config, const struct http_response *response)
 {
     if (response->error)
@@ -222,7 +222,7 @@ static bool is_mistrust(const struct kube_config *config, const struct http_resp
     return response->status == 401 && (config->token_file || config->exec);
 }
 
-/* It may only mean that token or authority were replaced since we read them. */
+/* Token or CA may have been replaced since we read them. Returns true if a retry was scheduled. */
 static bool call_repeat_with_new_credentials(struct kube_call *call, const struct http_response *response)
 {
     if (!is_mistrust(&call->client->config, response))
@@ -235,7 +235,7 @@ static bool call_repeat_with_new_credentials(struct kube_call *call, const struc
     return true;
 }
 
-/* Only who deletes may be answered with nothing. A stream's body is taken as it comes. */
+/* Only a delete may have an empty answer. A stream's body was passed on as it arrived. */
 static bool is_owed_object(const struct kube_call *call)
 {
     return call->verb != VERB_DELETE && call->verb != VERB_STREAM;
@@ -313,7 +313,7 @@ static int on_stream_data(void *context, const char *bytes, size_t length, struc
 
 /* ---------------------------------------------------------------- sending */
 
-/* What can be repeated leaves time for it: a try on a dead connection may take half of what is left. */
+/* A try that can be repeated gets half of the time left, so that a dead connection leaves time for a retry. */
 static int64_t try_timeout_ms(const struct kube_call *call)
 {
     if (call->deadline_ns == INT64_MAX)
@@ -371,18 +371,18 @@ void kube_call_send(struct kube_call *call)
     call->transfer = http_client_start(client->http, &request);
 }
 
-/* Who goes before whom. */
+/* From highest to lowest priority. */
 static const enum kube_priority ranks[] = {KUBE_HIGH, KUBE_NORMAL, KUBE_LOW};
 #define RANKS ((unsigned)(sizeof ranks / sizeof *ranks))
 
-/* A wire that is too narrow for shares is the first one's. */
+/* If max_in_flight is too small to share, the higher priority gets it all. */
 static bool has_share(const struct kube_client *client, unsigned rank)
 {
     unsigned share = client->options.max_in_flight / SHARE;
     return client->options.max_in_flight > RANKS - rank && client->in_flight_of[ranks[rank]] < (share > 0 ? share : 1);
 }
 
-/* Whose turn it is. Somebody waits. */
+/* Removes the next call to send. At least one must be waiting. */
 static struct kube_call *queue_next(struct kube_client *client)
 {
     unsigned rank = RANKS - 1;

@@ -7,9 +7,9 @@
 #include "operator/kube/client_parts.h"
 #include "operator/kube/exec_plugin.h"
 
-/* A plugin whose credentials are refused is not run for each request. */
+/* Shortest time between two runs of a plugin, so that refused credentials do not run it for each request. */
 #define PLUGIN_PAUSE_MS 5000
-/* Nor one that fails, longer each time: it holds up everything else. */
+/* Longest pause after failures; the pause doubles, because a run blocks the loop. */
 #define PLUGIN_PAUSE_MAX_MS 300000
 
 static const char *user_of(const struct kube_config *config)
@@ -54,7 +54,7 @@ static int64_t plugin_pause_ms(const struct kube_client *client)
     return client->plugin_pause_ms > least_ms ? client->plugin_pause_ms : least_ms;
 }
 
-/* One that fails keeps the old credentials: they may still be good, and beside a 401 it is told why there are no others. */
+/* If the plugin fails, the old credentials stay in use; the error of a 401 then says why the plugin failed. */
 static void plugin_renew(struct kube_client *client)
 {
     int64_t rest_ms = plugin_pause_ms(client), longer_ms = 2 * rest_ms;
@@ -72,7 +72,7 @@ static void plugin_renew(struct kube_client *client)
         http_client_set_identity(client->http, client->config.client_cert_pem, client->config.client_key_pem);
 }
 
-/* A token that cannot be read keeps the old one: it may still be good, and 401 tells. */
+/* If the file cannot be read, the old token stays in use. */
 static void token_renew(struct kube_client *client)
 {
     char *token;
@@ -82,7 +82,7 @@ static void token_renew(struct kube_client *client)
     client->config.token = token;
 }
 
-/* Likewise; a new one is for connections to come. */
+/* If the file cannot be read, the old CA stays in use. A new CA applies to new connections. */
 static void authority_renew(struct kube_client *client)
 {
     char *pem;

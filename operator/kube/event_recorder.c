@@ -192,7 +192,7 @@ static struct json *event_new(const struct event_recorder *recorder, const struc
 
 /* ---------------------------------------------------------------- recording */
 
-/* Forgets what no repetition will join any more; all that is not under way when the table is full. */
+/* Forgets series whose window is over; if the table is full, all without a write in progress. */
 static void forget_old(struct event_recorder *recorder)
 {
     bool is_full = recorder->series.count >= EVENT_RECORDER_SERIES;

@@ -18,7 +18,7 @@ static int check_kind(const struct json *answer, const char *api_version, struct
 {
     const char *kind = json_string_at(answer, "kind", ""), *version = json_string_at(answer, "apiVersion", "");
     if (strcmp(kind, "ExecCredential") != 0)
-        return error_set(error, ERROR_INVALID, "its answer is no ExecCredential");
+        return error_set(error, ERROR_INVALID, "its output is not an ExecCredential");
     if (strcmp(version, api_version) != 0)
         return error_set(error, ERROR_INVALID, "its answer is of '%.128s', and the kubeconfig asks for '%.128s'",
                          version, api_version);
@@ -60,7 +60,7 @@ int exec_credential_parse(const char *text, size_t length, const char *api_versi
     SCOPED_JSON *answer = NULL;
     struct exec_credential credential = {.token = NULL};
     if (json_parse(text, length, EXEC_CREDENTIAL_MAX, &answer, error) < 0)
-        return error_wrap(error, "its answer is no JSON");
+        return error_wrap(error, "its output is not JSON");
     if (check_kind(answer, api_version, error) < 0 ||
         read_status(json_member(answer, "status"), &credential, error) < 0)
         return -1;

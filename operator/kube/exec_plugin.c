@@ -61,7 +61,7 @@ int exec_plugin_check(const struct json *plugin, struct error *error)
         return error_set(error, ERROR_INVALID, "exec: env must be a list of at most %d entries with a name and a value",
                          EXEC_PLUGIN_WORDS_MAX);
     if (strcmp(mode, "Never") != 0 && strcmp(mode, "IfAvailable") != 0 && strcmp(mode, "Always") != 0)
-        return error_set(error, ERROR_INVALID, "exec: interactiveMode '%.64s' is none of Never, IfAvailable, Always",
+        return error_set(error, ERROR_INVALID, "exec: interactiveMode '%.64s' must be Never, IfAvailable or Always",
                          mode);
     return 0;
 }
@@ -85,7 +85,7 @@ static char **arguments_of(const struct json *plugin)
     return words;
 }
 
-/* What the plugin is asked for. */
+/* The ExecCredential request passed in KUBERNETES_EXEC_INFO. */
 static char *info_of(const struct json *plugin, const struct json *cluster, bool interactive)
 {
     SCOPED_JSON *info = json_new_object();
@@ -112,7 +112,7 @@ static bool is_set_anew(const struct json *list, const char *variable)
     return anew;
 }
 
-/* Ours, with what the kubeconfig sets, and what is asked for. */
+/* Our environment, overridden by the kubeconfig's env, plus KUBERNETES_EXEC_INFO. */
 static char **environment_of(const struct json *plugin, const char *info)
 {
     const struct json *list = json_member(plugin, "env");
@@ -163,7 +163,7 @@ static int spawn(char **arguments, char **environment, bool interactive, int out
     return failure;
 }
 
-/* With the kubeconfig's words on how to install it, in one line. */
+/* Appends the kubeconfig's installHint, folded into one line. */
 static int not_started(const struct json *plugin, int failure, struct error *error)
 {
     SCOPED_FREE char *hint = memory_copy_string(json_string_at(plugin, "installHint", ""));
@@ -196,7 +196,7 @@ static int process_start(const struct json *plugin, const struct json *cluster, 
     return process->handle < 0 ? error_set_errno(error, "watch it") : 0;
 }
 
-/* Ends it where it has not ended. */
+/* Kills the process if it is still running. */
 static void process_release(struct process *process)
 {
     if (process->pid > 0) {
@@ -211,7 +211,7 @@ static void process_release(struct process *process)
 
 enum { PROCESS_END, CANCEL, OUTPUT, ENDS };
 
-/* Until it has ended, or `output` (-1: none) has something, which is told: 0; -1 when its time is over. */
+/* Waits until the process has ended or `output` (-1: none) is readable. Fails at the deadline or when cancelled. */
 static int process_wait(const struct process *process, int output, bool *ret_output, struct error *error)
 {
     struct pollfd ends[ENDS] = {
@@ -222,7 +222,7 @@ static int process_wait(const struct process *process, int output, bool *ret_out
     for (;;) {
         int64_t left_ms = (process->deadline_ns - clock_monotonic_ns()) / NS_PER_MS;
         if (left_ms <= 0)
-            return error_set(error, ERROR_TIMEOUT, "it does not come to an end");
+            return error_set(error, ERROR_TIMEOUT, "it did not finish in time");
         int ready = poll(ends, ENDS, (int)left_ms);
         if (ready > 0 && ends[CANCEL].revents)
             return error_set(error, ERROR_CANCELLED, "it was interrupted");
@@ -234,7 +234,7 @@ static int process_wait(const struct process *process, int output, bool *ret_out
     }
 }
 
-/* To its end, or until the process has ended: who else holds the pipe is not waited for. */
+/* Reads to the end of the pipe or until the process has ended; its children may keep the pipe open. */
 static int output_read(const struct process *process, struct buffer *text, struct error *error)
 {
     char bytes[CHUNK];
@@ -274,7 +274,7 @@ static int run(const struct json *plugin, const struct json *cluster, int64_t ti
     const char *mode = mode_of(plugin);
     bool terminal = isatty(STDIN_FILENO) != 0, interactive = terminal && strcmp(mode, "Never") != 0;
     if (!terminal && strcmp(mode, "Always") == 0)
-        return error_set(error, ERROR_UNAVAILABLE, "it wants to ask a person, and stdin is no terminal");
+        return error_set(error, ERROR_UNAVAILABLE, "interactiveMode is Always, and stdin is not a terminal");
     if (timeout_ms == 0)
         timeout_ms = interactive ? EXEC_PLUGIN_TERMINAL_TIMEOUT_MS : EXEC_PLUGIN_TIMEOUT_MS;
     SCOPED(process_release)

@@ -45,7 +45,7 @@ static int add_headers(struct json *headers, const char *name, const struct json
     return 0;
 }
 
-/* What a header's name cannot hold is written %2F, as client-go does. */
+/* Percent-encodes characters that a header name cannot have, as client-go does. */
 static void escape_key(const char *key, struct buffer *out)
 {
     for (const char *at = key; *at; at++) {
@@ -66,7 +66,7 @@ static int check_type(const struct json *object, const char *key, enum json_type
                            json_type_name(type), json_type_name(is));
 }
 
-/* Left out, it would let somebody act as himself, or as another than was meant. */
+/* Ignoring a field of the wrong type would act as the wrong user. */
 static int check_types(const struct json *user, struct error *error)
 {
     return check_type(user, "as", JSON_STRING, error) < 0 || check_type(user, "as-uid", JSON_STRING, error) < 0 ||

@@ -12,11 +12,11 @@
 #include "operator/kube/watch_stream.h"
 
 #define NS_PER_MS 1000000
-/* A first state may take long; it ends by its bookmark, not by the server's clock. */
+/* The initial state may take long; it ends with a bookmark, not with timeoutSeconds. */
 #define STREAMED_LIST_SECONDS 300
-/* A server that ignores sendInitialEvents sends no bookmark at its end: so long do we wait for it. */
+/* A server that ignores sendInitialEvents sends no final bookmark; wait for it this long. */
 #define STREAMED_LIST_SILENCE_MS 10000
-/* A watch that ended sooner than this did not end well; starting it again at once would be a storm. */
+/* A watch that ends sooner than this is restarted with backoff, or restarts would flood the server. */
 #define SHORT_WATCH_MS 1000
 #define INITIAL_EVENTS_END "k8s.io/initial-events-end"
 
@@ -64,7 +64,7 @@ static void position_set(struct informer *informer, const char *resource_version
     informer->seen = resource_version_number(resource_version);
 }
 
-/* The server lets us look. */
+/* The server answered: the last failure is over. */
 static void failure_clear(struct informer *informer)
 {
     bool was_refused = informer_refusal(informer) != NULL;
@@ -103,7 +103,7 @@ static void bookmark_take(struct informer *informer, const struct json *bookmark
         position_set(informer, version);
 }
 
-/* A watch delivers in the order of versions; what is not newer was delivered before. */
+/* A watch delivers in the order of versions; an event that is not newer was delivered before. */
 static bool is_late(const struct informer *informer, uint64_t version)
 {
     return informer->phase == WATCH && version != 0 && version <= informer->seen;
@@ -115,7 +115,7 @@ static int event_take(void *context, const struct watch_event *event, struct err
     informer->counts.events++;
     if (event->type == WATCH_ERROR)
         return kube_status_to_error((int)json_integer_at(event->object, "code", 500), event->object, error);
-    if (informer->phase == WATCH) /* a list is no help before it is complete */
+    if (informer->phase == WATCH) /* an incomplete list does not end a refusal */
         failure_clear(informer);
     if (event->type == WATCH_BOOKMARK) {
         bookmark_take(informer, event->object);
@@ -186,7 +186,7 @@ static void list_again(struct informer *informer)
     text_replace(&informer->next_page, NULL);
 }
 
-/* The first time at once; when it happens again and again (a broken proxy), with a pause. */
+/* Lists again: at once the first time, with backoff if it expires again (a broken proxy). */
 static void expired(struct informer *informer, const struct kube_answer *answer)
 {
     list_again(informer);
@@ -213,7 +213,7 @@ static void on_streamed_list_end(struct informer *informer, const struct kube_an
     }
 }
 
-/* The stream of a first state is given more time than anyone waits in silence, so that silence is its normal end. */
+/* A streamed list is asked for longer than silence_ms, so silence after its state is complete is its normal end. */
 static bool ended_in_order(const struct informer *informer, const struct kube_answer *answer)
 {
     return answer->error == NULL || (informer->began_as_list && answer->error->kind == ERROR_TIMEOUT);
@@ -290,7 +290,7 @@ static void query_number(struct buffer *path, const char *name, int64_t number)
     resource_path_append_query(path, name, text, NULL);
 }
 
-/* Names come from our own code; an impossible one shows as the server's refusal. */
+/* Names come from our own code; the server refuses an invalid one. */
 static void path_begin(const struct informer *informer, struct buffer *path)
 {
     const struct informer_options *options = &informer->options;
@@ -349,7 +349,7 @@ static void page_start(struct informer *informer)
     stream_start(informer, &path, true);
 }
 
-/* The next request, from what is known: nothing (list), a page's token, or a position. */
+/* Sends the next request: a watch if the position is known, else the list or its next page. */
 static void go_on(struct informer *informer)
 {
     if (informer->position) {

@@ -10,7 +10,7 @@
 struct informer_entry {
     void *item;
     uint64_t version;
-    uint64_t uid; /* a hash: only to tell an object from its namesake made later */
+    uint64_t uid; /* hash of the uid: distinguishes an object from a later one of the same name */
     uint32_t generation;
     char key[];
 };
@@ -134,7 +134,7 @@ void informer_table_begin_list(struct informer_table *table)
     table->generation++;
 }
 
-/* The callbacks may look at the table, so the keys are gathered before anything is removed. */
+/* Collects the keys first, because callbacks may read the table while entries are removed. */
 void informer_table_end_list(struct informer_table *table)
 {
     size_t at = 0, stale = 0;

@@ -77,7 +77,7 @@ static struct json *find_named(const struct json *document, const char *list, co
     return NULL;
 }
 
-/* What `into` has already wins, entry by entry, as kubectl merges $KUBECONFIG. */
+/* Adds the entries that `into` does not have yet, as kubectl merges $KUBECONFIG. */
 static void merge(struct json *into, const struct json *from)
 {
     if (json_string_at(into, "current-context", "")[0] == '\0')
@@ -108,7 +108,7 @@ static int decode_pem(const char *data, const char *key, char **ret_pem, struct 
     if (base64_decode(data, &pem, &length, error) < 0)
         return error_wrap(error, "%s", key);
     if (strlen(pem) != length)
-        return error_set(error, ERROR_INVALID, "%s: what it decodes to is not text", key);
+        return error_set(error, ERROR_INVALID, "%s: the decoded value is not text", key);
     *ret_pem = pem;
     pem = NULL;
     return 0;
@@ -148,7 +148,7 @@ static int refuse_keys(const struct json *entry, const char *const keys[], struc
     return 0;
 }
 
-/* Those that kubectl has. */
+/* Accepts the schemes that kubectl accepts. */
 static int read_proxy(const struct json *cluster, struct kube_config *config, struct error *error)
 {
     static const char *const schemes[] = {"http://", "https://", "socks5://"};
@@ -195,7 +195,7 @@ static int read_token(const struct json *user, struct kube_config *config, struc
     return kube_token_read(file, &config->token, error);
 }
 
-/* What a plugin that asks for it is told of the cluster (ExecCredential's spec.cluster). */
+/* Describes the cluster for a plugin with provideClusterInfo (ExecCredential's spec.cluster). */
 static struct json *describe_cluster(const struct json *cluster, const struct kube_config *config)
 {
     static const char extension[] = "client.authentication.k8s.io/exec";
@@ -215,7 +215,7 @@ static struct json *describe_cluster(const struct json *cluster, const struct ku
     return about;
 }
 
-/* What is given in the kubeconfig itself wins, as in client-go. */
+/* A token or certificate in the kubeconfig takes precedence over the plugin, as in client-go. */
 static int read_plugin(const struct json *user, const char *name, const struct json *cluster,
                        struct kube_config *config, struct error *error)
 {

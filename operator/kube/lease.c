@@ -13,7 +13,7 @@
 #define NS_PER_S 1000000000
 #define JITTER_PERCENT 20
 
-/* Who holds it has not much time when a renewal fails: it tries again after such a part of retry_ms. */
+/* The holder retries a failed renewal after 1/HELD_RETRY_PART of retry_ms. */
 #define HELD_RETRY_PART 4
 
 struct lease {
@@ -87,7 +87,7 @@ static bool is_free(const struct lease *lease)
     return holder[0] == '\0' || strcmp(holder, lease->identity) == 0 || silent_ns >= seconds * 1000 * NS_PER_MS;
 }
 
-/* The record as it is to be written: ours, or nobody's. */
+/* The Lease to write: held by us, or by nobody. */
 static struct json *record_next(const struct lease *lease, bool ours)
 {
     char now[CLOCK_TEXT_MAX];
@@ -126,7 +126,7 @@ static void look_again(struct lease *lease)
     lease->retry = event_timer_start(kube_client_loop(lease->client), delay_ms, look, lease);
 }
 
-/* Aborting writes calls their callbacks, so our own state is settled before. */
+/* Aborting writes calls their callbacks, so update our own state first. */
 static void lose(struct lease *lease, const char *why)
 {
     struct error reason = ERROR_INIT;
@@ -142,7 +142,7 @@ static void lose(struct lease *lease, const char *why)
         lease->options.on_lost(lease->options.context, &reason);
 }
 
-/* The loop would have woken when the term was over: by how much later it did, this process was not let run. */
+/* The loop's timer fires at held_until_ns; if it fires late, this process was not running for that long. */
 static char *why_expired(const struct lease *lease, int64_t now_ns)
 {
     int64_t late_s = (now_ns - lease->held_until_ns) / NS_PER_S;
@@ -172,7 +172,7 @@ static void on_expiry(void *context)
     expire(lease);
 }
 
-/* Frozen and woken: what waits to be sent must not be. */
+/* After the process was frozen: do not send writes that were waiting. */
 static void on_wake(void *context)
 {
     struct lease *lease = context;
@@ -265,7 +265,7 @@ static struct resource_path lease_path(const struct lease *lease, bool with_name
         .resource = KUBE_LEASES, .name_space = lease->name_space, .name = with_name ? lease->name : NULL};
 }
 
-/* Who holds it renews from what it wrote last, in one request. */
+/* The holder renews with one request, based on the record it wrote last; others read the lease first. */
 static void look(void *context)
 {
     struct lease *lease = context;

@@ -49,10 +49,10 @@ static int step_in_items(struct list_stream *stream, char byte, struct error *er
         return buffer_append_byte(&stream->envelope, byte, error);
     }
     if (between_items && byte != '{')
-        return error_set(error, ERROR_INVALID, "a list holds an item that is no object");
+        return error_set(error, ERROR_INVALID, "a list has an item that is not an object");
     unsigned before = stream->slice.depth;
     if (!json_slice_step(&stream->slice, byte))
-        return error_set(error, ERROR_INVALID, "a list item closes what it never opened");
+        return error_set(error, ERROR_INVALID, "a list item has an unmatched closing bracket");
     if (!json_slice_is_too_deep(&stream->slice, before) && buffer_append_byte(&stream->item, byte, error) < 0)
         return error_wrap(error, "list item longer than %zu bytes", stream->item.ceiling);
     return stream->slice.depth == ITEMS_DEPTH ? item_take(stream, error) : 0;
@@ -87,7 +87,7 @@ static int step_in_envelope(struct list_stream *stream, char byte, struct error 
     bool was_in_string = stream->slice.in_string;
     bool items_follow = stream->slice.depth == LIST_DEPTH && stream->key_is_items && byte == '[';
     if (!json_slice_step(&stream->slice, byte))
-        return error_set(error, ERROR_INVALID, "a list closes what it never opened");
+        return error_set(error, ERROR_INVALID, "a list has an unmatched closing bracket");
     if (buffer_append_byte(&stream->envelope, byte, error) < 0)
         return error_wrap(error, "a list with more than %d bytes besides its items", LIST_ENVELOPE_MAX);
     if (stream->slice.depth == LIST_DEPTH)

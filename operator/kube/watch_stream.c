@@ -55,7 +55,7 @@ static int object_take(struct watch_stream *stream, const char *bytes, size_t le
     do {
         unsigned before = slice->depth;
         if (!json_slice_step(slice, bytes[taken]))
-            return error_set(error, ERROR_INVALID, "a watch event closes what it never opened");
+            return error_set(error, ERROR_INVALID, "a watch event has an unmatched closing bracket");
         taken++;
         if (!json_slice_is_too_deep(slice, before))
             continue;
@@ -75,7 +75,7 @@ int watch_stream_feed(struct watch_stream *stream, const char *bytes, size_t len
             continue;
         }
         if (stream->slice.depth == 0 && *bytes != '{')
-            return error_set(error, ERROR_INVALID, "a watch holds what is no JSON object");
+            return error_set(error, ERROR_INVALID, "a watch response has something other than JSON objects");
         size_t taken;
         if (object_take(stream, bytes, length, &taken, error) < 0)
             return -1;

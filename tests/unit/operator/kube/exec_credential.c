@@ -35,10 +35,10 @@ Test(exec_credential, a_certificate_with_its_key)
 Test(exec_credential, what_is_none_is_refused)
 {
     static const char *const cases[][2] = {
-        {"", "its answer is no JSON"},
-        {"token", "its answer is no JSON"},
-        {"[]", "is no ExecCredential"},
-        {"{\"kind\": \"Status\"}", "is no ExecCredential"},
+        {"", "its output is not JSON"},
+        {"token", "its output is not JSON"},
+        {"[]", "is not an ExecCredential"},
+        {"{\"kind\": \"Status\"}", "is not an ExecCredential"},
         {"{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1beta1\"}",
          "asks for '" V1 "'"},
         {OF_V1 "{}}", "has neither"},

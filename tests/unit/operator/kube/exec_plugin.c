@@ -83,9 +83,9 @@ Test(exec_plugin, how_it_failed_is_told)
 {
     expect_failure("exit 3", "", 0, "exec: sh: it ended with exit code 3");
     expect_failure("kill -9 $$", "", 0, "it was ended by signal 9");
-    expect_failure("echo no", "", 0, "its answer is no JSON");
-    expect_failure("exec sleep 600", "", 200, "it does not come to an end");
-    expect_failure("exec sleep 600 >/dev/null", "", 200, "it does not come to an end");
+    expect_failure("echo no", "", 0, "its output is not JSON");
+    expect_failure("exec sleep 600", "", 200, "it did not finish in time");
+    expect_failure("exec sleep 600 >/dev/null", "", 200, "it did not finish in time");
     expect_failure("exec cat /dev/zero", "", 0, "its answer");
 }
 
@@ -168,7 +168,7 @@ Test(exec_plugin, what_cannot_be_run_is_refused)
         {"{apiVersion: " V1BETA1 ", command: c, args: [1]}", "args must be"},
         {"{apiVersion: " V1BETA1 ", command: c, env: [{value: v}]}", "env must be"},
         {"{apiVersion: " V1BETA1 ", command: c, env: [{name: a=b, value: v}]}", "env must be"},
-        {"{apiVersion: " V1BETA1 ", command: c, interactiveMode: Sometimes}", "'Sometimes' is none of"},
+        {"{apiVersion: " V1BETA1 ", command: c, interactiveMode: Sometimes}", "'Sometimes' must be"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = ERROR_INIT;
