@@ -23,6 +23,7 @@ class Arrangement:
     begins: int = 0  # workers at first, where not all
     nodes: int = 0  # machines, as far as processes can tell; 0: all are on this one
     width: int = 32
+    encrypted: bool = False  # by TLS
 
     @property
     def serves(self):
@@ -68,6 +69,7 @@ ARRANGEMENTS = [
     mirrored("MultiWorkerMirrored, Auto, 3", 3),
     mirrored("MultiWorkerMirrored, Auto, 4", 4, steps=2000),
     mirrored("MultiWorkerMirrored, Auto, 3 on 3 nodes", 3, nodes=3),
+    mirrored("MultiWorkerMirrored, Auto, 3 on 3 nodes, TLS", 3, nodes=3, encrypted=True),
     mirrored("MultiWorkerMirrored, 2 x 2 devices", 2, devices=2),
     mirrored("MultiWorkerMirrored, Ring, 3", 3, strategy={"collective": "Ring"}, training={"determinism": "Run"}),
     mirrored("MultiWorkerMirrored, Hierarchical, 4 on 2 nodes", 4, strategy={"collective": "Hierarchical"}, nodes=2, steps=2000),
@@ -82,6 +84,7 @@ ARRANGEMENTS = [
                 steps=1500),
     servers("ParameterServer, Async", "Async"),
     servers("ParameterServer, Async, on 3 nodes", "Async", nodes=3),
+    servers("ParameterServer, Async, TLS", "Async", encrypted=True),
     servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
     servers("ParameterServer, BoundedStaleness, 1 backup", "BoundedStaleness", workers=3,
             strategy={"staleness": 3, "backupWorkers": 1}),

@@ -34,6 +34,8 @@ import verdicts  # noqa: E402
 PATIENCE = float(os.environ.get("CHAOS_PATIENCE", "100"))  # seconds without a step are a hang, on a machine however busy
 FAULTS = faults.choose(os.environ.get("CHAOS_FAULTS", ""))
 KILLS_COUNT = any(fault.kills for fault in FAULTS.values())  # else whatever is done to a crew does
+COMING = 5  # seconds within which strangers are to be there; on a busy machine fewer are, then
+STAY = 3  # seconds that strangers stay once a member is killed
 HASTE = 0.25  # of all faults are followed by the next without waiting for the crew
 
 
@@ -44,7 +46,8 @@ class Hang(Exception):
 class Totals:
     def __init__(self):
         self.kills, self.others, self.roles = Counter(), Counter(), Counter()
-        self.delays, self.wrong = [], []
+        self.delays, self.delays_among, self.wrong = [], [], []  # seconds until the next step; `among` strangers
+        self.among = self.strangers = 0  # kills among them; connections that they made
         self.lives = self.repeated = self.most_repeated = self.lost = self.resumed = 0
 
 
@@ -56,9 +59,28 @@ class Disturbance:
         self.history = History(crew.record)
         crew.committed = []  # [(when, newest checkpoint)], as seen by whoever starts
         self.moved = time.monotonic()
+        self.strangers_until = 0.0
         self.done = False
 
+    def invite_strangers(self, kind, count):
+        """Waits until they are there, or as many as the crew lets be."""
+        self.send_strangers_away()
+        self.crew.invite_strangers(kind, count)
+        self.strangers_until = math.inf
+        end = time.monotonic() + COMING
+        while time.monotonic() < end and not self.crew.strangers.are_there() and not self.look():
+            time.sleep(0.02)
+        self.strangers_until = time.monotonic() + STAY
+
+    def send_strangers_away(self):
+        if self.crew.strangers:
+            done = self.crew.strangers.end()
+            self.crew.strangers = None
+            self.totals.strangers += sum(connections for connections, _ in done.values())
+
     def look(self):
+        if time.monotonic() > self.strangers_until:
+            self.send_strangers_away()
         step, generation, lines = self.history.step, self.history.generation, len(self.history.applied)
         self.done = self.crew.look()
         self.history.read()
@@ -94,22 +116,31 @@ class Disturbance:
         (self.totals.kills if fault.kills else self.totals.others)[name] += 1
         if not fault.needs_elastic:
             self.totals.roles["chief" if (victim.role, victim.index) == self.crew.chief else victim.role] += 1
+        among = fault.kills and self.crew.strangers is not None
+        self.totals.among += among
         if fault.kills:
             victim.child.wait()
         self.crew.committed.append((start, self.crew.newest_committed()))
         if self.random.random() < HASTE:
             return self.rest(self.random.random() * 0.3)
-        return self.await_step(victim, start, generation, lines, fault.kills)
+        delays = self.totals.delays_among if among else self.totals.delays if fault.kills else []
+        return self.await_step(victim, start, generation, lines, delays)
 
-    def await_step(self, victim, start, generation, lines, timed):
+    def await_step(self, victim, start, generation, lines, delays):
         while not self.look():
             at = self.stepped_on(victim, start, generation, lines)
             if at is not None:
-                if timed:
-                    self.totals.delays.append(at - start)
+                delays.append(at - start)
+                self.ask_for_health(start)
                 return self.rest(0.05 + self.random.random() * 0.4)
             time.sleep(0.005)
         return None
+
+    def ask_for_health(self, start):
+        """One of those that were there before the fault: a newcomer may not listen yet."""
+        there = [p for p in self.crew.running() if p.started < start - 1 and not p.asked]
+        if self.crew.strangers and there:
+            self.crew.ask_for_health(self.random.choice(there))
 
     def choose_fault(self):
         names = self.arrangement.suffers(FAULTS)
@@ -128,6 +159,7 @@ class Disturbance:
 
     def leave(self):
         """The chief has ended: the others do so too, or are asked to, as an operator would."""
+        self.send_strangers_away()
         end = time.monotonic() + 10
         while time.monotonic() < end and any(p.runs for p in self.crew.processes):
             self.crew.look(replace=False)
@@ -166,7 +198,8 @@ class Trial:
 
     def crew(self, name):
         directory = os.path.join(self.work, f"{self.number}-{name}")
-        return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives, nodes=self.arrangement.nodes)
+        return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives,
+                    nodes=self.arrangement.nodes, encrypted=self.arrangement.encrypted)
 
     def wants(self):
         done = self.totals.kills if KILLS_COUNT else self.totals.others
@@ -177,6 +210,8 @@ class Trial:
         self.live(undisturbed, lambda: False, None)
         while self.wants() and not self.totals.wrong:
             self.live(self.crew(f"life-{self.totals.lives}"), self.wants, undisturbed)
+        if self.totals.among and not self.totals.strangers:
+            self.totals.wrong.append("no stranger was let connect")
 
     def live(self, crew, wants, undisturbed):
         self.totals.lives += 1
@@ -219,19 +254,23 @@ def keep(directory, wrong):
 
 
 COLUMNS = ["strategy", "kills", "of chief, workers, ps, evaluator", "other faults", "steps repeated (most)", "updates lost",
-           "restarts from a checkpoint", "next step, s: median, most", "bits", "verdict"]
+           "restarts from a checkpoint", "next step, s: median, most", "kills among strangers (their connections)", "next step then",
+           "bits", "verdict"]
+
+
+def spread(delays):
+    return f"{statistics.median(delays):.2f}, {max(delays):.2f}" if delays else "-"
 
 
 def row(trial):
     totals, arrangement = trial.totals, trial.arrangement
     others = ", ".join(f"{count} {name}" for name, count in sorted(totals.others.items())) or "none"
     roles = " ".join(str(totals.roles[role]) for role in ("chief", "worker", "ps", "evaluator"))
-    delays = totals.delays or [math.nan]
     bits = ("other" if any("weights" in w for w in totals.wrong) else "same") if arrangement.bits else "not promised"
     repeated = f"{totals.repeated} ({totals.most_repeated})" if arrangement.lockstep or arrangement.serves else "-"
     return [arrangement.name, str(sum(totals.kills.values())), roles, others, repeated,
             str(totals.lost) if arrangement.serves else "-", str(totals.resumed),
-            f"{statistics.median(delays):.2f}, {max(delays):.2f}", bits, "; ".join(totals.wrong) or "kept"]
+            spread(totals.delays), f"{totals.among} ({totals.strangers})", spread(totals.delays_among), bits, "; ".join(totals.wrong) or "kept"]
 
 
 def table(trials):

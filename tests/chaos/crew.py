@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A crew of real workers under a very small operator: each process has an address of its own, successors get a higher epoch
 and another address, and names follow them (COXSWAIN_HOSTS_FILE)."""
+import http.client
 import itertools
 import json
 import math
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -78,6 +80,8 @@ class Process:
 
 
 HEARD = 5  # seconds
+PORTS = (2222, 2223, 8080)  # control, data, status
+HEALTH_SECONDS = 5  # for the answer to a liveness probe
 NETWORKS = range(128, 248)  # 127.N.0.0: a crew's own
 
 
@@ -124,8 +128,49 @@ class Nodes:
         shutil.rmtree(self.shared, ignore_errors=True)
 
 
+class Strangers:
+    """Who connects to every port of a crew and does not belong to it: a process of tests/integration/strangers.py."""
+
+    PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "integration", "strangers.py")
+
+    def __init__(self, kind, count, addresses, said):
+        self.said = said  # a file
+        targets = [f"{address}:{port}" for address in addresses for port in PORTS]
+        with open(said, "w") as file:
+            self.child = subprocess.Popen([sys.executable, self.PROGRAM, kind, str(count)], stdin=subprocess.PIPE, stdout=file,
+                                          text=True)
+        self.add(targets)
+
+    def add(self, targets):
+        self.child.stdin.write("".join(f"{target}\n" for target in targets))
+        self.child.stdin.flush()
+
+    def are_there(self):
+        return os.path.getsize(self.said) > 0
+
+    def end(self):
+        """{port: (connections, bytes)} of what they did."""
+        self.child.send_signal(signal.SIGTERM)
+        self.child.communicate()
+        with open(self.said) as file:
+            lines = [list(map(int, line.split())) for line in file if line[0].isdigit()]
+        return {port: (connections, sent) for port, connections, sent in lines}
+
+
+def make_certificate(directory):
+    """What the operator mounts where spec.encryption is TLS."""
+    key, certificate = (os.path.join(directory, name) for name in ("key.pem", "certificate.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    "/CN=crew.coxswain", "-addext", "subjectAltName=DNS:crew.coxswain", "-keyout", key, "-out", certificate],
+                   check=True, stderr=subprocess.DEVNULL)
+    with open(os.path.join(directory, "even.pem"), "w") as file:
+        file.write("from 0\n" + "".join(open(path).read() for path in (certificate, key)))
+
+
 class Crew:
-    def __init__(self, worker, job, directory, number, first_epoch=0, nodes=0):
+    """`encrypted`: it speaks TLS under a certificate, as with spec.encryption TLS. All crews have a key."""
+
+    def __init__(self, worker, job, directory, number, first_epoch=0, nodes=0, encrypted=False):
         self.worker, self.job, self.directory = worker, job, directory
         self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
@@ -138,7 +183,25 @@ class Crew:
         open(self.record, "w").close()
         self.checkpoints = os.path.join(directory, "runs", "checkpoints")
         self.nodes = Nodes(nodes, directory) if nodes else None
+        self.strangers = None
+        self.security = self.make_secrets(encrypted)
         self.setpriv = [shutil.which("setpriv"), "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+
+    def make_secrets(self, encrypted):
+        """What tells a process about them."""
+        key = os.path.join(self.directory, "crew.key")
+        with open(key, "wb") as file:
+            file.write(os.urandom(32))
+        if not encrypted:
+            return {"COXSWAIN_CREW_KEY_FILE": key}
+        certificates = os.path.join(self.directory, "tls")
+        os.mkdir(certificates)
+        make_certificate(certificates)
+        return {"COXSWAIN_CREW_KEY_FILE": key, "COXSWAIN_CREW_TLS_DIR": certificates}
+
+    def invite_strangers(self, kind, count):
+        self.strangers = Strangers(kind, count, [p.address for p in self.members() if p.runs],
+                                   os.path.join(self.directory, "strangers"))
 
     def roles(self):
         return self.job.get("crew", {}).get("roles", [{"name": "worker", "count": 1}])
@@ -187,7 +250,7 @@ class Crew:
             "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(epoch), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
             "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
             "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
-            "COXSWAIN_RECORD": self.record,
+            "COXSWAIN_RECORD": self.record, **self.security,
             "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{epoch}"),
         }
         log = os.path.join(self.directory, f"{role}-{index}-{epoch}.log")
@@ -196,6 +259,8 @@ class Crew:
             child = subprocess.Popen([*self.setpriv, *there, self.worker], env=environment, stdout=file, stderr=file)
         process = Process(role, index, epoch, child, log, address)
         self.processes.append(process)
+        if self.strangers:
+            self.strangers.add([f"{address}:{port}" for port in PORTS])
         return process
 
     def current(self, role, index):
@@ -224,6 +289,18 @@ class Crew:
             self.failures.append(f"{process.name}, superseded, ended with {process.code}: {self.last_words(process)}")
         elif replace and process.code != 0 and not process.superseded and not process.dismissed:
             self.spawn(process.role, process.index)
+
+    def ask_for_health(self, process):
+        """A node's liveness probe. It comes from another address than strangers, of which the port lets in only so many each."""
+        connection = http.client.HTTPConnection(process.address, 8080, timeout=HEALTH_SECONDS, source_address=("127.0.0.2", 0))
+        try:
+            connection.request("GET", "/healthz/live")
+            answer = connection.getresponse().status
+        except (OSError, http.client.HTTPException) as error:
+            answer = repr(error)
+        connection.close()
+        if answer != 200 and process.child.poll() is None:
+            self.failures.append(f"{process.name} answered a liveness probe among strangers with {answer}")
 
     def supersede(self, process):
         process.superseded = True
@@ -261,6 +338,9 @@ class Crew:
 
     def end(self):
         """Kills whoever is left."""
+        if self.strangers:
+            self.strangers.end()
+            self.strangers = None
         for process in self.processes:
             if process.runs:
                 process.child.kill()

@@ -8,6 +8,7 @@ import time
 from typing import Callable
 
 DEATH = 5.0  # seconds of silence after which a member is given up
+COUNTS = {"silent": 1500, "again": 1500, "half": 600, "garbage": 300, "replay": 100}  # strangers at each port
 SYSCALL_PIDFD_GETFD = 438
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -23,6 +24,15 @@ def kill_in_save(disturbance, victim):
         time.sleep(0.0002)
     time.sleep(disturbance.random.random() * 0.002)
     victim.send(signal.SIGKILL)
+
+
+def kill_among_strangers(kind):
+    """Strangers connect to every port of every member, also of those that come later. Once they are there a member is killed; they
+    stay for some seconds more, whatever else is done to the crew."""
+    def strike(disturbance, victim):
+        disturbance.invite_strangers(kind, COUNTS[kind])
+        victim.send(signal.SIGKILL)
+    return strike
 
 
 def terminate(disturbance, victim):
@@ -119,6 +129,11 @@ class Fault:
 FAULTS = {
     "kill": Fault(kill, 70, kills=True),
     "kill in a save": Fault(kill_in_save, 15, kills=True),
+    "kill, silent strangers": Fault(kill_among_strangers("silent"), 3, kills=True),
+    "kill, strangers again": Fault(kill_among_strangers("again"), 3, kills=True),
+    "kill, half handshakes": Fault(kill_among_strangers("half"), 3, kills=True),
+    "kill, garbage": Fault(kill_among_strangers("garbage"), 3, kills=True),
+    "kill, replays": Fault(kill_among_strangers("replay"), 3, kills=True),
     "SIGTERM": Fault(terminate, 8),
     "cut": Fault(cut, 8, needs_several=True),
     "pause": Fault(pause, 2),

@@ -13,7 +13,8 @@
 Connections of the last three are made anew when the other side closes them. Further HOST:PORT may come on standard input (a
 pipe), one a line; strangers leave when it ends. A port where nobody listens yet is tried until somebody does.
 
-Prints "connected" once there have been COUNT connections to each port of the command line. When it is terminated
+Prints "connected" once there have been COUNT connections to each port of the command line, and to each other one where somebody
+listens. When it is terminated
 (SIGTERM), prints a line "PORT CONNECTIONS BYTES" for each port number: how many connections were accepted, and how many bytes
 were sent on them.
 """
@@ -185,7 +186,8 @@ class Crowd:
             self.add(target)
 
     def is_there(self):
-        return all(port.accepted >= self.count for port in self.ports if port.awaited)
+        tried = [port for port in self.ports if port.awaited or port.answers]
+        return bool(tried) and all(port.accepted >= self.count for port in tried)
 
     def stay(self):
         try:
