@@ -3,7 +3,7 @@
  * API discovery: builds the documents that tell clients which types are served.
  * These are the discovery documents, per group and aggregated, and OpenAPI v3, with
  * the full schema of custom types and an outline of built-in ones. Each function
- * returns a new root; functions that take a group return NULL for an unknown one.
+ * returns a new root.
  */
 #ifndef COXSWAIN_STANDALONE_DISCOVERY_H
 #define COXSWAIN_STANDALONE_DISCOVERY_H

@@ -25,7 +25,7 @@ struct selector {
     size_t count;
 };
 
-/* NULL or "" selects everything. ERROR_INVALID names the position of a syntax error. */
+/* NULL or "" selects everything. ERROR_INVALID quotes the text at a syntax error. */
 int selector_parse_labels(const char *text, struct selector *ret_selector, struct error *error);
 /* Allows the fields that a real API server allows: metadata.name, metadata.namespace and those of
  * the type. */
