@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kind of device implements; device.c hands every call of device.h on to
- * it. Each backend embeds the structs below as the first member of its own.
+ * The functions that the CPU and CUDA backends implement; device.c forwards every
+ * call of device.h to them. A backend's own structs begin with the structs below.
  */
 #ifndef COXSWAIN_DEVICE_BACKEND_H
 #define COXSWAIN_DEVICE_BACKEND_H
@@ -9,7 +9,7 @@
 #include "worker/device/communicator.h"
 #include "worker/device/device.h"
 
-/* A thread is left behind in a call of the library's (communicator_is_stuck). */
+/* Notes that a thread is stuck in a call of NCCL and has been left behind (communicator_is_stuck). */
 void communicator_tell_stuck(void);
 
 /* communicator.h */
@@ -28,31 +28,30 @@ struct communicator_backend {
 struct device_backend {
     bool memory_is_shared;
     bool finishes_products;
-    const struct communicator_backend
-        *communicators; /* NULL: devices of this kind know of each other by the host alone */
+    const struct communicator_backend *communicators; /* NULL: devices of this kind communicate through the host only */
     void (*close)(struct device *device);
     const char *(*arithmetic)(const struct device *device);
-    /* False: it has no such one. NULL: only its own. */
+    /* False: the device does not have it. NULL: the arithmetic cannot be changed. */
     bool (*set_arithmetic)(struct device *device, const char *arithmetic);
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
     void (*free)(struct device *device, void *memory);
-    /* Only where memory is not shared, like the next. */
+    /* NULL, like the next, if memory is shared. */
     int (*memory_room)(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
-    int64_t stream_bytes; /* of each stream, in the device's memory */
-    /* NULL, both: there is nothing to gain. */
+    int64_t stream_bytes; /* bytes of device memory that each stream allocates */
+    /* Both NULL: pinning gains nothing. */
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);
-    /* NULL: device_reach does nothing, copies go as they do. */
+    /* NULL: device_reach does nothing. */
     int (*reach)(struct device *device, struct device *other, struct error *error);
 
-    /* NULL: not known. */
+    /* NULL: the peak is unknown. */
     double (*peak_flops)(const struct device *device, enum device_peak peak);
-    /* NULL: never. */
+    /* NULL: always false. */
     bool (*joins_gelus)(const struct device *device, enum stored stored);
-    /* NULL: no library computes anything in an operation's place. */
+    /* NULL: no library computes operations. */
     struct device_library_work (*count_library_work)(const struct device *device);
-    /* NULL: it has attention of any width. */
+    /* NULL: heads of any width are supported. */
     int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);
 
     int (*stream_new)(struct device *device, struct device_stream **ret_stream, struct error *error);
@@ -61,11 +60,11 @@ struct device_backend {
     void (*stream_wait)(struct device_stream *stream, struct device_event *event);
     void (*stream_call)(struct device_stream *stream, device_host_function *function, void *context);
     void (*launch)(struct device_stream *stream, enum device_operation operation, const void *arguments);
-    /* The same, of an operation whose values lie in two bytes; NULL: they never do. */
+    /* Launches an operation on values of two bytes; NULL: not supported. */
     void (*launch_stored)(struct device_stream *stream, enum stored stored, enum device_operation operation,
                           const void *arguments);
 
-    /* NULL, all four: it cannot record. */
+    /* All four NULL: the device cannot record. */
     int (*record_begin)(struct device_stream *stream, struct error *error);
     int (*record_end)(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
     void (*replay)(struct device_stream *stream, struct device_recording *recording);
@@ -96,8 +95,8 @@ struct communicator {
 };
 
 int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
-/* Whether there are so many, and a driver for them. This and the next: ERROR_UNSUPPORTED where the build, the machine or its libraries
- * have no GPU to offer, and what is missing; ERROR_DEVICE where what they have is out of order. */
+/* Checks that the machine has `count` GPUs and a driver for them. This and the next fail with ERROR_UNSUPPORTED if the build, the
+ * machine or its libraries have no usable GPU (the message says what is missing), and with ERROR_DEVICE if a GPU is broken. */
 int cuda_devices_find(unsigned count, struct error *error);
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 

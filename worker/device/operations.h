@@ -4,21 +4,22 @@
  * `device_<name>(stream, &arguments)`. Arguments are copied at the launch; what
  * they point to is device memory and must stay until the stream has passed.
  *
- * Everything is float32, row-major; images are N H W C; tokens and classes are
- * int32. Index names follow the papers: B examples, T positions, C channels or
+ * Tensors are row-major; images are N H W C; tokens and classes are int32. Index names follow the papers: B examples, T positions, C channels or
  * width, NH heads. M, N, K are those of a matrix product. A result depends on
  * shapes, inputs and instruction set only, never on the number of threads.
  *
- * Values (what layers give each other: inputs, outputs, the gradients of both,
- * logits) and the weights of dense layers and convolutions lie in memory as the
- * launch says (enum stored); parameters else, their gradients, statistics and
- * targets are float32 always, and so is all arithmetic.
+ * The tensors that layers pass to each other (inputs, outputs, their gradients,
+ * logits) and the weights and biases of dense layers and convolutions are stored
+ * as the launch says (enum stored): pointers to them are `stored_value *`. All
+ * other tensors (parameters of other layers, gradients of parameters, statistics,
+ * targets) are always float32, and so is all arithmetic.
  *
- * `tf32` allows a GPU to cut the factors of a product of float32 to TF32 (ten bits behind the point) on its way to tensor
- * cores; sums stay float32. A CPU, and bfloat16, take no notice.
+ * `tf32` allows a GPU to round the factors of a float32 product to TF32 (ten bits
+ * of fraction) for its tensor cores; sums stay float32. CPUs and products of
+ * 16-bit values ignore it.
  *
- * `accumulate` means: the finished result is added to what is there, so that
- * adding shard by shard gives the bits of adding finished shard gradients.
+ * `accumulate` adds the finished result to what the memory holds, so that adding
+ * shard by shard gives the bits of adding finished shard gradients.
  */
 #ifndef COXSWAIN_DEVICE_OPERATIONS_H
 #define COXSWAIN_DEVICE_OPERATIONS_H
@@ -26,33 +27,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* STORED_BFLOAT16 and STORED_FLOAT16 are for devices that have them (device_stores): a value is two bytes, the upper half of a
- * float32 or a float16, and rounded to the nearest where it is written. Pointers to values are then to such numbers, whatever their type here says. */
+/* How values lie in memory. With STORED_BFLOAT16 (the upper half of a float32) and STORED_FLOAT16 a value takes two bytes and is
+ * rounded to nearest when it is written. device_stores says whether a device has them. */
 enum stored { STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16 };
 static inline int64_t stored_bytes(enum stored stored)
 {
     return stored == STORED_FLOAT32 ? 4 : 2;
 }
+/* One value of such a tensor. It is a float with STORED_FLOAT32 only: with the others the pointer is to two-byte values, and
+ * must not be indexed as floats. */
+typedef float stored_value;
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
 struct step_values;
 
-/* How far apart the rows of a matrix lie where they are not packed, in values, 0: they are. What lies between them is neither read nor
- * written. So says the `row` of logits and their gradient: on GPUs rows that begin at multiples of 16 bytes make quicker products. */
+/* The distance between the beginnings of two rows of a matrix, in values; `row` 0: the rows are packed. The gap between rows is
+ * neither read nor written. Rows that begin at multiples of 16 bytes make products faster on GPUs. */
 static inline int64_t row_or_packed(int64_t row, int64_t columns)
 {
     return row > 0 ? row : columns;
 }
 
-/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); the bias lies as values do, and may be NULL. With `gelu`, values [M,N], that
+/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); the bias may be NULL. With `gelu`, values [M,N], that
  * becomes the GELU of y, which a GPU may take before y is rounded. */
 struct dense_forward {
     int64_t m, n, k;
-    const float *x, *weight, *bias;
-    float *y;
+    const stored_value *x, *weight, *bias;
+    stored_value *y;
     enum activation activation;
     bool tf32;
-    float *gelu;
+    stored_value *gelu;
     int64_t y_row; /* not with `gelu` */
 };
 
@@ -60,17 +64,17 @@ struct dense_forward {
  * GELU of `gelu_input` [M,K], dx becomes the gradient of that. */
 struct dense_backward_data {
     int64_t m, n, k;
-    const float *dy, *weight, *relu_output;
-    float *dx;
+    const stored_value *dy, *weight, *relu_output;
+    stored_value *dx;
     bool tf32;
-    const float *gelu_input;
+    const stored_value *gelu_input;
     int64_t dy_row;
 };
 
 /* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (NULL: none). */
 struct dense_backward_weight {
     int64_t m, n, k;
-    const float *dy, *x;
+    const stored_value *dy, *x;
     float *dweight, *dbias;
     bool accumulate, tf32;
     int64_t dy_row;
@@ -83,8 +87,8 @@ struct conv2d_shape {
 
 struct conv2d_forward {
     struct conv2d_shape shape;
-    const float *x, *weight, *bias; /* the bias lies as values do */
-    float *y;
+    const stored_value *x, *weight, *bias;
+    stored_value *y;
     float *workspace; /* conv2d_workspace() floats */
     enum activation activation;
     bool tf32;
@@ -92,15 +96,15 @@ struct conv2d_forward {
 
 struct conv2d_backward_data {
     struct conv2d_shape shape;
-    const float *dy, *weight, *relu_output;
-    float *dx;
+    const stored_value *dy, *weight, *relu_output;
+    stored_value *dx;
     float *workspace;
     bool tf32;
 };
 
 struct conv2d_backward_weight {
     struct conv2d_shape shape;
-    const float *dy, *x;
+    const stored_value *dy, *x;
     float *dweight, *dbias;
     float *workspace;
     bool accumulate, tf32;
@@ -113,69 +117,69 @@ struct pool_shape {
 
 struct max_pool_forward {
     struct pool_shape shape;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 
 /* The first element of a window that equals its maximum gets the gradient; with `relu` (x is a rectifier's output)
  * only where it is positive, which makes dx the gradient of the rectifier's input. */
 struct max_pool_backward {
     struct pool_shape shape;
-    const float *x, *y, *dy;
-    float *dx;
+    const stored_value *x, *y, *dy;
+    stored_value *dx;
     bool relu;
 };
 
 /* Averages over size x size, zeros of the padding included. */
 struct average_pool_forward {
     struct pool_shape shape;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 
 struct average_pool_backward {
     struct pool_shape shape;
-    const float *dy;
-    float *dx;
+    const stored_value *dy;
+    stored_value *dx;
 };
 
 /* Elementwise; y may be x. A rectifier, here and as an activation, keeps NaN. gelu is the tanh form (Hendrycks and Gimpel 2016), as GPT-2 has it. */
 struct relu_forward {
     int64_t count;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 struct relu_backward {
     int64_t count;
-    const float *y, *dy;
-    float *dx;
+    const stored_value *y, *dy;
+    stored_value *dx;
 };
 struct gelu_forward {
     int64_t count;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 struct gelu_backward {
     int64_t count;
-    const float *x, *dy;
-    float *dx;
+    const stored_value *x, *dy;
+    stored_value *dx;
 };
 struct tanh_forward {
     int64_t count;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 struct tanh_backward {
     int64_t count;
-    const float *y, *dy;
-    float *dx;
+    const stored_value *y, *dy;
+    stored_value *dx;
 };
 
 /* y = activation(a + b) */
 struct add_forward {
     int64_t count;
-    const float *a, *b;
-    float *y;
+    const stored_value *a, *b;
+    stored_value *y;
     enum activation activation;
 };
 
@@ -186,13 +190,13 @@ struct shortcut_shape {
 };
 struct shortcut_forward {
     struct shortcut_shape shape;
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
 };
 struct shortcut_backward {
     struct shortcut_shape shape;
-    const float *dy;
-    float *dx;
+    const stored_value *dy;
+    stored_value *dx;
 };
 
 /* Srivastava et al. 2014: y = x / (1 - rate), or 0 where the random word of the element says so; y may be x. Both
@@ -200,8 +204,8 @@ struct shortcut_backward {
  * and the element within the example, and of nothing else. */
 struct dropout {
     int64_t examples, elements; /* `elements` of each example, below 2^32 */
-    const float *x;
-    float *y;
+    const stored_value *x;
+    stored_value *y;
     float rate;
     uint64_t key;
     uint32_t layer, step;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the CPU's operations share. Each operation is a function
- * `cpu_<name>(call, arguments)` in a file of its own; it cuts its work into
- * pieces by shape and runs them on the team.
+ * Declares the CPU's operations and what they share. Each operation is a function
+ * `cpu_<name>(call, arguments)`: it cuts its work into pieces by shape and runs
+ * them on the team. Large operations have a file each; elementwise.c, copies.c and
+ * step_values.c hold the small ones.
  */
 #ifndef COXSWAIN_DEVICE_CPU_CPU_H
 #define COXSWAIN_DEVICE_CPU_CPU_H
