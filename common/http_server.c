@@ -316,7 +316,7 @@ static int parse_address(const struct http_server_options *options, struct socka
     return error_set(error, ERROR_INVALID, "\"%s\" is not an IPv4 or IPv6 address", options->address);
 }
 
-#define OPTIONS_MAX 9
+#define OPTIONS_MAX 8
 
 static unsigned daemon_flags(const struct http_server_options *options, const struct sockaddr_storage *address)
 {
@@ -377,7 +377,6 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_TIMEOUT, first_seconds, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_LIMIT, server->max_connections + CLOSING_ROOM, NULL};
-    items[count++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT, options->max_per_address, NULL};
     items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     errno = 0;
     server->daemon =

@@ -31,7 +31,6 @@ struct http_server_options {
     size_t max_body; /* larger requests get 413; 0: 3 MiB */
     unsigned
         max_connections; /* beyond it, the oldest that waits for a request is closed; 0: 1024. At most the process's descriptors allow */
-    unsigned max_per_address; /* of those, from one address: who opens many keeps nobody else out; 0: all */
     unsigned
         idle_seconds; /* how long a connection on which nothing comes or goes is kept, 10 s before the first request; 0: 120 */
     http_handler *handler;

@@ -22,7 +22,6 @@
 #define METRICS_MAX (1024 * 1024)
 /* The port is open to whoever reaches it, and a kubelet whose probes find no place ends the operator. */
 #define CONNECTIONS_MAX 256
-#define CONNECTIONS_PER_ADDRESS 16
 #define IDLE_SECONDS 10
 #define HEAP_TRIM_MS 10000 /* a walk over the free pieces of a large heap takes milliseconds */
 #define EXIT_USAGE 64
@@ -112,7 +111,6 @@ static int start_server(struct operator_state *state, struct error *error)
         .address = state->options.metrics_address,
         .port = state->options.metrics_port,
         .max_connections = CONNECTIONS_MAX,
-        .max_per_address = CONNECTIONS_PER_ADDRESS,
         .idle_seconds = IDLE_SECONDS,
         .handler = handle,
         .context = state,

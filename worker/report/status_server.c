@@ -11,7 +11,6 @@
 #define ADDRESS_ANY "0.0.0.0"
 /* The port is open to whoever reaches it, and a worker whose probes find no place is not ready. */
 #define CONNECTIONS_MAX 128
-#define CONNECTIONS_PER_ADDRESS 16
 #define IDLE_SECONDS 10
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define TEXT_PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
@@ -124,7 +123,6 @@ int status_server_start(const struct status_server_options *given, struct status
         .address = given->address ? given->address : ADDRESS_ANY,
         .port = given->port,
         .max_connections = CONNECTIONS_MAX,
-        .max_per_address = CONNECTIONS_PER_ADDRESS,
         .idle_seconds = IDLE_SECONDS,
         .handler = handle,
         .context = server,
