@@ -215,9 +215,13 @@ def run(name, settings, volumes, work):
     """`cox run` to its end; what it printed. All within the folder."""
     runs, state = os.path.join(work, "runs"), os.path.join(work, "state")
     os.makedirs(runs)
-    command = [os.path.join(BIN, "cox"), "run", os.path.join(ROOT, "deploy", "examples", f"{name}.yaml"), "--state", state]
+    manifest = os.path.join(ROOT, "deploy", "examples", f"{name}.yaml")
+    with open(manifest, encoding="utf-8") as file:
+        claims = set(re.findall(r"claimName: ([\w-]+)", file.read()))
+    command = [os.path.join(BIN, "cox"), "run", manifest, "--state", state]
     for claim, folder in {**volumes, "runs": runs}.items():
-        command += ["--volume", f"{claim}={folder}"]
+        if claim in claims:
+            command += ["--volume", f"{claim}={folder}"]
     for setting in settings:
         command += ["--set", setting]
     watch, log = Watch(work), os.path.join(work, "log")

@@ -13,7 +13,7 @@
 #include "worker/comm/frame.h"
 #include "worker/comm/link.h"
 
-/* The dialler gives up when it has taken longer than this, and dials again. */
+/* How long a dialler waits until it can send its greeting, before it dials again. */
 #define HANDSHAKE_NS (2000 * 1000000LL)
 
 /* CONNECTING, SECURING, CHALLENGED (the challenge is to come) by itself; GREET: the caller's turn, handshake_greet; GREETED: the answer

@@ -135,7 +135,10 @@ static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct er
         dial_greet(mesh, dial, rank);
     if (dial->handshake.phase == HANDSHAKE_ANSWERED)
         return dial_answered(mesh, dial, rank, error);
-    if (dial->handshake.phase == HANDSHAKE_FAILED || clock_monotonic_ns() >= dial->next_ns)
+    /* Once the greeting is sent the peer may give this connection a seat at any moment: dialling again then would leave it with a
+     * connection that is closed, which a peer that has all of its connections never looks at. */
+    bool is_late = dial->handshake.phase != HANDSHAKE_GREETED && clock_monotonic_ns() >= dial->next_ns;
+    if (dial->handshake.phase == HANDSHAKE_FAILED || is_late)
         dial_abandon(dial);
     return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "tests/unit/opening.h"
 #include "worker/comm/crew_key.h"
+#include "worker/comm/handshake.h"
 
 struct house {
     struct endpoint *endpoint;
@@ -200,14 +201,17 @@ static int await_call(struct house *house, int *ret_listener)
     return accept(*ret_listener, NULL, NULL);
 }
 
-static void say_stale(int dialler, const struct opening *challenge, const struct opening *proved_for)
+/* Answers the greeting of a dialler `after_ms` later. `proved_for`: the opening that the answer is proved for, NULL: this one. */
+static void answer(int dialler, const struct opening *challenge, enum greeting_answer what,
+                   const struct opening *proved_for, unsigned after_ms)
 {
     struct opening opening = *challenge;
-    unsigned char answer[GREETING_ANSWER_BYTES];
+    unsigned char bytes[GREETING_ANSWER_BYTES];
     cr_assert_eq(send(dialler, opening.challenge, CHALLENGE_BYTES, MSG_NOSIGNAL), CHALLENGE_BYTES);
     cr_assert_eq(recv(dialler, opening.greeting, GREETING_BYTES, MSG_WAITALL), GREETING_BYTES);
-    greeting_answer_encode(ANSWER_STALE, proved_for ? proved_for : &opening, answer);
-    cr_assert_eq(send(dialler, answer, sizeof answer, MSG_NOSIGNAL), (ssize_t)sizeof answer);
+    greeting_answer_encode(what, proved_for ? proved_for : &opening, bytes);
+    (void)usleep(after_ms * 1000);
+    cr_assert_eq(send(dialler, bytes, sizeof bytes, MSG_NOSIGNAL), (ssize_t)sizeof bytes);
 }
 
 /* "Superseded" ends a worker: only a member can say it. */
@@ -219,13 +223,27 @@ Test(mesh, whoever_answers_must_prove_it_for_this_connection, .timeout = 120)
     crew_key_set("the key of this crew", 20);
     cr_assert_eq(challenge_make(&challenge, NULL), 0);
     int first = await_call(&house, &listener);
-    say_stale(first, &challenge, &another); /* an answer from another connection */
+    answer(first, &challenge, ANSWER_STALE, &another, 0); /* an answer from another connection */
     int second = accept(listener, NULL, NULL);
-    say_stale(second, &challenge, NULL);
+    answer(second, &challenge, ANSWER_STALE, NULL, 0);
     cr_assert_eq(house_wait(&house), -1);
     cr_assert_eq(house.error.kind, ERROR_STALE, "%s", house.error.message);
     close(first);
     close(second);
     close(listener);
     crew_key_set(NULL, 0);
+}
+
+/* A peer may take a connection that it was greeted on when its own step is over: longer than a handshake may take before that. */
+Test(mesh, a_connection_is_kept_until_the_peer_answers, .timeout = 120)
+{
+    struct house house;
+    struct opening challenge;
+    int listener;
+    cr_assert_eq(challenge_make(&challenge, NULL), 0);
+    int call = await_call(&house, &listener);
+    answer(call, &challenge, ANSWER_TCP, NULL, HANDSHAKE_NS / 1000000 + 500);
+    cr_expect_eq(house_wait(&house), 0, "%s", house.error.message);
+    close(call);
+    close(listener);
 }
