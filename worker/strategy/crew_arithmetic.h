@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A crew's members compute with one arithmetic (coordination/arithmetic.h): when a
- * world has been agreed on, each has all its devices take it, before anything is
- * computed there. A later world may take a lesser one, which another member brings:
- * the weights' bits are then no longer those of the crew's first.
+ * Makes all devices of this process compute with the arithmetic that the crew has agreed on
+ * (coordination/arithmetic.h), so that every member produces the same bits.
+ *
+ * The arithmetic is set after each agreement on a world, before anything is computed in that world.
+ * A member that joins later may support only a lesser arithmetic; the whole crew then uses that one,
+ * and the bits of the weights may differ from what the first crew would have produced.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_ARITHMETIC_H
 #define COXSWAIN_STRATEGY_CREW_ARITHMETIC_H
 
 #include "worker/strategy/strategy.h"
 
-/* All devices of this process take the world's. People are told when that is not the best that they have, and warned by whoever
- * holds the state when it is not what that was computed with. */
+/* Sets the world's arithmetic on every device of this process; does nothing if the world names none.
+ * If that changes the arithmetic, calls on_warning in a member that holds the training state (its
+ * earlier steps used the other arithmetic), and on_notice in any other member. Fails if a device
+ * cannot compute with it. */
 int strategy_devices_set_arithmetic(const struct strategy_options *options, const struct world *world,
                                     struct error *error);
 

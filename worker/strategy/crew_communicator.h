@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of a crew as one group (device/communicator.h), made for each
- * generation beside its collective, which carries the group's name and says
- * whether peers are still there: whoever waits for a device that waits for a lost
- * one is told so by the coordinator, through the collective, and not by the
- * library. All workers have equally many devices; those of a lone process need no
+ * Joins the GPUs of a crew into one NCCL communicator (device/communicator.h).
+ *
+ * A communicator is created for each generation, beside the generation's collective. The collective
+ * carries the communicator's ID, and reports lost peers: NCCL itself would wait for a lost peer for
+ * ever. All workers must have the same number of devices. A process that trains alone needs no
  * collective.
  *
- * All ranks come to the same verdict on whether there is such a group. Without
- * one, and with collective Auto, gradients go through the host.
+ * All ranks agree on whether there is a communicator. If there is none and strategy.collective is
+ * Auto, gradients go through the host.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_COMMUNICATOR_H
 #define COXSWAIN_STRATEGY_CREW_COMMUNICATOR_H
@@ -18,51 +18,61 @@
 
 struct crew_communicator;
 
-/* What options point to is borrowed. */
+/* Creates a crew without a communicator. `options` are copied; what they point to must outlive the crew. */
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options);
-/* Every rank calls it once the group is connected; a lone process with none. Pairs of this process's devices are tried before the
- * first group (device_pairs.h), and where one fails this process takes part in none. Fails where there must be one and is not:
- * ERROR_CONFLICT when such ranks never can be a group, ERROR_DEVICE when they have tried. A lone device has one, which has
- * nothing to do. */
+/* Creates the communicator, if all devices can join one. Every rank must call it after `group` is
+ * connected; a process that trains alone passes NULL. Before the first attempt, the pairs of this
+ * process's devices are tested (device_pairs.h); if a pair fails, this process refuses to join.
+ * Returns 0 without a communicator if NCCL is optional. If the job requires NCCL, fails with
+ * ERROR_CONFLICT if these devices cannot form a communicator, ERROR_DEVICE if connecting them failed.
+ * A single device in all counts as having one, which has nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
-/* "gradients go", of peers "what a worker's own GPUs tell each other goes", of a Pipeline "what crosses between stages goes", or
- * "gradients of replicas go" where each worker has all stages on its devices (`stages`, 0: as many as there are devices in all): for
- * people. */
+/* Returns the start of a log message that says what goes by NCCL or through the host, such as "gradients
+ * go". It depends on the strategy, and for a Pipeline on whether each worker has all `stages` on its
+ * `devices` (0 stages: as many as there are devices in all). */
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
-/* This process takes part in none from now on: what the library does between its devices would spoil what they copy to each other.
- * Where the caller has tried pairs itself, which then do not fail again. */
+/* Keeps this process out of every communicator from now on, because direct copies between its devices
+ * corrupt data. For a caller that has tested pairs itself: a later test would not fail again. */
 void crew_communicator_avoid(struct crew_communicator *crew);
-/* One of this process's devices, where there is such a group, for a thread of its own: where it is the only one of the calls below,
- * made while other threads make theirs. Borrowed, and the same each time; nobody is in a call when the whole is ended. */
+/* Returns a view of the crew for one device of this process, so that a thread can use that device while
+ * other threads use theirs. Requires a communicator. The view is borrowed and the same at each call; no
+ * thread may be in a call on it when crew_communicator_end is called for the crew. */
 struct crew_communicator *crew_communicator_part(struct crew_communicator *crew, unsigned device);
-/* Of parts: a step is done, so that failures before it do not count any more. Fine for NULL. */
+/* Records that a step has succeeded, which resets the count of NCCL's failures in a row. Only needed
+ * when views (crew_communicator_part) do the work. Does nothing for NULL. */
 void crew_communicator_note_step(struct crew_communicator *crew);
-/* Before the group is closed, which is broken off: an abort may take until peers have called theirs, and they hear of it by the group
- * at once. Whatever is under way is ended. Fine when there is none. ERROR_TIMEOUT: communicator_abort's. */
+/* Aborts the communicator and breaks off the group; operations under way end. Call it before the group
+ * is closed: an abort may take until the peers abort, too, and they learn of it through the group. Does
+ * nothing if there is no communicator. Fails with ERROR_TIMEOUT as communicator_abort does. */
 int crew_communicator_end(struct crew_communicator *crew, struct error *error);
-/* After crew_communicator_end. */
+/* Frees the crew. Call crew_communicator_end first. */
 void crew_communicator_free(struct crew_communicator *crew);
 
-/* Puts them on the streams, one a device; what is launched there next comes behind them. `count` may be 0. */
+/* Queues operations on the streams, one stream for each device, and waits until NCCL has taken them over;
+ * work that is launched on these streams later runs after them. Does nothing if `count` is 0. Fails if a
+ * peer is lost, NCCL fails, or the step's deadline passes. */
 int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *const *streams,
                             const struct communicator_operation *operations, unsigned count, struct error *error);
-/* Before more is launched behind the event: until it is done, by which nothing is known to be right yet. A stream takes about 1,024
- * launches; the next one makes its caller wait, behind a lost peer for ever, and then nobody is there to end the communicator. */
+/* Waits until the event is done, without checking that the work before it succeeded. Call it before
+ * launching more work: a stream holds about 1,024 launches, and the next launch blocks its caller. Behind
+ * a lost peer it would block for ever, and nobody would be left to abort the communicator. */
 int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error);
-/* Until the event is done, and nothing has gone wrong in what it stands behind. */
+/* Waits until the event is done, and fails if anything that it stands behind has failed. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
 
-/* How long this process stood still while it waited here, since the last call (collective_take_frozen_ns). Fine for NULL: not at all. */
+/* Returns for how long this process was stopped while it waited here, since the last call
+ * (collective_take_frozen_ns). Returns 0 for NULL. */
 int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew);
 
-/* What each rank says of a device of its own. */
+/* What each rank announces about each of its devices. */
 struct crew_device {
     struct communicator_standing standing;
     uint64_t machine;
 };
-/* Whether they can be a group, rank by rank `each` of them; else appends why not. */
+/* Returns whether the devices can join one communicator; if not, appends the reason to `why`. `devices`
+ * holds `each` devices for every rank, in rank order. */
 bool crew_devices_fit(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
                       unsigned size, struct buffer *why);
 

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collective of a world: made for each generation, guarded by the member, so
- * that a lost peer ends whatever it is at.
+ * Opens and closes the collective of a world, and runs small operations on it.
+ *
+ * Each generation has a collective of its own. The member guards it, so that the loss of a peer ends
+ * whatever operation is under way.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_GROUP_H
 #define COXSWAIN_STRATEGY_CREW_GROUP_H
 
 #include "worker/strategy/strategy.h"
 
-/* Makes the group and connects it. *ret_group is set as soon as there is one, also when connecting it fails: crew_group_close. */
+/* Creates the group and connects it. *ret_group may be set even if connecting fails; the caller must
+ * then close it with crew_group_close. */
 int crew_group_open(const struct strategy_options *options, const struct world *world,
                     enum collective_algorithm algorithm, const struct collective_reduction *reduction,
                     struct collective **ret_group, struct error *error);
-/* Sets *group to NULL; fine when it is. */
+/* Frees the group and sets *group to NULL. Does nothing if *group is NULL. */
 void crew_group_close(const struct strategy_options *options, struct collective **group);
 
-/* Adds `words` over all ranks, in place: what a rank puts in is its own and, where the reduction asks for more contributions,
- * zeros. Exact where at most one rank has another value than zero in a place. */
+/* Sums `words` over all ranks, in place. Where the reduction expects several contributions from a
+ * rank, the others are zeros. The sum is exact in each place where at most one rank has a value other
+ * than zero. */
 int crew_group_sum(struct collective *group, float *words, size_t count, struct error *error);
-/* Returns when every rank has called it, however long one of them is at its disk. */
+/* Waits until every rank has called this function; a rank may first have to write to its disk. */
 int crew_group_meet(struct collective *group, struct error *error);
-/* From rank `root` to everybody. */
+/* Broadcasts `bytes` from rank `root` to all ranks. */
 int crew_group_tell(struct collective *group, unsigned root, void *bytes, size_t length, struct error *error);
 
 #endif

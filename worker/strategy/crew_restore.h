@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a crew whose ranks hold a part of the state each starts: the chief chooses
- * a checkpoint, however long that takes; then each takes its own part of it.
+ * Restores a crew in which each rank holds a part of the training state: the chief (rank 0) chooses a
+ * checkpoint and restores its own part; then the other ranks restore theirs from the same checkpoint.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_RESTORE_H
 #define COXSWAIN_STRATEGY_CREW_RESTORE_H
 
 #include "worker/strategy/strategy_table.h"
 
-/* The state is fresh in every rank; what it holds is not to be relied on before. */
+/* Restores this rank's part and waits until every rank has done so. Every rank must call it. Until it
+ * succeeds, strategy->holds_state is false and the contents of the state must not be used. */
 int crew_restore_parts(struct strategy *strategy, struct collective *group, struct error *error);
 
 #endif

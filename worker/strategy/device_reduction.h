@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the gradients of one process's devices are summed, as rounds of additions
- * in place. An addition runs on one device, over one slice of the vectors; a
- * round begins when the one before is done on every device. All vectors lie
- * where every device can reach them.
+ * Sums the gradients of one process's devices, in rounds of in-place additions.
  *
- *   Auto          each device sums its own slice, in the tree's order
+ * Each addition runs on one device and covers one slice of the vectors, or all of them. All vectors
+ * must lie in memory that every device can access. Except with Auto, a round begins after all devices
+ * have finished the one before.
+ *
+ *   Auto          each device sums its own slice, in the tree's order; one round
  *   ReduceToOne   the first device sums everything, in the tree's order
  *   Hierarchical  pairs of devices, then pairs of pairs, in the tree's order
- *   Ring          slices go round; each device adds its own as they pass. The order
- *                 follows the number of devices: the same bits for the same number
+ *   Ring          slices pass around a ring; each device adds its own gradients. The order of
+ *                 additions, and so the bits, depend on the number of devices
  */
 #ifndef COXSWAIN_STRATEGY_DEVICE_REDUCTION_H
 #define COXSWAIN_STRATEGY_DEVICE_REDUCTION_H
@@ -21,20 +22,22 @@
 struct device_reduction_options {
     enum collective_type algorithm;
     unsigned devices;
-    const unsigned *owners; /* of each vector: the device that made it; ascending, none without one */
+    const unsigned *owners; /* of each vector: the device that made it; ascending, and each device owns at least one */
     unsigned inputs;
-    const struct reduction_merge *merges; /* the tree over the vectors, inputs - 1 of them */
+    const struct reduction_merge *merges; /* the reduction tree over the vectors: inputs - 1 merges */
 };
 
 struct device_reduction;
 
-/* ERROR_UNSUPPORTED for an algorithm that devices do not have. Options are not kept. */
+/* Plans a reduction. Fails with ERROR_UNSUPPORTED if devices of one process cannot run the algorithm.
+ * `options` need not outlive the call. */
 int device_reduction_new(const struct device_reduction_options *options, struct device_reduction **ret_reduction,
                          struct error *error);
 void device_reduction_free(struct device_reduction *reduction);
 
-/* The sum comes to lie in inputs[0]. Enqueues the last round and returns; what follows on the stream of device d may use slice d
- * (replica_slice) of the sum with Auto, and all of it otherwise. */
+/* Sums `inputs` into inputs[0]. With Auto, returns once the additions are queued: work queued later on
+ * the stream of device d may use slice d (replica_slice) of the sum. With the other algorithms, waits
+ * for all devices; the whole sum may then be used. */
 int device_reduction_run(const struct device_reduction *reduction, struct device_stream *const *streams,
                          float *const *inputs, const struct parameter_layout *layout, struct error *error);
 

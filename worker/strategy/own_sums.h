@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sums of one process's devices to which no other process adds anything: from
- * device to device where these know each other (crew_communicator.h) and the job
- * lets them, else through the host (device_reduction.h). Likewise what one of them
- * gives to the others.
+ * Sums gradients over the devices of one process, and copies the first device's parameters to the
+ * other devices, where no other process takes part.
  *
- *     own_sums_connect        before the replicas, whose gradients lie where they are summed
+ * Data goes from device to device by NCCL if a communicator can be formed (crew_communicator.h) and
+ * the job allows it; otherwise through the host (device_reduction.h). Order of calls:
+ *
+ *     own_sums_connect        before the replicas, whose gradients are allocated where they are summed
  *     replica_set_new
  *     own_sums_open
  *     replica_set_start_passes, own_sums_reduce                  each step
@@ -18,32 +19,38 @@
 #include "worker/optimizer/shard_plan.h"
 #include "worker/strategy/replica_set.h"
 
-/* Begins as zeros. */
+/* The caller initializes it to zeros. */
 struct own_sums {
-    struct crew_communicator *devices; /* NULL: all goes through the host */
-    struct device_sums *sums;          /* by way of `devices`; NULL, too */
+    struct crew_communicator *devices; /* NULL: everything goes through the host */
+    struct device_sums *sums;          /* sums by means of `devices`; NULL: through the host */
 };
 
-/* Says in options->gradients_stay where gradients go. Options have no member, or are not the replicas'; what they point to is
- * borrowed. */
+/* Tries to form a communicator, and sets options->gradients_stay if there is one. `options` must have no
+ * member, or be a copy that the replicas do not use; what they point to must outlive `own`. Fails as
+ * crew_communicator_form does. */
 int own_sums_connect(struct own_sums *own, struct strategy_options *options, struct error *error);
-/* Of a set with so many shards. With a plan, which is borrowed, too, sums stay with the owners of shards (device_sums.h). */
+/* Prepares the sums for a replica set with `shards` shards. With a plan, which must outlive `own`, the
+ * sums stay with the owners of shards (device_sums.h). */
 int own_sums_open(struct own_sums *own, const struct strategy_options *options, unsigned shards,
                   const struct shard_plan *plan, struct error *error);
-/* Whether they go from device to device, by NCCL; not through the host. */
+/* Returns whether sums go from device to device by NCCL, not through the host. */
 bool own_sums_by_library(const struct own_sums *own);
-/* However far it was opened, before the replicas go. */
+/* Releases everything; also valid after own_sums_connect or own_sums_open has failed. Call it before the
+ * replicas are freed. */
 void own_sums_close(struct own_sums *own);
 
-/* Adds what such a set and its sums will allocate. */
+/* Adds to `plans` the memory that such a replica set and its sums will allocate. */
 void own_sums_memory_plan(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
                           const struct shard_plan *plan, struct memory_plans *plans);
 
-/* Waits for the passes that are under way. The sum is where replica_set_update takes it from; through the host the devices may be
- * about to add it up, each its slice (replica_set_synchronise). */
+/* Waits for the passes under way and sums their gradients to where replica_set_update reads them.
+ * Through the host, the devices may still be adding up their slices when it returns
+ * (replica_set_synchronise waits for them). */
 int own_sums_reduce(struct own_sums *own, struct replica_set *replicas, unsigned votes, struct error *error);
 
-/* As replica_set_spread, of VARIABLES_CENTRAL: behind what has changed the first device's parameters, before passes read the others'. */
+/* Copies the first device's parameters to the other devices, as replica_set_spread does for
+ * VARIABLES_CENTRAL. Call it after the parameters have changed and before other devices' passes read
+ * them. */
 int own_sums_spread(struct own_sums *own, struct replica_set *replicas, struct error *error);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who has what of whose examples, as one member of a PeerToPeer crew knows it. A
- * seat's examples have an order, which its members go through one after another,
- * so that a number says which of them: the first so many.
+ * Counts which examples each replica of a PeerToPeer crew has, as far as one member knows.
  *
- *     counts     finished by each seat, as far as is known; the crew's progress
- *     held       of these, those that our replica has
- *     handed     of our own, those that another replica has: what may be told
+ * Each seat has its own order of examples. Its successive members go through that order one after
+ * another, so a single number n identifies a set of examples: the first n of that seat.
  *
- * No lock: peer_hub's guards it.
+ *     counts     examples of each seat known to be finished; their sum is the crew's progress
+ *     held       examples of other seats that this member's replica has
+ *     own        examples of this member's own seat that its replica has
+ *     handed     examples of its own seat that another replica has; only these are announced
+ *
+ * There is no lock in the ledger: the caller's lock (peer_hub's) guards it.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_LEDGER_H
 #define COXSWAIN_STRATEGY_PEER_LEDGER_H
@@ -18,47 +20,50 @@
 
 #include "worker/comm/collective.h"
 
-/* By seat: so many of its examples, in the order in which it finished them, are in a replica. */
+/* For each seat, how many of its examples, in its order, are in a replica. */
 struct holdings {
     int64_t counts[CREW_SIZE_MAX];
 };
 
 struct peer_ledger {
     unsigned seat;             /* ours */
-    struct holdings counts;    /* never fewer than before, but that a newcomer begins anew */
-    struct holdings forgotten; /* what had counted then */
+    struct holdings counts;    /* never decreases, except when a newcomer starts anew (peer_ledger_forget) */
+    struct holdings forgotten; /* the largest counts before peer_ledger_forget */
     struct holdings held;      /* of our own examples: */
     int64_t own;               /* what our replica has; a forerunner may have handed on more than that */
     int64_t begun;             /* where the step that is under way began */
     int64_t handed;            /* what some other replica has */
 };
 
-/* What our replica has. */
+/* Returns what this member's replica has, its own seat included. */
 struct holdings peer_ledger_holdings(const struct peer_ledger *ledger);
-/* What we tell: of our own what would outlive us. */
+/* Returns the counts to announce: of its own seat, only the examples that another replica has and that
+ * would survive this member. */
 struct holdings peer_ledger_told(const struct peer_ledger *ledger);
 int64_t peer_ledger_total(const struct peer_ledger *ledger);
-/* Of those that count, and not in our replica. */
+/* Returns how many of the counted examples this member's replica lacks. */
 int64_t peer_ledger_lacking(const struct peer_ledger *ledger);
-/* Our own that no other replica has. */
+/* Returns how many of this member's own examples no other replica has. */
 int64_t peer_ledger_unhanded(const struct peer_ledger *ledger);
 
-/* Where our next examples are, behind what our replica has; with that a step begins. */
+/* Starts a step: returns the position of the next examples in this seat's order. */
 int64_t peer_ledger_begin(struct peer_ledger *ledger);
-/* It is over, and our replica has the first so many of ours, or all that it had if those are more. */
+/* Ends the step: this member's replica has the first `examples` of its seat, or more if it had more. */
 void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples);
-/* Somebody says that these count. */
+/* Raises the counts to those that a peer announced. */
 void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
-/* Our replica has taken in what has these. */
+/* Raises the counts and what this member's replica has, after it has merged data with these counts. */
 void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
-/* Another replica has so many of ours. */
+/* Records that another replica has the first `examples` of this member's seat. */
 void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples);
 
-/* A newcomer's: what it has heard may be lost with who said it. */
+/* Resets the counts of a newcomer: what it has heard may have been lost with the peer that announced it. */
 void peer_ledger_forget(struct peer_ledger *ledger);
-/* Our replica is a copy of one that has these. */
+/* Records that this member's replica is now a copy of one with these counts. Its next step starts behind
+ * all examples of its seat that are known to be finished. */
 void peer_ledger_adopt(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
-/* Our replica is a checkpoint that has these. Returns how many more had ever counted. */
+/* Resets the ledger to a checkpoint with these counts. Returns how many examples had been counted at any
+ * time and are not in the checkpoint. */
 int64_t peer_ledger_restore(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
 
 #endif

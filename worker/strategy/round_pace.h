@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a rank takes over the steps of a round, as the others are told: the
- * longest, and the mean of the others. Sums of a long round would not fit a word
+ * Measures how long a rank's steps take in a round, for the report to the other ranks: the longest
+ * step, and the mean of the others. Sums over a long round would not fit a vote word
  * (strategy_vote_word).
  */
 #ifndef COXSWAIN_STRATEGY_ROUND_PACE_H
@@ -14,9 +14,11 @@ struct round_pace {
 };
 
 void round_pace_add_step(struct round_pace *pace, int64_t ns);
-/* The process stood still while it waited for others: no step of this round is slower for it. */
+/* Records that the process was stopped for `ns` while it waited for other ranks. This time counts towards
+ * the longest and the total, but not as a step. */
 void round_pace_add_freeze(struct round_pace *pace, int64_t ns);
-/* Of all but the longest; of one step, what it took, a freeze with it. */
+/* Returns the mean of all steps except the longest. If there is only one step, returns the total, which
+ * includes freezes. */
 int64_t round_pace_mean_ns(const struct round_pace *pace);
 
 #endif
