@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses of the crew's hosts, looked up on a thread of its own: a slow name
- * server must not silence our heart beat. Every question is a fresh look-up.
+ * Resolves the host names of the crew on a thread of its own, so that a slow name server does not
+ * delay heartbeats. Each request resolves the name anew; nothing is cached.
  */
 #ifndef COXSWAIN_COORDINATION_ADDRESS_BOOK_H
 #define COXSWAIN_COORDINATION_ADDRESS_BOOK_H
@@ -13,13 +13,15 @@
 
 struct address_book;
 
-/* `found` is called on the book's thread after each look-up that gave an address. Hosts are copied. */
+/* Starts the thread. It calls `found` after each lookup that yields an address. The hosts' names are
+ * copied. Fails if there are too many seats or the thread cannot be created. */
 int address_book_new(const struct crew_seat *seats, unsigned size, void (*found)(void *context), void *context,
                      struct address_book **ret_book, struct error *error);
-/* Waits for a look-up under way. */
+/* Stops the thread, after a lookup under way, and frees the book. Does nothing for NULL. */
 void address_book_free(struct address_book *book);
 
-/* True when a look-up has ended with an address since the last time this said true; else one is begun, unless it is under way. */
+/* Takes the address that the last lookup has found and returns true. If there is none, requests a lookup
+ * and returns false; a lookup under way is not repeated. */
 bool address_book_ask(struct address_book *book, unsigned rank, char ret_address[RESOLVE_ADDRESS_MAX]);
 
 #endif

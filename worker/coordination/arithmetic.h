@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the members of a crew compute with, as far as bits depend on it:
- * device_arithmetic's words. A processor has the best that it names and all that
- * are below it (avx512 > avx2 > portable); a GPU has its own alone. The same bits
- * from every member need one arithmetic for all of them: the best that all have.
+ * Chooses the arithmetic (instruction set) with which all members of a crew can compute, so that they
+ * produce the same bits.
+ *
+ * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
+ * below that (avx512 > avx2 > portable); a GPU supports only its own.
  */
 #ifndef COXSWAIN_COORDINATION_ARITHMETIC_H
 #define COXSWAIN_COORDINATION_ARITHMETIC_H
 
 #include <stdbool.h>
 
-#define ARITHMETIC_MAX 16 /* bytes of a word, its end included */
+#define ARITHMETIC_MAX 16 /* bytes of a name, its terminating zero included */
 
-/* Whether a device whose best is `best` cannot compute with `wanted`. */
+/* Returns whether a device whose best arithmetic is `best` does not support `wanted`. */
 bool arithmetic_is_lacking(const char *best, const char *wanted);
-/* The better one that devices with these two have both; NULL: there is none. */
+/* Returns the best arithmetic that both devices support; NULL if there is none. The result is `one` or
+ * `other`. */
 const char *arithmetic_in_common(const char *one, const char *other);
 
 #endif

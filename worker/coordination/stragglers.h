@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is slower than the rest, told by how long each takes over its part of a
- * step. Members are numbered from 0. A machine without clock, sockets or threads.
+ * Finds members that are slower than the rest, from how long each takes over its part of a step.
+ * It uses no clock, sockets or threads. Members are numbered from 0.
  *
- * A member is judged by its last STRAGGLER_WINDOW parts. It is a straggler once they have taken more than
- * STRAGGLER_FACTOR times what they should, and STRAGGLER_PARTS of them did so each on its own: one that is ten times
- * slower is named after four parts. Who is slow in bursts, as one whose processor is taken away most of the time, has few
- * slow parts, but such as outweigh all others: STRAGGLER_BURSTS of them do where all took more than
- * STRAGGLER_BURST_FACTOR times what they should. One slow part alone names nobody. It keeps up again below three quarters of
- * STRAGGLER_FACTOR.
+ * A member is judged by its last STRAGGLER_WINDOW parts. It is a straggler if
+ * - these parts together took more than STRAGGLER_FACTOR times the expected time, and at least
+ *   STRAGGLER_PARTS of them were slow individually (a member that is ten times slower is reported
+ *   after four parts); or
+ * - they took more than STRAGGLER_BURST_FACTOR times the expected time, and at least STRAGGLER_BURSTS
+ *   of them were slow. This finds a member that is slow in bursts, for example because its processor
+ *   is often taken away: it has few slow parts, but these outweigh all others.
+ * One slow part alone is not enough. A straggler has recovered when its parts take less than three
+ * quarters of STRAGGLER_FACTOR times the expected time, or it loses hardly any time any more.
  *
- * What it should take is the median of its kin's means, or last parts where these are
- * longer: of those that do the same work. Who has no kin, as a stage of a pipeline, is held against its own past: what
- * it usually takes, learnt from its first STRAGGLER_LEARNT parts on, times how much
- * slower than usually the rest is now (their median), so that a machine on which
- * everybody slows down names nobody. Who was slow from its first part on is not
- * found that way.
+ * The expected time is the median over the members that do the same work (its kin) of their mean, or
+ * of their last part if that took longer. A member without kin, such as a stage of a pipeline, is
+ * compared with its own usual time, which is known after STRAGGLER_LEARNT parts. That time is
+ * multiplied by the median slowdown of the other members, so that nobody is reported when the whole
+ * machine slows down. A member without kin that was slow from its first part is not found.
  *
- * Where members meet only every so many steps (local steps), a step is a part all the same: the longest of them one, the
- * others each as long as their mean. So one that is slow in all is named when they next meet, and one slow step names nobody.
+ * With local steps, members report only once a round, but each step still counts as one part: the
+ * longest by itself, the others with their mean. So a member that is slow in all steps is reported at
+ * the end of the round, and one slow step does not make a straggler.
  *
- * Who is named over and over is told of the first time, and then at doubling counts, so that steps of a millisecond flood no log.
- * In between it is told of once its parts since then have taken STRAGGLER_UNTOLD_NS: who was slow for moments now and then, and then for
- * good, is heard of.
+ * A member that becomes a straggler repeatedly is reported the first time and then at doubling counts,
+ * so that short steps do not flood the log. In between, it is reported if it remains a straggler while
+ * its parts take STRAGGLER_UNTOLD_NS in all.
  */
 #ifndef COXSWAIN_COORDINATION_STRAGGLERS_H
 #define COXSWAIN_COORDINATION_STRAGGLERS_H
@@ -36,34 +39,37 @@
 #define STRAGGLER_PARTS 4
 #define STRAGGLER_BURST_FACTOR 3.0
 #define STRAGGLER_BURSTS 2
-/* A part that takes no more than this above what it should is not slow, and who has lost no more than that in a window is no
- * straggler: a processor that was lent out for a moment is nobody's fault. */
+/* A part is slow only if it exceeds the expected time by more than STRAGGLER_PART_NS, and a member is a
+ * straggler only if it loses more than STRAGGLER_LOST_NS in a window: short preemptions do not count. */
 #define STRAGGLER_PART_NS 2000000
 #define STRAGGLER_LOST_NS 50000000
 #define STRAGGLER_UNTOLD_NS 5e9
 
-/* Role, index, its own milliseconds, stragglers_measure, the milliseconds of that, stragglers_again, the step. */
+/* Arguments: role, index, the member's own milliseconds, stragglers_measure, the expected milliseconds,
+ * stragglers_again, the step. */
 #define STRAGGLER_TEXT "%s %u is a straggler: its part of a step takes %.1f ms, %s %.1f ms%s (step %lld)"
 
 struct stragglers;
 
-/* `kin`: by member, equal numbers do the same work; copied. NULL: all do. */
+/* Creates the statistics of `members` members. Members with equal numbers in `kin` (copied) do the same
+ * work; NULL: all of them do. */
 struct stragglers *stragglers_new(unsigned members, const unsigned *kin);
 void stragglers_free(struct stragglers *stragglers);
 
 enum straggler_change { STRAGGLER_AS_BEFORE, STRAGGLER_IS_SLOW, STRAGGLER_KEEPS_UP };
-/* A part that took `ns`; 0: it was not measured. After a change: what the member takes on the average, and what it should take.
- * A change that is not to be told is none. */
+/* Adds a part that took `ns`; ignores it if `ns` is 0 (not measured). Returns a change only if it is to be
+ * reported. *ret_own_ns and *ret_due_ns are then the mean time of the member's parts and the expected time. */
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
                                      int64_t *ret_due_ns);
-/* `steps` parts at once, the longest of which took `longest_ns` and the others `ns` on the average; 0 or 1: one part, of `ns`. */
+/* Adds `steps` parts, of which the longest took `longest_ns` and the others `ns` on average. If `steps` is
+ * 0 or 1, adds one part of `ns`. */
 enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsigned member, int64_t steps, int64_t ns,
                                            int64_t longest_ns, int64_t *ret_own_ns, int64_t *ret_due_ns);
-/* Whose time a member is held against: "the others'" or "usually". */
+/* Returns what the member is compared with: "the others'" or "usually". */
 const char *stragglers_measure(const struct stragglers *stragglers, unsigned member);
-/* "", or how often it has been named; until the next call. */
+/* Returns "", or text that says how often the member has been a straggler; valid until the next call. */
 const char *stragglers_again(struct stragglers *stragglers, unsigned member);
-/* It is gone, or another process: what was measured says nothing any more. */
+/* Discards a member's measurements, because it has left or another process has taken its place. */
 void stragglers_forget(struct stragglers *stragglers, unsigned member);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order in which sums over logical shards are taken: a fixed balanced binary
- * tree over L leaves. A node over n leaves splits them into the first ceil(n/2)
- * and the rest, and its value is left + right. Because the tree depends on L
- * only, the sum's bits do not depend on how many ranks share the leaves.
+ * Defines the order in which values of the logical shards are summed: a fixed balanced binary tree
+ * over L leaves.
  *
- * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums what it can alone, which are
- * the maximal subtrees whose leaves are all its own (its cover); the owner of a
- * chunk combines the covers of all ranks up to the root.
+ * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left + right.
+ * Because the tree depends only on L, the bits of the sum do not depend on how many ranks share the
+ * leaves.
+ *
+ * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums by itself the maximal subtrees whose leaves it
+ * owns (its cover). The owner of a chunk then combines the covers of all ranks up to the root.
  */
 #ifndef COXSWAIN_STRATEGY_REDUCTION_TREE_H
 #define COXSWAIN_STRATEGY_REDUCTION_TREE_H
@@ -18,19 +19,20 @@
 #include "worker/comm/collective.h"
 
 #define REDUCTION_LEAVES_MAX 4096
-/* A range of leaves is covered by at most so many maximal subtrees: two a level. */
+/* Most maximal subtrees in the cover of a range of leaves: two for each level. */
 #define REDUCTION_COVER_MAX 24
-/* A sum over a subtree needs at most so many partial sums at a time. */
+/* Most partial sums that summing a subtree needs at a time. */
 #define REDUCTION_DEPTH_MAX 14
 
 struct reduction_subtree {
     unsigned first, count;
 };
 
-/* The leaves that `rank` of `ranks` owns: [first, end). */
+/* Sets [*ret_first, *ret_end) to the leaves that `rank` of `ranks` owns. */
 void reduction_rank_leaves(unsigned leaves, unsigned rank, unsigned ranks, unsigned *ret_first, unsigned *ret_end);
 
-/* The maximal subtrees of the tree over `leaves` within [first, end), from left to right; returns how many. */
+/* Finds the maximal subtrees of the tree over `leaves` within [first, end), from left to right. Returns
+ * their number. */
 unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
                          struct reduction_subtree subtrees[REDUCTION_COVER_MAX]);
 
@@ -47,9 +49,10 @@ unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const s
 struct reduction_plan;
 int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);
 void reduction_plan_free(struct reduction_plan *plan);
-/* The same sum as additions in place, one less than there are contributions; lives as long as the plan. */
+/* Returns the same sum as in-place additions, one fewer than there are contributions. The array lives as
+ * long as the plan. */
 const struct reduction_merge *reduction_plan_merges(const struct reduction_plan *plan);
-/* How many subtrees `rank` contributes. */
+/* Returns how many subtrees `rank` contributes. */
 unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigned rank);
 /* result[i] = tree sum of inputs[..][i], inputs in leaf order; has the type of collective_reduction.combine. */
 void reduction_plan_combine(const void *plan, const float *const *inputs, float *result, size_t elements);

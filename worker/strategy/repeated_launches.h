@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches that come again and again, for as long as their key is the same: then
- * they are recorded, and go onto the stream with one call (device.h). A new key is
- * launched plainly the first time: it may be that of a last, short batch, and what
- * libraries do the first time cannot be recorded.
+ * Records a sequence of launches that repeats in every step, and replays it with one call (device.h).
+ *
+ * A recording is valid as long as its key stays the same. A new key is first launched without
+ * recording, for two reasons: it may be that of a last, short batch, and what libraries do on first
+ * use cannot be recorded. It is recorded when it comes a second time in a row. If recording fails, the
+ * stream launches everything singly from then on, and on_warning is called.
  */
 #ifndef COXSWAIN_STRATEGY_REPEATED_LAUNCHES_H
 #define COXSWAIN_STRATEGY_REPEATED_LAUNCHES_H
@@ -11,30 +13,30 @@
 #include "worker/device/device.h"
 #include "worker/strategy/strategy.h"
 
-/* All that may differ from one time to the next. */
+/* Everything that may differ from one launch to the next. */
 struct repeated_key {
     const void *parameters, *inputs;
     int64_t examples, seed;
 };
 
-/* On one stream, which `options` are told of. */
+/* A stream on which launches are recorded; failures are reported to `options`. */
 struct repeated_stream {
     const struct strategy_options *options;
     struct device_stream *stream;
-    bool records; /* false: each launch by itself, from the start or since something could not be recorded */
+    bool records; /* false: launch singly, because of the options, the device or a failed recording */
 };
 struct repeated_stream repeated_stream_of(const struct strategy_options *options, struct device_stream *stream);
 
 struct repeated_launches {
     struct repeated_key key, last;
-    struct device_recording *recording; /* by `key`; NULL: none yet */
+    struct device_recording *recording; /* valid for `key`; NULL: none yet */
 };
 
-/* Launches on the stream. */
+/* Launches the sequence on the stream. */
 typedef int repeated_queue(void *context, struct error *error);
 int repeated_launches_queue(struct repeated_launches *launches, struct repeated_stream *on, struct repeated_key key,
                             repeated_queue *queue, void *context, struct error *error);
-/* Once the stream has passed them. */
+/* Frees the recording. The stream must have finished it. */
 void repeated_launches_release(struct repeated_launches *launches);
 
 #endif

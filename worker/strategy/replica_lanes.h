@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A replica whose logical shards are computed side by side, each with
- * activations, gradients and a stream of its own, because a layer's statistics
- * are those of the whole batch.
+ * Computes the logical shards of a replica side by side, each in a lane with its own activations,
+ * gradients and stream. Layers need this whose statistics cover the whole batch: their shards exchange
+ * values during the pass.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_LANES_H
 #define COXSWAIN_STRATEGY_REPLICA_LANES_H
@@ -13,9 +13,10 @@ struct replica_lanes;
 
 int replica_lanes_new(struct replica *replica, struct replica_lanes **ret_lanes, struct error *error);
 void replica_lanes_free(struct replica_lanes *lanes);
-/* All passes, and the sums of each subtree on the replica's stream. */
+/* Starts all passes, and sums the gradients of each subtree on the replica's stream. */
 int replica_lanes_start(struct replica *replica, struct error *error);
-/* When they are over: the first lane's failure, which the replica's stream does not learn of. */
+/* Returns the failure of the first lane that failed, after the passes have ended. The replica's own stream
+ * does not report it. */
 int replica_lanes_check(const struct replica_lanes *lanes, struct error *error);
 
 #endif
