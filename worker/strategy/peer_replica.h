@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A replica that its peers see while it trains. What comes from them is added up
- * in an inbox, which the trainer takes in between two steps; to the peers the
- * replica is parameters and inbox together. So a step reads parameters that
- * nobody else writes, and no peer ever waits for a step.
+ * Holds a replica of a PeerToPeer crew, which peers read and change while it trains.
  *
- * All calls take the lock for as long as they copy. Parts are [offset, offset +
- * count) of the flat arrays; those that reach beyond are refused (false).
+ * Changes from peers are added up in an inbox, which the trainer adds to the parameters between two
+ * steps. Peers see parameters plus inbox. So nobody else writes the parameters that a step reads, and
+ * no peer waits for a step.
  *
- * Where the state is on a device that does not see the host's memory it changes
- * there, and peers read it by way of a part of the host's (peer_staging.h).
- * state->host is touched where whole replicas are given and taken alone, and by
- * the trainer between two steps, for its other devices.
+ * Unless a comment says otherwise, functions for peers take the lock while they copy. A part is
+ * [offset, offset + count) of the flat arrays; a part outside them is refused (false).
+ *
+ * If the state is on a device whose memory the host cannot read, it is changed on that device, and
+ * peers read it through a host buffer (peer_staging.h). state->host is used only when a whole replica
+ * is copied or swapped, and by the trainer between two steps, for its other devices.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_REPLICA_H
 #define COXSWAIN_STRATEGY_PEER_REPLICA_H
@@ -26,41 +26,47 @@
 
 struct peer_replica;
 
-/* The state outlives the replica. */
+/* Creates a replica of `state`, which must outlive it. It counts as not whole. */
 int peer_replica_new(struct training_state *state, struct peer_replica **ret_replica, struct error *error);
 void peer_replica_free(struct peer_replica *replica);
 uint64_t peer_replica_elements(const struct peer_replica *replica);
-/* Parameters and the optimizer's slots. */
+/* Returns the number of vectors: the parameters and the optimizer's slots. */
 unsigned peer_replica_vectors(const struct peer_replica *replica);
 
-/* The trainer: around everything that writes the state. */
+/* Locks the replica; the trainer holds the lock around everything that writes the state. */
 void peer_replica_lock(struct peer_replica *replica);
 void peer_replica_unlock(struct peer_replica *replica);
-/* With the lock held, around an update: the parameters are kept, and what has become of them is scaled down to our share of the step of a crew of `size` seats. */
+/* With the lock held. keep saves the parameters before an update; share_out afterwards scales the update's
+ * change down to 1/`size`, this seat's share in a crew of `size` seats. */
 int peer_replica_keep(struct peer_replica *replica, struct error *error);
 int peer_replica_share_out(struct peer_replica *replica, unsigned size, struct error *error);
-/* What the peers shall add then. */
+/* Returns the change that share_out has made, for the peers to add. */
 const float *peer_replica_change(const struct peer_replica *replica);
-/* With the lock held: the inbox goes into the parameters. Fails with what has gone wrong in what peers have read, too. */
+/* With the lock held: adds the inbox to the parameters and empties it. Also fails if an earlier read for a
+ * peer has failed on the device. */
 int peer_replica_take_in(struct peer_replica *replica, struct error *error);
-/* With the lock held, as many vectors as it has: all of it, once what has come is taken in. */
+/* With the lock held: takes in the inbox, then copies all vectors of the state to `ret_vectors`. */
 int peer_replica_copy(struct peer_replica *replica, float *const ret_vectors[], struct error *error);
-/* With the lock held, after the former and before another step: these become the state, and what it was lies here. */
+/* With the lock held, after peer_replica_copy and before another step: exchanges the contents of the state
+ * and `vectors`. */
 int peer_replica_swap(struct peer_replica *replica, float *const vectors[], struct error *error);
-/* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
+/* Sets whether the state is complete, and clears the inbox. While it is not, changes and meetings from peers
+ * are refused. */
 void peer_replica_set_whole(struct peer_replica *replica, bool whole);
 
-/* Without the lock. */
+/* Returns whether the state is complete. Does not take the lock. */
 bool peer_replica_is_whole(struct peer_replica *replica);
-/* The peers; false, too: dropped, or the device has failed, which the trainer hears of. */
+/* Adds a peer's change to the inbox. False: the change was dropped. */
 bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *change);
-/* Moves half the way towards `theirs`; ret_ours: where it was. */
+/* Moves this replica half-way towards `theirs`; ret_ours receives its values before that. False: refused, or
+ * the device has failed, which the trainer learns from peer_replica_take_in. */
 bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,
                        float *ret_ours);
-/* The answer to what was sent: half of the difference, whatever has happened here since. */
+/* Completes a meeting that this replica began by sending `sent` (the whole vector): adds half of the
+ * difference between `theirs` and `sent`, whatever has changed here since. */
 bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *sent,
                          const float *theirs);
-/* With the lock held. */
+/* With the lock held: copies a part of a vector, for vector 0 (the parameters) including the inbox. */
 bool peer_replica_read(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,
                        float *ret_values);
 
