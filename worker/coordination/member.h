@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A member of the crew, in every process. It keeps one stream to the chief's
- * coordinator (the chief's own member too), over which it joins, beats, reports
- * what it holds, and is told the world. The chief's member runs the coordinator
- * as well. All of it happens on a thread of its own, so a busy trainer still
- * beats.
+ * Connects a process to its crew; every process has one member.
  *
- * A trainer's life with it:
+ * A member keeps one stream to the chief's coordinator, over which it joins, sends heartbeats, reports
+ * its state and receives the world. (The chief's own member talks to the coordinator directly.) The
+ * chief's member also runs the coordinator. All of this happens on a separate thread, so a busy
+ * trainer still sends heartbeats.
+ *
+ * How a trainer uses it:
  *
  *     member_start
  *     again:
- *         member_agree(standing)      waits in place until the crew is whole
+ *         member_agree(standing)      waits until the crew is complete
  *         collective_new, member_guard, collective_connect
  *         state from where the world says
  *         steps … until one fails with ERROR_UNAVAILABLE: goto again
  *     member_leave, member_free
  *
- * Every error that is not to be retried has its exit code: ERROR_STALE 163 (a
- * newer incarnation has taken our seat, or our generation is superseded),
- * ERROR_TIMEOUT 160 (the crew is lost), ERROR_FORBIDDEN 160 (it is of another
- * version), ERROR_INVALID 64 (another job, or a crew of another shape),
- * ERROR_DEVICE 162 (our device has not the crew's arithmetic).
+ * Each error that must not be retried has an exit code: ERROR_STALE 163 (a newer incarnation has taken
+ * this seat, or this generation is superseded), ERROR_TIMEOUT 160 (the crew is lost), ERROR_FORBIDDEN
+ * 160 (the crew runs another version), ERROR_INVALID 64 (another job, or a crew of another shape),
+ * ERROR_DEVICE 162 (this device does not support the crew's arithmetic).
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_H
 #define COXSWAIN_COORDINATION_MEMBER_H
@@ -35,7 +35,7 @@
 
 #define MEMBER_TEXT_MAX 512
 
-/* A place in the crew. Seat 0 is the chief's. Strings are copied. */
+/* A place in the crew. Seat 0 is the chief's. The member copies the strings. */
 struct crew_seat {
     const char *role; /* "worker" */
     unsigned index;   /* within the role */
@@ -64,7 +64,7 @@ struct member_options {
     int64_t lost_ms; /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s. Waiting for other members has no end */
 };
 
-/* What this replica could hand on. */
+/* Describes the state that this replica holds. */
 struct member_standing {
     bool holds_state;     /* parameters and slots are whole: initialised, restored, or trained */
     int64_t applied_step; /* last optimizer step in them */
@@ -94,43 +94,47 @@ struct member;
 
 /* Listens and starts its thread; speaks to nobody before member_agree. */
 int member_start(const struct member_options *options, struct member **ret_member, struct error *error);
-/* Ends the thread and all connections; others see a death unless member_leave came first. */
+/* Ends the thread and closes all connections. Others see this as a death unless member_leave came first. */
 void member_free(struct member *member);
 
-/* Reports `standing` and waits until the whole crew has done so and the chief has named the next world. Also the way back in
- * after a step failed with ERROR_UNAVAILABLE: it gives up the old generation, waiting for a replacement if need be. */
+/* Reports `standing` and waits until the whole crew has done so and the chief has named the next world. Call
+ * it also after a step has failed with ERROR_UNAVAILABLE: it gives up the old generation and waits for a
+ * replacement if necessary. */
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error);
 
-/* For loose crews, after their first member_agree, which is the only one: 1 and the world when a newer one has been named since,
- * else 0. The world stays when the chief is lost; `standing` is what a new one is told. Fails as member_agree does. */
+/* For loose crews, which call member_agree only once: returns 1 and the world if a newer one has been named
+ * since the last call, else 0. The world stays in force when the chief is lost; `standing` is reported to its
+ * replacement. Fails as member_agree does. */
 int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
                       struct error *error);
 
-/* Has `group` aborted (ERROR_UNAVAILABLE, naming who is gone; or ERROR_STALE) when its generation ends, at once if it has ended
- * already. One at a time; NULL releases. The group must be released before it is freed. */
+/* Aborts `group` when its generation ends, or at once if it has ended already. Its operations then fail with
+ * ERROR_UNAVAILABLE, naming the lost member, or with ERROR_STALE. One group at a time; NULL releases it. The
+ * group must be released before it is freed. */
 void member_guard(struct member *member, struct collective *group);
 
-/* The step that runs now, for whoever looks at the crew from outside and for the names of stalls. */
+/* Sets the current step, for reports to observers and for messages about stalls. */
 void member_set_step(struct member *member, int64_t step);
 
-/* True in the chief while somebody has joined and waits to be taken in at a step boundary. */
+/* Returns true in the chief while a member has joined and waits for a step boundary. */
 bool member_has_newcomers(struct member *member);
 
-/* What has become of a rank of `world`, which may be an older one. Only the chief knows who is lost; for the others all have moved
- * on once that world has ended. From any thread. */
+/* Returns what happened to a rank of `world`, which may be an older world. Only the chief knows who is lost;
+ * elsewhere, all ranks count as having moved on once that world has ended. Callable from any thread. */
 enum member_presence { MEMBER_PRESENT, MEMBER_MOVED_ON, MEMBER_LOST };
 enum member_presence member_presence_of(struct member *member, const struct world *world, unsigned rank);
 
-/* Ends waiting in member_agree with ERROR_CANCELLED (SIGTERM). From any thread. */
+/* Makes member_agree fail with ERROR_CANCELLED (for SIGTERM). Callable from any thread. */
 void member_cancel(struct member *member);
 
-/* An orderly goodbye: the coordinator does not count it as a death. Waits at most a second for the answer. In the chief: waits
- * at most five seconds for all others to have left, since its end looks like a loss to them. */
+/* Leaves the crew in an orderly way, so that the coordinator does not count it as a death. Waits at most one
+ * second for the answer; in the chief, at most five seconds until all others have left, because its end
+ * looks like a loss to them. */
 void member_leave(struct member *member);
 
-/* One line for the status: "" while the crew is whole, else whom it waits for and why ("waiting for worker 1: connection closed
- * 3 s ago"). From any thread. */
+/* Writes one line for the status: "" while the crew is complete, else whom it waits for and why ("waiting for
+ * worker 1: connection closed 3 s ago"). Callable from any thread. */
 void member_describe(struct member *member, char text[MEMBER_TEXT_MAX]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A member's inside, for the files that make it: member.c (life cycle),
- * member_world.c (what the coordinator has said, as the trainer sees it),
- * member_session.c (the stream to the chief), member_summons.c (being called by a
- * new one), member_trainer.c (the trainer's calls). Only they include it.
+ * Declares the internals of a member, for the files that implement it: member.c (life cycle),
+ * member_world.c (messages from the coordinator), member_session.c (the stream to the chief),
+ * member_summons.c (calls from a new chief), member_trainer.c (the trainer's calls). Only they may
+ * include it.
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_PARTS_H
 #define COXSWAIN_COORDINATION_MEMBER_PARTS_H
@@ -68,9 +68,10 @@ struct member {
     bool leaving, left;
 };
 
-/* member_world.c. What the coordinator says, by stream or, in the chief itself, directly; `context` is the member. */
+/* member_world.c. Handles a message from the coordinator, which comes by stream or, in the chief, directly;
+ * `context` is the member. */
 void member_told(void *context, const struct coordination_message *message);
-/* A member of this chief's crew knows a newer chief. */
+/* Handles the report that a member of this chief's crew knows a newer chief. */
 void member_superseded(void *context, const char *text);
 /* Of another protocol: no other chief of this crew will do. */
 void member_not_understood(struct member *member, const char *why);
@@ -82,7 +83,7 @@ void member_say_join(struct member *member);
 void member_say_standing_if_due(struct member *member);
 void member_say_beat_if_due(struct member *member, int64_t now);
 void member_say_leave_if_asked(struct member *member);
-/* Dials while there is no session; drops one whose chief is silent for too long. */
+/* Dials the chief if there is no session; drops a session whose chief has been silent for too long. */
 void member_tend_session(struct member *member, int64_t now);
 void member_dial_chief(struct member *member, int64_t now);
 void member_drop_session(struct member *member, const char *why);

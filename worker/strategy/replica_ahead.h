@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a replica that is the whole crew, where the device has a memory of
- * its own: it finds out by itself what a step has come to, and does not make an
- * update that is refused. So the host queues the update before it knows, and
- * the passes of the next step behind it; then it hears of the step that it was
- * asked for. The device goes from one step to the next without the host.
+ * Takes the steps of a replica that is the whole crew without waiting for the host between two steps.
+ * It is used if the device has a memory of its own.
  *
- * When a step is over its update is made, and passes that are under way only read
- * the state: it may be copied and saved. They are queued anew should it have been
- * overwritten.
+ * The device itself evaluates each step and skips an update that is refused. So the host queues the
+ * update and the passes of the next step before it knows the result, and then reads the result.
+ *
+ * After a step its update is complete; passes under way only read the state, so it may be copied and
+ * saved. If the state has been overwritten, these passes are queued again.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_AHEAD_H
 #define COXSWAIN_STRATEGY_REPLICA_AHEAD_H
@@ -17,18 +16,18 @@
 
 struct replica_ahead;
 
-/* The replica is borrowed; it takes no step by itself any more. */
+/* Creates it for a replica, which must outlive it and must take no steps by itself any more. */
 int replica_ahead_new(struct replica *replica, struct replica_ahead **ret_ahead, struct error *error);
-/* Waits for what is under way. */
+/* Waits for work under way and frees. */
 void replica_ahead_free(struct replica_ahead *ahead);
 
-/* A whole step (strategy_step). Nothing has changed when it fails. */
+/* Takes a whole step (strategy_step). If it fails, nothing has changed. */
 int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsigned votes,
                        struct strategy_result *ret_result, struct error *error);
-/* Waits for passes that are under way. */
+/* Waits for passes under way. */
 int replica_ahead_settle(struct replica_ahead *ahead, struct error *error);
-/* While it is under way, from another thread: waits for an update that the device has been told to make, and the state's position
- * says whether it did. */
+/* From another thread, during a step: waits for an update that the device has been told to make. The state's
+ * position then says whether it was made. */
 void replica_ahead_stand_at_boundary(struct replica_ahead *ahead);
 
 #endif

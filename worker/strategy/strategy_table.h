@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a strategy implements. Its own struct begins with `struct strategy`, so
- * that a pointer to the one is a pointer to the other. A new strategy is a file
- * with such a table and a line in strategy.c.
+ * Declares the functions that a strategy implements.
+ *
+ * A strategy's own struct begins with `struct strategy`, so that a pointer to one is a pointer to the
+ * other. To add a strategy, add a file with such a table, and a line in strategy.c.
  */
 #ifndef COXSWAIN_STRATEGY_STRATEGY_TABLE_H
 #define COXSWAIN_STRATEGY_STRATEGY_TABLE_H
