@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients summed where they are, in the memory of the devices that made them:
- * of one process, or of a crew whose workers have equally many. On each device a
- * stream of their own waits for each part of the backward pass in turn.
+ * Sums gradients in the memory of the devices that computed them, for one process or for a crew whose
+ * workers have equally many devices. On each device, a separate stream waits for each part of the
+ * backward pass in turn.
  *
- * In the tree's order: of each part every device owns a slice. All send all
- * contributions to a slice to its owner, which adds them as the tree says and
- * gives the sum to all: the bytes of a ring, and the bits of one device. In any
- * order: the library's all-reduce of one sum a device.
+ * In the tree's order, each device owns a slice of each part. All devices send their contributions to
+ * a slice to its owner, which adds them in the tree's order and sends the sum to all. This gives the
+ * same bits as one device alone. In any order, the library's all-reduce adds one sum from each device.
  */
 #ifndef COXSWAIN_STRATEGY_DEVICE_SUMS_H
 #define COXSWAIN_STRATEGY_DEVICE_SUMS_H
@@ -38,10 +37,10 @@ int device_sums_new(const struct device_sums_options *options, struct device_sum
 void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans);
 /* At most so many bytes come in with a part, whichever of the devices it is. */
 int64_t device_sums_incoming(const struct device_sums_options *options);
-/* Once nothing is under way any more. */
+/* Frees the sums. Nothing may be under way. */
 void device_sums_free(struct device_sums *sums);
 
-/* Queues the sums of a step whose passes are under way, behind these. */
+/* Queues the sums of a step behind its passes, which are under way. */
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error);
 /* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches it by then. */
@@ -57,9 +56,9 @@ int device_sums_start_gather(struct device_sums *sums, struct crew_communicator 
  * by then. */
 int device_sums_start_spread(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
-/* Until all that was started is there: in each device's first contribution. */
+/* Waits until everything that was started is complete. The sums are in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
-/* After a failure and crew_communicator_end: until nothing is read or written any more. */
+/* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int device_sums_settle(struct device_sums *sums, struct error *error);
 
 /* Consecutive buckets that go out together, so that each message is long enough. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A replica's inside, for the files that make it: replica.c (passes and sums),
- * replica_batch.c (its examples), replica_update.c (the optimizer's step) and
- * replica_ahead.c (both without the host). Only they include it.
+ * Declares the internals of a replica, for the files that implement it: replica.c (passes and sums),
+ * replica_batch.c (examples), replica_update.c (the optimizer's step), replica_lanes.c (shards side by
+ * side) and replica_ahead.c (steps without the host), and for replica_set.c.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_PARTS_H
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H

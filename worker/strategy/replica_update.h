@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimizer's step with a reduced gradient, on all replicas of a process at
- * once. Work that is the same for all is shared out in slices of whole blocks of
- * the gradient's norm.
+ * Takes the optimizer's step with a reduced gradient on all replicas of a process at once. Work that
+ * is the same for all replicas is divided into slices, each of whole blocks of the gradient's norm.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_UPDATE_H
 #define COXSWAIN_STRATEGY_REPLICA_UPDATE_H

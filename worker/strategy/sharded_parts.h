@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sharded optimizer's inside, for the files that make it: sharded_optimizer.c
- * (the step) and sharded_agreement.c (after a loss). Only they include it.
+ * Declares the internals of a sharded optimizer, for the files that implement it: sharded_optimizer.c
+ * (the step) and sharded_agreement.c (recovery after a loss). Only they may include it.
  */
 #ifndef COXSWAIN_STRATEGY_SHARDED_PARTS_H
 #define COXSWAIN_STRATEGY_SHARDED_PARTS_H
 
 #include "worker/strategy/sharded_optimizer.h"
 
-/* All that a rank with its sums needs to take a step. */
+/* What a rank needs to take a step, besides its sums. */
 struct sharded_verdict {
     int64_t step;
     double norm, learning_rate;
@@ -28,10 +28,11 @@ struct sharded_optimizer {
     bool torn;                         /* own parameters are newer than those of others' shards */
 };
 
-/* Own and mirrored slots and parameters, and the state's position. */
+/* Updates the slots and parameters of the shards that this rank owns and mirrors, and the state's position. */
 int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
                              struct error *error);
-/* Parameters from those who hold the shards; NULL: from the owners to those who do not mirror them. */
+/* Collects the parameters from the ranks that hold the shards (`givers`). NULL: the owners send them to the
+ * ranks that do not mirror them. */
 int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
                              struct error *error);
 
