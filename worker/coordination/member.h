@@ -92,7 +92,7 @@ struct world {
 
 struct member;
 
-/* Listens and starts its thread; speaks to nobody before member_agree. */
+/* Starts listening, and the thread, which joins the crew. The member reports no standing before member_agree. */
 int member_start(const struct member_options *options, struct member **ret_member, struct error *error);
 /* Ends the thread and closes all connections. Others see this as a death unless member_leave came first. */
 void member_free(struct member *member);

@@ -10,7 +10,8 @@
  * same way. Within a round, a rank's devices mirror its state (replica_set.h).
  *
  * So between two rounds all replicas hold the same bytes, and the end of a round is a step boundary.
- * A round that fails changes nothing. Rounds end at multiples of H, and at the last step.
+ * A round that fails leaves the state as it was at its start, unless a device has failed. Rounds end at
+ * multiples of H, and at the last step.
  */
 #ifndef COXSWAIN_STRATEGY_LOCAL_ROUNDS_H
 #define COXSWAIN_STRATEGY_LOCAL_ROUNDS_H

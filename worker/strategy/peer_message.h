@@ -67,9 +67,10 @@ struct peer_message {
     const float *floats;           /* `count` of them; after decoding they may lie unaligned: copy them out */
 };
 
-/* Appends head and floats to `bytes`, which has room for RPC_MESSAGE_MAX; returns the length, 0 when it does not fit. */
+/* Encodes head and floats into `bytes`, which has `room` bytes. Returns the length; 0 if it does not fit. */
 size_t peer_message_encode(const struct peer_message *message, unsigned char *bytes, size_t room);
-/* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED for one of another protocol. Floats point into `bytes`. */
+/* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with ERROR_UNSUPPORTED if it
+ * has another protocol's number. `floats` points into `bytes`. */
 int peer_message_decode(const void *bytes, size_t length, struct peer_message *ret_message, struct error *error);
 
 #endif

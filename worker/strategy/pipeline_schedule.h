@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order in which the stages work on the micro-batches of a step: one forward,
- * one backward (1F1B; Narayanan et al. 2019). A part at depth d of D has at most
- * D - d micro-batches under way, however many there are, and goes backward in
- * their order; a stage goes backward as soon as it can, else forward.
+ * Plans the order in which pipeline stages work on the micro-batches of a step: one forward, one
+ * backward (1F1B; Narayanan et al. 2019).
+ *
+ * A part at depth d of D has at most D - d micro-batches under way, and runs their backward passes in
+ * the same order. A stage runs a backward pass as soon as it can, else a forward pass.
  *
  *     depth 0   F0 F1 F2          B0 F3 B1 ...
  *     depth 1      F0 F1       B0 F2 B1 F3 ...
  *     depth 2         F0 B0 F1 B1 F2 ...
  *
- * A stage of several parts works on all of them in turns, the deepest first. The
- * order is found by playing all stages, action by action, under every condition
- * that holds when they run: an action comes after what it reads is there, and
- * after what it overwrites was taken. So whoever keeps to it is never locked.
+ * A stage with several parts works on all of them in turns, the deepest first. The order is found by
+ * simulating all stages, action by action, under the conditions of a real run: an action starts only
+ * after its inputs exist, and after the data that it overwrites was taken. So stages that keep to this
+ * order cannot deadlock.
  */
 #ifndef COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
 #define COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
@@ -30,10 +31,10 @@ struct pipeline_action {
     unsigned micro_batch, part;
 };
 
-/* Micro-batches that a part has under way at most; at least 1. */
+/* Returns the most micro-batches that a part has under way; at least 1. */
 unsigned pipeline_slots(unsigned depth, unsigned depths, unsigned micro_batches);
 
-/* Parts, and what crosses between them. */
+/* The parts, and the values and gradients that cross between them. */
 struct pipeline_course {
     const struct graph_partition *partition;
     const struct graph_crossing *values, *gradients;
@@ -41,7 +42,7 @@ struct pipeline_course {
     unsigned most; /* micro-batches that there may be in any step: slots are made for these */
 };
 
-/* What each stage does in a step, in this order. */
+/* The actions of each stage in a step, in order. */
 struct pipeline_timetable {
     unsigned stages, micro_batches;
     bool evaluates; /* forward only */
@@ -55,7 +56,8 @@ struct pipeline_timetable {
 void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct pipeline_course *course,
                              unsigned micro_batches, bool evaluates);
 void pipeline_timetable_release(struct pipeline_timetable *timetable);
-/* The part of stages x ticks in which nothing is done, 0 .. 1: (D - 1) / (M + D - 1) for D stages in a row. */
+/* Returns the fraction of stages x ticks in which nothing is done, 0 .. 1: (D - 1) / (M + D - 1) for D stages
+ * in a row. */
 double pipeline_timetable_idle(const struct pipeline_timetable *timetable);
 
 /* When an action ran: nanoseconds on one clock. */
@@ -70,11 +72,11 @@ struct pipeline_trace {
     unsigned count;
 };
 
-/* The part of stages x time in which nothing was computed, 0 .. 1. */
+/* Returns the fraction of stages x time in which nothing was computed, 0 .. 1. */
 double pipeline_bubble(const struct pipeline_trace *traces, unsigned stages);
 
-/* A line a stage, time from left to right in `columns`: a digit (the micro-batch, modulo 10) where it goes forward, a letter
- * (0 is a) where it goes backward, a dot where it waits. */
+/* Appends a chart to `text`: one line for each stage, time from left to right in `columns` columns. A digit
+ * (the micro-batch modulo 10) is a forward pass, a letter (a for 0) a backward pass, a dot waiting. */
 void pipeline_picture(const struct pipeline_trace *traces, unsigned stages, unsigned columns, struct buffer *text);
 
 #endif

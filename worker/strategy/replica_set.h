@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The replicas of one process, one a device, as if they were one: the process's
- * logical shards are dealt to the devices in order, and its contributions are the
- * sums over its own subtrees, whoever of its devices computed which part.
+ * Makes the replicas of one process, one on each device, act as a single replica.
+ *
+ * The process's logical shards are divided among its devices in order. Its contributions are the sums
+ * over its own subtrees, whichever devices computed their parts.
  *
  *     replica_set_new, replica_set_spread        once the first device has the state
  *     replica_set_start_passes                   each step
- *     replica_set_wait_bucket …, _finish_passes  when others take the contributions on
- *     or _finish_passes, replica_set_reduce      when nobody else is asked in this step
+ *     replica_set_wait_bucket …, _finish_passes  if the contributions go to other processes
+ *     or _finish_passes, replica_set_reduce      if no other process takes part in this step
  *     replica_set_apply
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_SET_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A distribution strategy: how one training step is shared out among devices and
- * processes. The training loop knows only this table; each strategy is a file.
+ * Runs training steps by a distribution strategy, which divides each step among devices and processes.
+ * The training loop uses only these functions; each strategy is a file.
  *
  *     strategy_open(options)
  *     strategy_reform          join the crew, agree on the state, get it
  *     strategy_step …          until one fails with ERROR_UNAVAILABLE: strategy_reform again
  *     strategy_close
  *
- * A step that fails has changed nothing: parameters, slots and the position in
- * the data move together, after every gradient of the step is reduced.
+ * A step that fails has changed nothing: parameters, slots and the position in the data change
+ * together, after every gradient of the step is reduced.
  *
- * Errors of reform and step: UNAVAILABLE: the crew lost a member, reform.
- * STALE: superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED:
- * member_cancel. Others: as they come from device, data or checkpoint.
+ * Errors of reform and step: UNAVAILABLE: the crew has lost a member; call strategy_reform. STALE: this
+ * process is superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED: member_cancel was
+ * called. Other errors come from device, data or checkpoint.
  */
 #ifndef COXSWAIN_STRATEGY_STRATEGY_H
 #define COXSWAIN_STRATEGY_STRATEGY_H
