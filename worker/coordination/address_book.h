@@ -13,15 +13,15 @@
 
 struct address_book;
 
-/* Starts the thread. It calls `found` after each lookup that yields an address. The hosts' names are
- * copied. Fails if there are too many seats or the thread cannot be created. */
+/* Starts the thread. It calls `found` after each lookup that yields an address. The hosts' names
+ * are copied. Fails if there are too many seats or the thread cannot be created. */
 int address_book_new(const struct crew_seat *seats, unsigned size, void (*found)(void *context), void *context,
                      struct address_book **ret_book, struct error *error);
 /* Stops the thread, after a lookup under way, and frees the book. Does nothing for NULL. */
 void address_book_free(struct address_book *book);
 
-/* Takes the address that the last lookup has found and returns true. If there is none, requests a lookup
- * and returns false; a lookup under way is not repeated. */
+/* Takes the address that the last lookup has found and returns true. If there is none, requests
+ * a lookup and returns false; a lookup under way is not repeated. */
 bool address_book_ask(struct address_book *book, unsigned rank, char ret_address[RESOLVE_ADDRESS_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the arithmetic (instruction set) with which all members of a crew can compute, so that they
- * produce the same bits.
+ * Chooses the arithmetic (instruction set) with which all members of a crew can compute, so that
+ * they produce the same bits.
  *
  * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
  * below that (avx512 > avx2 > portable); a GPU supports only its own.
@@ -15,8 +15,8 @@
 
 /* Returns whether a device whose best arithmetic is `best` does not support `wanted`. */
 bool arithmetic_is_lacking(const char *best, const char *wanted);
-/* Returns the best arithmetic that both devices support; NULL if there is none. The result is `one` or
- * `other`. */
+/* Returns the best arithmetic that both devices support; NULL if there is none. The result is
+ * `one` or `other`. */
 const char *arithmetic_in_common(const char *one, const char *other);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides who has which seat of the crew, when a generation begins and ends, and what the crew waits
- * for.
+ * Decides who has which seat of the crew, when a generation begins and ends, and what the crew
+ * waits for.
  *
  * It is a state machine without clock, sockets or threads. Events and `now` (milliseconds of a
  * monotonic clock) go in, messages come out through `send`, so every order of events can be tested.
@@ -12,32 +12,34 @@
  *   (REFUSE_BAD_SEAT), an epoch lower than the seat's highest so far, or an attempt lower than this
  *   coordinator's (both REFUSE_STALE). A join whose epoch is equal or higher replaces the present
  *   member of the seat.
- * - Members that name an arithmetic must all compute with the same one. The first world uses the best
- *   that all its members support (arithmetic.h) or, if there is none, the chief's. A new chief uses
- *   that of the first survivor that holds state. If a member of a later world lacks it, that world and
- *   all later ones use the best that is left. A member that has none in common with the crew, such as a
- *   GPU among CPUs, is refused (REFUSE_ARITHMETIC); this includes the chief's own member.
+ * - Members that name an arithmetic must all compute with the same one. The first world uses the
+ *   best that all its members support (arithmetic.h) or, if there is none, the chief's. A new chief
+ *   uses that of the first survivor that holds state. If a member of a later world lacks it, that
+ *   world and all later ones use the best that is left. A member that has none in common with the
+ *   crew, such as a GPU among CPUs, is refused (REFUSE_ARITHMETIC); this includes the chief's own
+ *   member.
  * - A new chief does not know what its predecessor knew. So each standing carries the epochs of the
  *   last world, and a member whose epoch is lower loses its seat.
- * - If a member has followed a chief of a newer generation, that chief supersedes this one: the chief's
- *   own member is refused (REFUSE_STALE), and no more worlds are named.
+ * - If a member has followed a chief of a newer generation, that chief supersedes this one: the
+ *   chief's own member is refused (REFUSE_STALE), and no more worlds are named.
  * - A seat is lost when its stream closes, or when nothing was heard for `death_ms`. Its member can
- *   return only by a new join; while its old stream still sends, it is answered that it is superseded.
- * - Losing a seat of a named world ends that generation: the survivors stay and are asked to reform. An
- *   orderly leave does not end it; the next step that misses the member does.
- * - A standing that names an older world, from a member of the newest world, was sent before the member
- *   heard of the newest. It is ignored: another will come.
- * - When all seats are taken and each member has reported its standing since the last generation ended,
- *   the next world is named: counter + 1, with the state of the replica with the highest applied step
- *   (the lowest rank among equals), or of the chief if nobody holds state.
+ *   return only by a new join; while its old stream still sends, it is answered that it is
+ *   superseded.
+ * - Losing a seat of a named world ends that generation: the survivors stay and are asked to
+ *   reform. An orderly leave does not end it; the next step that misses the member does.
+ * - A standing that names an older world, from a member of the newest world, was sent before the
+ *   member heard of the newest. It is ignored: another will come.
+ * - When all seats are taken and each member has reported its standing since the last generation
+ *   ended, the next world is named: counter + 1, with the state of the replica with the highest
+ *   applied step (the lowest rank among equals), or of the chief if nobody holds state.
  * - An elastic crew (`least` < `size`) may have empty seats. A world consists of the chief and all
- *   others that have reported, once there are at least `least` of them and every remaining member of
- *   the last world has reported. Ranks number the seats in use from 0. A new coordinator first waits at
- *   most `start_ms` for the seats below `expected`, so that survivors of an earlier chief have time to
- *   bring their state.
- * - A member that joins while a world is in force waits. coordinator_newcomers reports it to the chief,
- *   whose trainer makes all ranks stop at a step boundary and report as `planned`. Planned reports end
- *   no generation; when the whole world has sent them, the next world is named at once.
+ *   others that have reported, once there are at least `least` of them and every remaining member
+ *   of the last world has reported. Ranks number the seats in use from 0. A new coordinator first
+ *   waits at most `start_ms` for the seats below `expected`, so that survivors of an earlier chief
+ *   have time to bring their state.
+ * - A member that joins while a world is in force waits. coordinator_newcomers reports it to the
+ *   chief, whose trainer makes all ranks stop at a step boundary and report as `planned`. Planned
+ *   reports end no generation; when the whole world has sent them, the next world is named at once.
  * - A loose crew (PeerToPeer) agrees only on its first world. After that, each change of membership
  *   names the next world at once, for all present members; nobody is asked to reform.
  */
@@ -78,8 +80,9 @@ void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
                          const struct coordination_message *message, int64_t now_ms);
 /* Records that a stream has closed. `why` is for messages to people. */
 void coordinator_link_closed(struct coordinator *coordinator, coordinator_link link, const char *why, int64_t now_ms);
-/* Checks for silent members; call it a few times a second. What has arrived since `read_until_ms` may not
- * have been received yet, so silence counts only until then, unless that is long ago. */
+/* Checks for silent members; call it a few times a second. What has arrived since
+ * `read_until_ms` may not have been received yet, so silence counts only until then, unless that
+ * is long ago. */
 void coordinator_tick(struct coordinator *coordinator, int64_t read_until_ms, int64_t now_ms);
 
 /* Writes what the crew waits for, as member_describe does. */
@@ -88,8 +91,8 @@ void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms,
 bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank);
 /* Returns the epoch of the seat's present or last member. */
 uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned rank);
-/* Returns true if the seat is empty and its member may be running without knowing this chief; the chief then
- * calls it. */
+/* Returns true if the seat is empty and its member may be running without knowing this chief;
+ * the chief then calls it. */
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);
 /* Returns how many members have joined and wait for a step boundary of the world in force. */
 unsigned coordinator_newcomers(const struct coordinator *coordinator);

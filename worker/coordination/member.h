@@ -2,10 +2,10 @@
  *
  * Connects a process to its crew; every process has one member.
  *
- * A member keeps one stream to the chief's coordinator, over which it joins, sends heartbeats, reports
- * its state and receives the world. (The chief's own member talks to the coordinator directly.) The
- * chief's member also runs the coordinator. All of this happens on a separate thread, so a busy
- * trainer still sends heartbeats.
+ * A member keeps one stream to the chief's coordinator, over which it joins, sends heartbeats,
+ * reports its state and receives the world. (The chief's own member talks to the coordinator
+ * directly.) The chief's member also runs the coordinator. All of this happens on a separate
+ * thread, so a busy trainer still sends heartbeats.
  *
  * How a trainer uses it:
  *
@@ -17,10 +17,10 @@
  *         steps … until one fails with ERROR_UNAVAILABLE: goto again
  *     member_leave, member_free
  *
- * Each error that must not be retried has an exit code: ERROR_STALE 163 (a newer incarnation has taken
- * this seat, or this generation is superseded), ERROR_TIMEOUT 160 (the crew is lost), ERROR_FORBIDDEN
- * 160 (the crew runs another version), ERROR_INVALID 64 (another job, or a crew of another shape),
- * ERROR_DEVICE 162 (this device does not support the crew's arithmetic).
+ * Each error that must not be retried has an exit code: ERROR_STALE 163 (a newer incarnation has
+ * taken this seat, or this generation is superseded), ERROR_TIMEOUT 160 (the crew is lost),
+ * ERROR_FORBIDDEN 160 (the crew runs another version), ERROR_INVALID 64 (another job, or a crew of
+ * another shape), ERROR_DEVICE 162 (this device does not support the crew's arithmetic).
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_H
 #define COXSWAIN_COORDINATION_MEMBER_H
@@ -92,26 +92,28 @@ struct world {
 
 struct member;
 
-/* Starts listening, and the thread, which joins the crew. The member reports no standing before member_agree. */
+/* Starts listening, and the thread, which joins the crew. The member reports no standing before
+ * member_agree. */
 int member_start(const struct member_options *options, struct member **ret_member, struct error *error);
-/* Ends the thread and closes all connections. Others see this as a death unless member_leave came first. */
+/* Ends the thread and closes all connections. Others see this as a death unless member_leave
+ * came first. */
 void member_free(struct member *member);
 
-/* Reports `standing` and waits until the whole crew has done so and the chief has named the next world. Call
- * it also after a step has failed with ERROR_UNAVAILABLE: it gives up the old generation and waits for a
- * replacement if necessary. */
+/* Reports `standing` and waits until the whole crew has done so and the chief has named the next
+ * world. Call it also after a step has failed with ERROR_UNAVAILABLE: it gives up the old
+ * generation and waits for a replacement if necessary. */
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error);
 
-/* For loose crews, which call member_agree only once: returns 1 and the world if a newer one has been named
- * since the last call, else 0. The world stays in force when the chief is lost; `standing` is reported to its
- * replacement. Fails as member_agree does. */
+/* For loose crews, which call member_agree only once: returns 1 and the world if a newer one has
+ * been named since the last call, else 0. The world stays in force when the chief is lost;
+ * `standing` is reported to its replacement. Fails as member_agree does. */
 int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
                       struct error *error);
 
-/* Aborts `group` when its generation ends, or at once if it has ended already. Its operations then fail with
- * ERROR_UNAVAILABLE, naming the lost member, or with ERROR_STALE. One group at a time; NULL releases it. The
- * group must be released before it is freed. */
+/* Aborts `group` when its generation ends, or at once if it has ended already. Its operations
+ * then fail with ERROR_UNAVAILABLE, naming the lost member, or with ERROR_STALE. One group at a
+ * time; NULL releases it. The group must be released before it is freed. */
 void member_guard(struct member *member, struct collective *group);
 
 /* Sets the current step, for reports to observers and for messages about stalls. */
@@ -120,21 +122,22 @@ void member_set_step(struct member *member, int64_t step);
 /* Returns true in the chief while a member has joined and waits for a step boundary. */
 bool member_has_newcomers(struct member *member);
 
-/* Returns what happened to a rank of `world`, which may be an older world. Only the chief knows who is lost;
- * elsewhere, all ranks count as having moved on once that world has ended. Callable from any thread. */
+/* Returns what happened to a rank of `world`, which may be an older world. Only the chief knows
+ * who is lost; elsewhere, all ranks count as having moved on once that world has ended. Callable
+ * from any thread. */
 enum member_presence { MEMBER_PRESENT, MEMBER_MOVED_ON, MEMBER_LOST };
 enum member_presence member_presence_of(struct member *member, const struct world *world, unsigned rank);
 
 /* Makes member_agree fail with ERROR_CANCELLED (for SIGTERM). Callable from any thread. */
 void member_cancel(struct member *member);
 
-/* Leaves the crew in an orderly way, so that the coordinator does not count it as a death. Waits at most one
- * second for the answer; in the chief, at most five seconds until all others have left, because its end
- * looks like a loss to them. */
+/* Leaves the crew in an orderly way, so that the coordinator does not count it as a death. Waits
+ * at most one second for the answer; in the chief, at most five seconds until all others have
+ * left, because its end looks like a loss to them. */
 void member_leave(struct member *member);
 
-/* Writes one line for the status: "" while the crew is complete, else whom it waits for and why ("waiting for
- * worker 1: connection closed 3 s ago"). Callable from any thread. */
+/* Writes one line for the status: "" while the crew is complete, else whom it waits for and why
+ * ("waiting for worker 1: connection closed 3 s ago"). Callable from any thread. */
 void member_describe(struct member *member, char text[MEMBER_TEXT_MAX]);
 
 #endif

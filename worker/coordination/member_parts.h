@@ -17,7 +17,8 @@
 #include "worker/coordination/member.h"
 #include "worker/coordination/message.h"
 
-/* A stream to the chief's coordinator. The member follows one at a time; an older one may still be closing. */
+/* A stream to the chief's coordinator. The member follows one at a time; an older one may still
+ * be closing. */
 struct session {
     struct member *member;
     struct rpc_stream *stream;
@@ -68,8 +69,8 @@ struct member {
     bool leaving, left;
 };
 
-/* member_world.c. Handles a message from the coordinator, which comes by stream or, in the chief, directly;
- * `context` is the member. */
+/* member_world.c. Handles a message from the coordinator, which comes by stream or, in the
+ * chief, directly; `context` is the member. */
 void member_told(void *context, const struct coordination_message *message);
 /* Handles the report that a member of this chief's crew knows a newer chief. */
 void member_superseded(void *context, const char *text);
@@ -83,7 +84,8 @@ void member_say_join(struct member *member);
 void member_say_standing_if_due(struct member *member);
 void member_say_beat_if_due(struct member *member, int64_t now);
 void member_say_leave_if_asked(struct member *member);
-/* Dials the chief if there is no session; drops a session whose chief has been silent for too long. */
+/* Dials the chief if there is no session; drops a session whose chief has been silent for too
+ * long. */
 void member_tend_session(struct member *member, int64_t now);
 void member_dial_chief(struct member *member, int64_t now);
 void member_drop_session(struct member *member, const char *why);

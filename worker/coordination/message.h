@@ -2,8 +2,9 @@
  *
  * Defines the messages between members and coordinator.
  *
- * One struct serves all types; fields that a type does not use are 0. On the wire, a message is a magic
- * number, the protocol's number, the type, the fields in a fixed little-endian order, and a CRC-32C.
+ * One struct serves all types; fields that a type does not use are 0. On the wire, a message is a
+ * magic number, the protocol's number, the type, the fields in a fixed little-endian order, and a
+ * CRC-32C.
  */
 #ifndef COXSWAIN_COORDINATION_MESSAGE_H
 #define COXSWAIN_COORDINATION_MESSAGE_H
@@ -68,8 +69,8 @@ struct coordination_message {
 };
 
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);
-/* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with ERROR_UNSUPPORTED,
- * naming both numbers, if it has another protocol's number. */
+/* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with
+ * ERROR_UNSUPPORTED, naming both numbers, if it has another protocol's number. */
 int coordination_message_decode(const void *bytes, size_t length, struct coordination_message *ret_message,
                                 struct error *error);
 

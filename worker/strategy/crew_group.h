@@ -2,25 +2,25 @@
  *
  * Opens and closes the collective of a world, and runs small operations on it.
  *
- * Each generation has a collective of its own. The member guards it, so that the loss of a peer ends
- * whatever operation is under way.
+ * Each generation has a collective of its own. The member guards it, so that the loss of a peer
+ * ends whatever operation is under way.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_GROUP_H
 #define COXSWAIN_STRATEGY_CREW_GROUP_H
 
 #include "worker/strategy/strategy.h"
 
-/* Creates the group and connects it. *ret_group may be set even if connecting fails; the caller must
- * then close it with crew_group_close. */
+/* Creates the group and connects it. *ret_group may be set even if connecting fails; the caller
+ * must then close it with crew_group_close. */
 int crew_group_open(const struct strategy_options *options, const struct world *world,
                     enum collective_algorithm algorithm, const struct collective_reduction *reduction,
                     struct collective **ret_group, struct error *error);
 /* Frees the group and sets *group to NULL. Does nothing if *group is NULL. */
 void crew_group_close(const struct strategy_options *options, struct collective **group);
 
-/* Sums `words` over all ranks, in place. Where the reduction expects several contributions from a
- * rank, the others are zeros. The sum is exact in each place where at most one rank has a value other
- * than zero. */
+/* Sums `words` over all ranks, in place. Where the reduction expects several contributions from
+ * a rank, the others are zeros. The sum is exact in each place where at most one rank has a
+ * value other than zero. */
 int crew_group_sum(struct collective *group, float *words, size_t count, struct error *error);
 /* Waits until every rank has called this function; a rank may first have to write to its disk. */
 int crew_group_meet(struct collective *group, struct error *error);

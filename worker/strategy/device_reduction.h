@@ -3,8 +3,8 @@
  * Sums the gradients of one process's devices, in rounds of in-place additions.
  *
  * Each addition runs on one device and covers one slice of the vectors, or all of them. All vectors
- * must lie in memory that every device can access. Except with Auto, a round begins after all devices
- * have finished the one before.
+ * must lie in memory that every device can access. Except with Auto, a round begins after all
+ * devices have finished the one before.
  *
  *   Auto          each device sums its own slice, in the tree's order; one round
  *   ReduceToOne   the first device sums everything, in the tree's order
@@ -29,15 +29,15 @@ struct device_reduction_options {
 
 struct device_reduction;
 
-/* Plans a reduction. Fails with ERROR_UNSUPPORTED if devices of one process cannot run the algorithm.
- * `options` need not outlive the call. */
+/* Plans a reduction. Fails with ERROR_UNSUPPORTED if devices of one process cannot run the
+ * algorithm. `options` need not outlive the call. */
 int device_reduction_new(const struct device_reduction_options *options, struct device_reduction **ret_reduction,
                          struct error *error);
 void device_reduction_free(struct device_reduction *reduction);
 
-/* Sums `inputs` into inputs[0]. With Auto, returns once the additions are queued: work queued later on
- * the stream of device d may use slice d (replica_slice) of the sum. With the other algorithms, waits
- * for all devices; the whole sum may then be used. */
+/* Sums `inputs` into inputs[0]. With Auto, returns once the additions are queued: work queued
+ * later on the stream of device d may use slice d (replica_slice) of the sum. With the other
+ * algorithms, waits for all devices; the whole sum may then be used. */
 int device_reduction_run(const struct device_reduction *reduction, struct device_stream *const *streams,
                          float *const *inputs, const struct parameter_layout *layout, struct error *error);
 

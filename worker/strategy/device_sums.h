@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums gradients in the memory of the devices that computed them, for one process or for a crew whose
- * workers have equally many devices. On each device, a separate stream waits for each part of the
- * backward pass in turn.
+ * Sums gradients in the memory of the devices that computed them, for one process or for a crew
+ * whose workers have equally many devices. On each device, a separate stream waits for each part of
+ * the backward pass in turn.
  *
- * In the tree's order, each device owns a slice of each part. All devices send their contributions to
- * a slice to its owner, which adds them in the tree's order and sends the sum to all. This gives the
- * same bits as one device alone. In any order, the library's all-reduce adds one sum from each device.
+ * In the tree's order, each device owns a slice of each part. All devices send their contributions
+ * to a slice to its owner, which adds them in the tree's order and sends the sum to all. This gives
+ * the same bits as one device alone. In any order, the library's all-reduce adds one sum from each
+ * device.
  */
 #ifndef COXSWAIN_STRATEGY_DEVICE_SUMS_H
 #define COXSWAIN_STRATEGY_DEVICE_SUMS_H
@@ -33,7 +34,8 @@ struct device_sums_options {
 
 /* Options are copied. */
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
-/* Adds what each device will allocate, for what comes in from others. Graphs may be those that only plan. */
+/* Adds what each device will allocate, for what comes in from others. Graphs may be those that
+ * only plan. */
 void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans);
 /* At most so many bytes come in with a part, whichever of the devices it is. */
 int64_t device_sums_incoming(const struct device_sums_options *options);
@@ -43,20 +45,24 @@ void device_sums_free(struct device_sums *sums);
 /* Queues the sums of a step behind its passes, which are under way. */
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error);
-/* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches it by then. */
+/* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches
+ * it by then. */
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);
-/* Likewise of all its contributions, as many as it has by the tree; the sum comes to lie in the first. */
+/* Likewise of all its contributions, as many as it has by the tree; the sum comes to lie in the
+ * first. */
 int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                               struct error *error);
-/* With a plan: what the owners have of a vector, which each device of this process has, goes to those who have not summed it. */
+/* With a plan: what the owners have of a vector, which each device of this process has, goes to
+ * those who have not summed it. */
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
-/* Of a lone process: what its first device has of a vector, which each of them has, goes to the others. Nothing else touches theirs
- * by then. */
+/* Of a lone process: what its first device has of a vector, which each of them has, goes to the
+ * others. Nothing else touches theirs by then. */
 int device_sums_start_spread(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
-/* Waits until everything that was started is complete. The sums are in each device's first contribution. */
+/* Waits until everything that was started is complete. The sums are in each device's first
+ * contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
 /* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int device_sums_settle(struct device_sums *sums, struct error *error);
@@ -67,7 +73,8 @@ struct device_part {
     int64_t offset, elements;
     unsigned last; /* bucket */
 };
-/* Buckets lie side by side, from the end to the start. `ret_parts`: room for one a bucket; returns how many. */
+/* Buckets lie side by side, from the end to the start. `ret_parts`: room for one a bucket;
+ * returns how many. */
 unsigned device_parts_plan(const struct graph_bucket *buckets, unsigned count, int64_t least,
                            struct device_part *ret_parts);
 

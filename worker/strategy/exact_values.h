@@ -3,8 +3,8 @@
  * Sums doubles exactly through a collective that adds only floats.
  *
  * Each rank writes its values to its own places, as four limbs of 16 bits, which a float represents
- * exactly; all other places are zeros. After the reduction, each rank adds the values in rank order,
- * so that all ranks get the same bits.
+ * exactly; all other places are zeros. After the reduction, each rank adds the values in rank
+ * order, so that all ranks get the same bits.
  */
 #ifndef COXSWAIN_STRATEGY_EXACT_VALUES_H
 #define COXSWAIN_STRATEGY_EXACT_VALUES_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs MultiWorkerMirrored with local steps (DiLoCo; Douillard et al., 2023): each rank takes H steps
- * alone, then the ranks average what they have changed. Such a group of steps is a round.
+ * Runs MultiWorkerMirrored with local steps (DiLoCo; Douillard et al., 2023): each rank takes H
+ * steps alone, then the ranks average what they have changed. Such a group of steps is a round.
  *
  * The batches are those of the global order. A rank's own step uses the gradient of its logical
- * shards' share of the batch; a rank without examples in a batch takes no step. At the end of a round,
- * the ranks' changes are averaged, weighted by the examples of each rank, and an outer optimizer (SGD
- * with Nesterov momentum) uses the average as its gradient. The optimizer's slots are averaged in the
- * same way. Within a round, a rank's devices mirror its state (replica_set.h).
+ * shards' share of the batch; a rank without examples in a batch takes no step. At the end of a
+ * round, the ranks' changes are averaged, weighted by the examples of each rank, and an outer
+ * optimizer (SGD with Nesterov momentum) uses the average as its gradient. The optimizer's slots
+ * are averaged in the same way. Within a round, a rank's devices mirror its state (replica_set.h).
  *
- * So between two rounds all replicas hold the same bytes, and the end of a round is a step boundary.
- * A round that fails leaves the state as it was at its start, unless a device has failed. Rounds end at
- * multiples of H, and at the last step.
+ * So between two rounds all replicas hold the same bytes, and the end of a round is a step
+ * boundary. A round that fails leaves the state as it was at its start, unless a device has failed.
+ * Rounds end at multiples of H, and at the last step.
  */
 #ifndef COXSWAIN_STRATEGY_LOCAL_ROUNDS_H
 #define COXSWAIN_STRATEGY_LOCAL_ROUNDS_H
@@ -33,20 +33,21 @@ void local_rounds_free(struct local_rounds *rounds);
 /* Builds this rank's replicas for the logical shards [first, end). */
 int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error);
 
-/* The crew is formed, and the sums of its rounds go from device to device where `devices` can (crew_communicator.h), else, and with
- * NULL, over the group. After crew_communicator_end and local_rounds_settle, if not for the first time. */
+/* The crew is formed, and the sums of its rounds go from device to device where `devices` can
+ * (crew_communicator.h), else, and with NULL, over the group. After crew_communicator_end and
+ * local_rounds_settle, if not for the first time. */
 int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *devices, const struct world *world,
                       struct error *error);
 /* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int local_rounds_settle(struct local_rounds *rounds, struct error *error);
 
-/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which every rank contributes one vector.
- * *abandoned: when it fails, the steps that it had taken. */
+/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which
+ * every rank contributes one vector. *abandoned: when it fails, the steps that it had taken. */
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
 
-/* From another thread, during a round: lets the state's arrays point to the values at the start of the round
- * from now on. */
+/* From another thread, during a round: lets the state's arrays point to the values at the start
+ * of the round from now on. */
 void local_rounds_stand_at_start(struct local_rounds *rounds);
 
 /* Returns the step at which the round that ends at `step` began. */

@@ -25,18 +25,18 @@ struct own_sums {
     struct device_sums *sums;          /* sums by means of `devices`; NULL: through the host */
 };
 
-/* Tries to form a communicator, and sets options->gradients_stay if there is one. `options` must have no
- * member, or be a copy that the replicas do not use; what they point to must outlive `own`. Fails as
- * crew_communicator_form does. */
+/* Tries to form a communicator, and sets options->gradients_stay if there is one. `options` must
+ * have no member, or be a copy that the replicas do not use; what they point to must outlive
+ * `own`. Fails as crew_communicator_form does. */
 int own_sums_connect(struct own_sums *own, struct strategy_options *options, struct error *error);
-/* Prepares the sums for a replica set with `shards` shards. With a plan, which must outlive `own`, the
- * sums stay with the owners of shards (device_sums.h). */
+/* Prepares the sums for a replica set with `shards` shards. With a plan, which must outlive
+ * `own`, the sums stay with the owners of shards (device_sums.h). */
 int own_sums_open(struct own_sums *own, const struct strategy_options *options, unsigned shards,
                   const struct shard_plan *plan, struct error *error);
 /* Returns whether sums go from device to device by NCCL, not through the host. */
 bool own_sums_by_library(const struct own_sums *own);
-/* Releases everything; also valid after own_sums_connect or own_sums_open has failed. Call it before the
- * replicas are freed. */
+/* Releases everything; also valid after own_sums_connect or own_sums_open has failed. Call it
+ * before the replicas are freed. */
 void own_sums_close(struct own_sums *own);
 
 /* Adds to `plans` the memory that such a replica set and its sums will allocate. */
@@ -49,8 +49,8 @@ void own_sums_memory_plan(const struct strategy_options *options, enum replica_v
 int own_sums_reduce(struct own_sums *own, struct replica_set *replicas, unsigned votes, struct error *error);
 
 /* Copies the first device's parameters to the other devices, as replica_set_spread does for
- * VARIABLES_CENTRAL. Call it after the parameters have changed and before other devices' passes read
- * them. */
+ * VARIABLES_CENTRAL. Call it after the parameters have changed and before other devices' passes
+ * read them. */
 int own_sums_spread(struct own_sums *own, struct replica_set *replicas, struct error *error);
 
 #endif

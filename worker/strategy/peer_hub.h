@@ -2,13 +2,13 @@
  *
  * Connects a worker to its peers in a PeerToPeer crew.
  *
- * A separate thread (the rpc's) keeps a stream to every member of the world, serves their streams, and
- * moves parts between peers and the replica. The trainer's calls only leave requests and return at
- * once, except peer_hub_answer and peer_hub_handing, which wait until a deadline.
+ * A separate thread (the rpc's) keeps a stream to every member of the world, serves their streams,
+ * and moves parts between peers and the replica. The trainer's calls only leave requests and return
+ * at once, except peer_hub_answer and peer_hub_handing, which wait until a deadline.
  *
  * For each peer there is at most one change under way, and one in which all later changes are added
- * up: a slow peer gets fewer and larger changes, and no queue grows. When a peer leaves the world, the
- * changes that wait for it are dropped.
+ * up: a slow peer gets fewer and larger changes, and no queue grows. When a peer leaves the world,
+ * the changes that wait for it are dropped.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_HUB_H
 #define COXSWAIN_STRATEGY_PEER_HUB_H
@@ -40,25 +40,26 @@ void peer_hub_stop(struct peer_hub *hub);
 void peer_hub_free(struct peer_hub *hub);
 uint16_t peer_hub_port(const struct peer_hub *hub);
 
-/* Sets the replica that peers see. Call it before the first world. The replica must not be freed before
- * peer_hub_stop. */
+/* Sets the replica that peers see. Call it before the first world. The replica must not be freed
+ * before peer_hub_stop. */
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
-/* Starts a step: returns where this seat's next examples begin in its order, behind those that this replica
- * has. The trainer calls it before each step. The position may be ahead of what this member has finished,
- * if the replica has met one with more examples of this seat, from a predecessor. */
+/* Starts a step: returns where this seat's next examples begin in its order, behind those that
+ * this replica has. The trainer calls it before each step. The position may be ahead of what
+ * this member has finished, if the replica has met one with more examples of this seat, from a
+ * predecessor. */
 int64_t peer_hub_place(struct peer_hub *hub);
-/* Sends `change` to every peer in the world, to be added there, and records that this seat's first `examples`
- * examples are finished. */
+/* Sends `change` to every peer in the world, to be added there, and records that this seat's
+ * first `examples` examples are finished. */
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
-/* Asks for a meeting, in which this replica and the peer's both move to their mean. Does nothing if a meeting
- * is under way or the peer is not in the world. A meeting with a peer that is not connected waits until it
- * connects or leaves the world; so does any later one. */
+/* Asks for a meeting, in which this replica and the peer's both move to their mean. Does nothing
+ * if a meeting is under way or the peer is not in the world. A meeting with a peer that is not
+ * connected waits until it connects or leaves the world; so does any later one. */
 void peer_hub_meet(struct peer_hub *hub, unsigned seat);
-/* Replaces the meeting under way by one with `seat`, if its peer is not connected or has not answered for
- * `silence_ms`. A late answer of the former peer still counts. Returns false if there is no such meeting or
- * `seat` is not connected either. */
+/* Replaces the meeting under way by one with `seat`, if its peer is not connected or has not
+ * answered for `silence_ms`. A late answer of the former peer still counts. Returns false if
+ * there is no such meeting or `seat` is not connected either. */
 bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms);
 /* Returns how many of this member's own examples no other replica has. */
 int64_t peer_hub_unhanded(struct peer_hub *hub);
@@ -67,39 +68,45 @@ bool peer_hub_meets(struct peer_hub *hub);
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
 /* Returns whether the peer has taken all changes that it was sent, or is not in the world. */
 bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat);
-/* For a member that is about to leave: waits at most `timeout_ms` while a change or a meeting is under way.
- * Then returns whether the peers have taken all changes and every example of this member is in another
- * replica (DONE), or some examples still need a meeting to get there (WANTS_MEETING). */
+/* For a member that is about to leave: waits at most `timeout_ms` while a change or a meeting is
+ * under way. Then returns whether the peers have taken all changes and every example of this
+ * member is in another replica (DONE), or some examples still need a meeting to get there
+ * (WANTS_MEETING). */
 enum peer_handing { PEER_HANDING_UNDER_WAY, PEER_HANDING_WANTS_MEETING, PEER_HANDING_DONE };
 enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms);
-/* Writes the names of the peers to which something is under way, separated by blanks; "" if there are none. */
+/* Writes the names of the peers to which something is under way, separated by blanks; "" if
+ * there are none. */
 void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX]);
-/* Asks a peer for its whole state: parameters, then slots. One request at a time; the vectors are written
- * until it is answered. */
+/* Asks a peer for its whole state: parameters, then slots. One request at a time; the vectors
+ * are written until it is answered. */
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors);
 /* Waits at most `timeout_ms` for the answer. FAILED: the peer is out of reach. */
 enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
-/* Records that this replica is now the state fetched last, and has the examples that its giver had. */
+/* Records that this replica is now the state fetched last, and has the examples that its giver
+ * had. */
 void peer_hub_adopt(struct peer_hub *hub);
 /* Returns for how long nothing of the answer has arrived. (A large state may take long in all.) */
 int64_t peer_hub_silence_ms(struct peer_hub *hub);
 /* Gives up the request. */
 void peer_hub_forget(struct peer_hub *hub);
 
-/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again
- * or greets anew.
- * False: there is no news. Nobody waits for it; the coordinator drops it when it stays silent. */
+/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until
+ * it answers in good time again or greets anew. False: there is no news. Nobody waits for it;
+ * the coordinator drops it when it stays silent. */
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
-/* Examples finished by each seat, as far as is known here; never fewer than before, but that a newcomer knows what the giver of its
- * state does, or what is in its checkpoint, and tells nothing until then: what it has heard before may be lost with who said it. Of its own a member tells only those that
- * another replica has taken in (an update, a meeting, a state): what a killed one has told is lost with nobody, and the rest is not
- * counted, but done again by its successor. A seat's examples count by how far they reach in its order: those that two processes have
- * taken there count once. */
+/* Examples finished by each seat, as far as is known here; never fewer than before, but that a
+ * newcomer knows what the giver of its state does, or what is in its checkpoint, and tells
+ * nothing until then: what it has heard before may be lost with who said it. Of its own a member
+ * tells only those that another replica has taken in (an update, a meeting, a state): what a
+ * killed one has told is lost with nobody, and the rest is not counted, but done again by its
+ * successor. A seat's examples count by how far they reach in its order: those that two
+ * processes have taken there count once. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
-/* Resets the counts to those of the checkpoint that is now the state. Returns how many more examples had been
- * counted; they are in no replica that was found. A member that has them after all brings them when it joins. */
+/* Resets the counts to those of the checkpoint that is now the state. Returns how many more
+ * examples had been counted; they are in no replica that was found. A member that has them after
+ * all brings them when it joins. */
 int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX]);
 /* Reads the counts of all seats at one moment; returns their sum. */
 int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX]);
@@ -107,8 +114,8 @@ int64_t peer_hub_total(struct peer_hub *hub);
 /* Returns how many of the counted examples this replica lacks. */
 int64_t peer_hub_lacking(struct peer_hub *hub);
 
-/* say_done: the chief announces to all peers, later ones too, that the result is stored. is_done: returns
- * whether this was announced to this member. */
+/* say_done: the chief announces to all peers, later ones too, that the result is stored.
+ * is_done: returns whether this was announced to this member. */
 void peer_hub_say_done(struct peer_hub *hub);
 bool peer_hub_is_done(struct peer_hub *hub);
 

@@ -37,8 +37,8 @@ struct peer_ledger {
 
 /* Returns what this member's replica has, its own seat included. */
 struct holdings peer_ledger_holdings(const struct peer_ledger *ledger);
-/* Returns the counts to announce: of its own seat, only the examples that another replica has and that
- * would survive this member. */
+/* Returns the counts to announce: of its own seat, only the examples that another replica has
+ * and that would survive this member. */
 struct holdings peer_ledger_told(const struct peer_ledger *ledger);
 int64_t peer_ledger_total(const struct peer_ledger *ledger);
 /* Returns how many of the counted examples this member's replica lacks. */
@@ -48,22 +48,25 @@ int64_t peer_ledger_unhanded(const struct peer_ledger *ledger);
 
 /* Starts a step: returns the position of the next examples in this seat's order. */
 int64_t peer_ledger_begin(struct peer_ledger *ledger);
-/* Ends the step: this member's replica has the first `examples` of its seat, or more if it had more. */
+/* Ends the step: this member's replica has the first `examples` of its seat, or more if it had
+ * more. */
 void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples);
 /* Raises the counts to those that a peer announced. */
 void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
-/* Raises the counts and what this member's replica has, after it has merged data with these counts. */
+/* Raises the counts and what this member's replica has, after it has merged data with these
+ * counts. */
 void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
 /* Records that another replica has the first `examples` of this member's seat. */
 void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples);
 
-/* Resets the counts of a newcomer: what it has heard may have been lost with the peer that announced it. */
+/* Resets the counts of a newcomer: what it has heard may have been lost with the peer that
+ * announced it. */
 void peer_ledger_forget(struct peer_ledger *ledger);
-/* Records that this member's replica is now a copy of one with these counts. Its next step starts behind
- * all examples of its seat that are known to be finished. */
+/* Records that this member's replica is now a copy of one with these counts. Its next step
+ * starts behind all examples of its seat that are known to be finished. */
 void peer_ledger_adopt(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
-/* Resets the ledger to a checkpoint with these counts. Returns how many examples had been counted at any
- * time and are not in the checkpoint. */
+/* Resets the ledger to a checkpoint with these counts. Returns how many examples had been
+ * counted at any time and are not in the checkpoint. */
 int64_t peer_ledger_restore(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
 
 #endif

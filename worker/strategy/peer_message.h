@@ -13,11 +13,12 @@
  *     FETCH      caller: asks for the whole state; answered by STATE parts, or by NOTHING when the other has none yet
  *     DONE       the chief: the result is stored
  *
- * With the last part of an UPDATE, an AVERAGE or a STATE goes what the whole has of each seat's examples, in the order in which
- * that seat finished them; of an UPDATE, the caller's are those after `from`.
+ * With the last part of an UPDATE, an AVERAGE or a STATE goes what the whole has of each seat's
+ * examples, in the order in which that seat finished them; of an UPDATE, the caller's are those
+ * after `from`.
  *
- * On the wire: a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed little-endian order, the
- * CRC-32C of head and floats together.
+ * On the wire: a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed
+ * little-endian order, the CRC-32C of head and floats together.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_MESSAGE_H
 #define COXSWAIN_STRATEGY_PEER_MESSAGE_H
@@ -67,10 +68,11 @@ struct peer_message {
     const float *floats;           /* `count` of them; after decoding they may lie unaligned: copy them out */
 };
 
-/* Encodes head and floats into `bytes`, which has `room` bytes. Returns the length; 0 if it does not fit. */
+/* Encodes head and floats into `bytes`, which has `room` bytes. Returns the length; 0 if it does
+ * not fit. */
 size_t peer_message_encode(const struct peer_message *message, unsigned char *bytes, size_t room);
-/* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with ERROR_UNSUPPORTED if it
- * has another protocol's number. `floats` points into `bytes`. */
+/* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with
+ * ERROR_UNSUPPORTED if it has another protocol's number. `floats` points into `bytes`. */
 int peer_message_decode(const void *bytes, size_t length, struct peer_message *ret_message, struct error *error);
 
 #endif

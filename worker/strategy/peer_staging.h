@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves the data of a PeerToPeer replica between host and device, if the host cannot read the device's
- * memory.
+ * Moves the data of a PeerToPeer replica between host and device, if the host cannot read the
+ * device's memory.
  *
- * The change of the replica's own updates goes to the host; the inbox with the peers' changes goes to
- * the device; what peers read is copied in parts when they read it. So a step copies only its change,
- * and the inbox if that is not empty.
+ * The change of the replica's own updates goes to the host; the inbox with the peers' changes goes
+ * to the device; what peers read is copied in parts when they read it. So a step copies only its
+ * change, and the inbox if that is not empty.
  *
- * The caller must guard it with the replica's lock: the trainer and the hub's thread use its stream in
- * turn.
+ * The caller must guard it with the replica's lock: the trainer and the hub's thread use its stream
+ * in turn.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_STAGING_H
 #define COXSWAIN_STRATEGY_PEER_STAGING_H
@@ -32,8 +32,8 @@ void peer_staging_plan(const struct device *device, int64_t elements, struct mem
 int peer_staging_wait(struct peer_staging *staging, struct error *error);
 /* Saves the parameters before an update, on the device. */
 int peer_staging_keep(struct peer_staging *staging, struct error *error);
-/* After the update: scales its change by `share`, as peer_replica_share_out does, and copies the change to the
- * host's array. */
+/* After the update: scales its change by `share`, as peer_replica_share_out does, and copies the
+ * change to the host's array. */
 int peer_staging_share_out(struct peer_staging *staging, float share, struct error *error);
 /* Adds the inbox to the parameters. */
 int peer_staging_take_in(struct peer_staging *staging, struct error *error);

@@ -3,17 +3,17 @@
  * Plans the order in which pipeline stages work on the micro-batches of a step: one forward, one
  * backward (1F1B; Narayanan et al. 2019).
  *
- * A part at depth d of D has at most D - d micro-batches under way, and runs their backward passes in
- * the same order. A stage runs a backward pass as soon as it can, else a forward pass.
+ * A part at depth d of D has at most D - d micro-batches under way, and runs their backward passes
+ * in the same order. A stage runs a backward pass as soon as it can, else a forward pass.
  *
  *     depth 0   F0 F1 F2          B0 F3 B1 ...
  *     depth 1      F0 F1       B0 F2 B1 F3 ...
  *     depth 2         F0 B0 F1 B1 F2 ...
  *
- * A stage with several parts works on all of them in turns, the deepest first. The order is found by
- * simulating all stages, action by action, under the conditions of a real run: an action starts only
- * after its inputs exist, and after the data that it overwrites was taken. So stages that keep to this
- * order cannot deadlock.
+ * A stage with several parts works on all of them in turns, the deepest first. The order is found
+ * by simulating all stages, action by action, under the conditions of a real run: an action starts
+ * only after its inputs exist, and after the data that it overwrites was taken. So stages that keep
+ * to this order cannot deadlock.
  */
 #ifndef COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
 #define COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
@@ -56,8 +56,8 @@ struct pipeline_timetable {
 void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct pipeline_course *course,
                              unsigned micro_batches, bool evaluates);
 void pipeline_timetable_release(struct pipeline_timetable *timetable);
-/* Returns the fraction of stages x ticks in which nothing is done, 0 .. 1: (D - 1) / (M + D - 1) for D stages
- * in a row. */
+/* Returns the fraction of stages x ticks in which nothing is done, 0 .. 1: (D - 1) / (M + D - 1)
+ * for D stages in a row. */
 double pipeline_timetable_idle(const struct pipeline_timetable *timetable);
 
 /* When an action ran: nanoseconds on one clock. */
@@ -75,8 +75,9 @@ struct pipeline_trace {
 /* Returns the fraction of stages x time in which nothing was computed, 0 .. 1. */
 double pipeline_bubble(const struct pipeline_trace *traces, unsigned stages);
 
-/* Appends a chart to `text`: one line for each stage, time from left to right in `columns` columns. A digit
- * (the micro-batch modulo 10) is a forward pass, a letter (a for 0) a backward pass, a dot waiting. */
+/* Appends a chart to `text`: one line for each stage, time from left to right in `columns`
+ * columns. A digit (the micro-batch modulo 10) is a forward pass, a letter (a for 0) a backward
+ * pass, a dot waiting. */
 void pipeline_picture(const struct pipeline_trace *traces, unsigned stages, unsigned columns, struct buffer *text);
 
 #endif

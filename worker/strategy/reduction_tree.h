@@ -3,9 +3,9 @@
  * Defines the order in which values of the logical shards are summed: a fixed balanced binary tree
  * over L leaves.
  *
- * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left + right.
- * Because the tree depends only on L, the bits of the sum do not depend on how many ranks share the
- * leaves.
+ * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left +
+ * right. Because the tree depends only on L, the bits of the sum do not depend on how many ranks
+ * share the leaves.
  *
  * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums by itself the maximal subtrees whose leaves it
  * owns (its cover). The owner of a chunk then combines the covers of all ranks up to the root.
@@ -31,17 +31,19 @@ struct reduction_subtree {
 /* Sets [*ret_first, *ret_end) to the leaves that `rank` of `ranks` owns. */
 void reduction_rank_leaves(unsigned leaves, unsigned rank, unsigned ranks, unsigned *ret_first, unsigned *ret_end);
 
-/* Finds the maximal subtrees of the tree over `leaves` within [first, end), from left to right. Returns
- * their number. */
+/* Finds the maximal subtrees of the tree over `leaves` within [first, end), from left to right.
+ * Returns their number. */
 unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
                          struct reduction_subtree subtrees[REDUCTION_COVER_MAX]);
 
-/* Summing a subtree of `count` leaves one leaf after another with a stack of partial sums: leaf `leaf` (from 0) is computed
- * into slot `slot`, then `merges` times the topmost slot is added to the one below it. */
+/* Summing a subtree of `count` leaves one leaf after another with a stack of partial sums: leaf
+ * `leaf` (from 0) is computed into slot `slot`, then `merges` times the topmost slot is added to
+ * the one below it. */
 void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, unsigned *ret_merges);
 
-/* How sums over subtrees that lie side by side from leaf `first` to `end` become the sums over the cover of that range. Returns
- * the number of merges, in their order (less than `inputs`); ret_outputs[i]: the input that then holds subtree i of the cover. */
+/* How sums over subtrees that lie side by side from leaf `first` to `end` become the sums over
+ * the cover of that range. Returns the number of merges, in their order (less than `inputs`);
+ * ret_outputs[i]: the input that then holds subtree i of the cover. */
 unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const struct reduction_subtree *inputs,
                           struct reduction_merge *ret_merges, unsigned ret_outputs[REDUCTION_COVER_MAX]);
 
@@ -49,12 +51,13 @@ unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const s
 struct reduction_plan;
 int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);
 void reduction_plan_free(struct reduction_plan *plan);
-/* Returns the same sum as in-place additions, one fewer than there are contributions. The array lives as
- * long as the plan. */
+/* Returns the same sum as in-place additions, one fewer than there are contributions. The array
+ * lives as long as the plan. */
 const struct reduction_merge *reduction_plan_merges(const struct reduction_plan *plan);
 /* Returns how many subtrees `rank` contributes. */
 unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigned rank);
-/* result[i] = tree sum of inputs[..][i], inputs in leaf order; has the type of collective_reduction.combine. */
+/* result[i] = tree sum of inputs[..][i], inputs in leaf order; has the type of
+ * collective_reduction.combine. */
 void reduction_plan_combine(const void *plan, const float *const *inputs, float *result, size_t elements);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records a sequence of launches that repeats in every step, and replays it with one call (device.h).
+ * Records a sequence of launches that repeats in every step, and replays it with one call
+ * (device.h).
  *
  * A recording is valid as long as its key stays the same. A new key is first launched without
  * recording, for two reasons: it may be that of a last, short batch, and what libraries do on first
- * use cannot be recorded. It is recorded when it comes a second time in a row. If recording fails, the
- * stream launches everything singly from then on, and on_warning is called.
+ * use cannot be recorded. It is recorded when it comes a second time in a row. If recording fails,
+ * the stream launches everything singly from then on, and on_warning is called.
  */
 #ifndef COXSWAIN_STRATEGY_REPEATED_LAUNCHES_H
 #define COXSWAIN_STRATEGY_REPEATED_LAUNCHES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Computes the logical shards of a replica side by side, each in a lane with its own activations,
- * gradients and stream. Layers need this whose statistics cover the whole batch: their shards exchange
- * values during the pass.
+ * gradients and stream. Layers need this whose statistics cover the whole batch: their shards
+ * exchange values during the pass.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_LANES_H
 #define COXSWAIN_STRATEGY_REPLICA_LANES_H
@@ -15,8 +15,8 @@ int replica_lanes_new(struct replica *replica, struct replica_lanes **ret_lanes,
 void replica_lanes_free(struct replica_lanes *lanes);
 /* Starts all passes, and sums the gradients of each subtree on the replica's stream. */
 int replica_lanes_start(struct replica *replica, struct error *error);
-/* Returns the failure of the first lane that failed, after the passes have ended. The replica's own stream
- * does not report it. */
+/* Returns the failure of the first lane that failed, after the passes have ended. The replica's
+ * own stream does not report it. */
 int replica_lanes_check(const struct replica_lanes *lanes, struct error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a replica, for the files that implement it: replica.c (passes and sums),
- * replica_batch.c (examples), replica_update.c (the optimizer's step), replica_lanes.c (shards side by
- * side) and replica_ahead.c (steps without the host), and for replica_set.c.
+ * Declares the internals of a replica, for the files that implement it: replica.c (passes and
+ * sums), replica_batch.c (examples), replica_update.c (the optimizer's step), replica_lanes.c
+ * (shards side by side) and replica_ahead.c (steps without the host), and for replica_set.c.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_PARTS_H
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H
@@ -12,9 +12,10 @@
 #include "worker/strategy/repeated_launches.h"
 #include "worker/strategy/replica.h"
 
-/* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. Where the device has a
- * memory of its own what is read is copied there at once, beside the passes; each shard begins there as a buffer does, so that a
- * product has the same bits wherever its shard is computed. */
+/* Examples of one batch that this replica computes. Two of these: one is computed, the other
+ * read ahead. Where the device has a memory of its own what is read is copied there at once,
+ * beside the passes; each shard begins there as a buffer does, so that a product has the same
+ * bits wherever its shard is computed. */
 struct batch {
     bool filled;
     int64_t data_epoch, position, size; /* of the global batch */
@@ -80,7 +81,8 @@ struct batch_shard {
     const void *inputs, *targets;
 };
 struct batch_shard replica_batch_shard(const struct replica *replica, const struct batch *batch, unsigned shard);
-/* Around the launches of passes that read it: they wait for its copies, which are not overwritten before they are done. */
+/* Around the launches of passes that read it: they wait for its copies, which are not
+ * overwritten before they are done. */
 void replica_batch_begin_use(struct replica *replica, struct batch *batch);
 void replica_batch_end_use(struct replica *replica, struct batch *batch);
 
@@ -90,8 +92,8 @@ void replica_next_position(const struct replica *replica, int64_t *data_epoch, i
 double replica_target_count(const struct replica *replica, int64_t examples);
 /* The batch of the state's position becomes the current one. */
 int replica_take_batch(struct replica *replica, struct error *error);
-/* Queues the passes of the current batch: launches alone, the same ones for batches of a size in the same buffer, where passes are
- * told their step by `values`. */
+/* Queues the passes of the current batch: launches alone, the same ones for batches of a size in
+ * the same buffer, where passes are told their step by `values`. */
 int replica_queue_shards(struct replica *replica, struct error *error);
 /* What a recording of such passes holds for; without a batch, of launches that read none. */
 struct repeated_key replica_key(const struct replica *replica, const struct batch *batch);

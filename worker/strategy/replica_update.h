@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the optimizer's step with a reduced gradient on all replicas of a process at once. Work that
- * is the same for all replicas is divided into slices, each of whole blocks of the gradient's norm.
+ * Takes the optimizer's step with a reduced gradient on all replicas of a process at once. Work
+ * that is the same for all replicas is divided into slices, each of whole blocks of the gradient's
+ * norm.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_UPDATE_H
 #define COXSWAIN_STRATEGY_REPLICA_UPDATE_H
@@ -20,14 +21,15 @@ struct replica_update {
     unsigned size;
 };
 
-/* The two ends of it, for those that take the step in between themselves: what the reduced control words say of the batch; and
- * position and step, once every device has its parameters. */
+/* The two ends of it, for those that take the step in between themselves: what the reduced
+ * control words say of the batch; and position and step, once every device has its parameters. */
 void replica_update_read(const struct replica_update *update, struct strategy_result *result);
 void replica_update_advance(const struct replica_update *update, int64_t step);
 /* After that: the scale of the loss as what became of the step makes it. */
 void replica_update_rescale(const struct replica_update *update, bool skipped);
 
-/* Nothing has changed when it fails with ERROR_NOT_FINITE; nothing but the position where the step is skipped. */
+/* Nothing has changed when it fails with ERROR_NOT_FINITE; nothing but the position where the
+ * step is skipped. */
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error);
 
 /* The part [*ret_first, *ret_end) of the flat arrays that falls to one of `count`; may be empty. */

@@ -14,11 +14,11 @@ struct round_pace {
 };
 
 void round_pace_add_step(struct round_pace *pace, int64_t ns);
-/* Records that the process was stopped for `ns` while it waited for other ranks. This time counts towards
- * the longest and the total, but not as a step. */
+/* Records that the process was stopped for `ns` while it waited for other ranks. This time
+ * counts towards the longest and the total, but not as a step. */
 void round_pace_add_freeze(struct round_pace *pace, int64_t ns);
-/* Returns the mean of all steps except the longest. If there is only one step, returns the total, which
- * includes freezes. */
+/* Returns the mean of all steps except the longest. If there is only one step, returns the
+ * total, which includes freezes. */
 int64_t round_pace_mean_ns(const struct round_pace *pace);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a sharded optimizer, for the files that implement it: sharded_optimizer.c
- * (the step) and sharded_agreement.c (recovery after a loss). Only they may include it.
+ * Declares the internals of a sharded optimizer, for the files that implement it:
+ * sharded_optimizer.c (the step) and sharded_agreement.c (recovery after a loss). Only they may
+ * include it.
  */
 #ifndef COXSWAIN_STRATEGY_SHARDED_PARTS_H
 #define COXSWAIN_STRATEGY_SHARDED_PARTS_H
@@ -28,11 +29,12 @@ struct sharded_optimizer {
     bool torn;                         /* own parameters are newer than those of others' shards */
 };
 
-/* Updates the slots and parameters of the shards that this rank owns and mirrors, and the state's position. */
+/* Updates the slots and parameters of the shards that this rank owns and mirrors, and the
+ * state's position. */
 int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
                              struct error *error);
-/* Collects the parameters from the ranks that hold the shards (`givers`). NULL: the owners send them to the
- * ranks that do not mirror them. */
+/* Collects the parameters from the ranks that hold the shards (`givers`). NULL: the owners send
+ * them to the ranks that do not mirror them. */
 int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
                              struct error *error);
 

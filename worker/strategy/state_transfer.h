@@ -11,8 +11,8 @@
 /* Sends `bytes` to `rank` and waits until they and their checksum have been sent. */
 int state_transfer_give(struct collective *group, unsigned rank, unsigned channel, const void *bytes, size_t length,
                         struct error *error);
-/* Receives `length` bytes from `rank`. Fails with ERROR_CORRUPT, naming `what`, if the checksum does not
- * match. */
+/* Receives `length` bytes from `rank`. Fails with ERROR_CORRUPT, naming `what`, if the checksum
+ * does not match. */
 int state_transfer_take(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,
                         const char *what, struct error *error);
 

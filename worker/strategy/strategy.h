@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs training steps by a distribution strategy, which divides each step among devices and processes.
- * The training loop uses only these functions; each strategy is a file.
+ * Runs training steps by a distribution strategy, which divides each step among devices and
+ * processes. The training loop uses only these functions; each strategy is a file.
  *
  *     strategy_open(options)
  *     strategy_reform          join the crew, agree on the state, get it
@@ -11,9 +11,9 @@
  * A step that fails has changed nothing: parameters, slots and the position in the data change
  * together, after every gradient of the step is reduced.
  *
- * Errors of reform and step: UNAVAILABLE: the crew has lost a member; call strategy_reform. STALE: this
- * process is superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED: member_cancel was
- * called. Other errors come from device, data or checkpoint.
+ * Errors of reform and step: UNAVAILABLE: the crew has lost a member; call strategy_reform. STALE:
+ * this process is superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED: member_cancel
+ * was called. Other errors come from device, data or checkpoint.
  */
 #ifndef COXSWAIN_STRATEGY_STRATEGY_H
 #define COXSWAIN_STRATEGY_STRATEGY_H
@@ -131,7 +131,8 @@ struct strategy_options {
     void *context;
 };
 
-/* What a rank wants of the crew; travels with the step's control word, so that all learn it at the same boundary. */
+/* What a rank wants of the crew; travels with the step's control word, so that all learn it at
+ * the same boundary. */
 enum strategy_vote {
     STRATEGY_VOTE_LEAVE = 1,      /* SIGTERM: this rank leaves at the boundary */
     STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary: the chief asks, the others could; it takes all of them */
@@ -156,69 +157,83 @@ struct strategy_result {
     bool reform;                 /* somebody voted for it: call strategy_reform before the next step */
 };
 
-/* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A float32 holds it exactly. */
+/* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A
+ * float32 holds it exactly. */
 unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
 /* The part of a result that comes from everybody's words, one a rank. */
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
 /* Likewise longest_ns, from words without votes. */
 void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
-/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers; with float16 the step is skipped instead (`skipped`), as long
- * as the scale of the loss can be lowered. Every rank has the same and comes to the same verdict. */
+/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers; with float16 the step is
+ * skipped instead (`skipped`), as long as the scale of the loss can be lowered. Every rank has
+ * the same and comes to the same verdict. */
 int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error);
 
-/* For strategies: by what the losses of the state's next step are multiplied, and its gradients with them; 1: by nothing. */
+/* For strategies: by what the losses of the state's next step are multiplied, and its gradients
+ * with them; 1: by nothing. */
 double strategy_loss_scale(const struct strategy_options *options);
 /* Likewise, as passes and begin_step are told it: 0 where losses are not scaled. */
 float strategy_loss_scale_told(const struct strategy_options *options);
 
-/* For strategies, before a step's first change to the state: from here on nobody reads it, or gives the step up. */
+/* For strategies, before a step's first change to the state: from here on nobody reads it, or
+ * gives the step up. */
 void strategy_leave_boundary(const struct strategy_options *options);
-/* Likewise, where the state does not change: from here on nobody gives the step up; and then, from here on somebody may. */
+/* Likewise, where the state does not change: from here on nobody gives the step up; and then,
+ * from here on somebody may. */
 void strategy_hold_step(const struct strategy_options *options);
 void strategy_let_step_go(const struct strategy_options *options);
 
-/* Whether the strategy makes `state` itself once it is known which part of the model each of its holders has: a Pipeline of several
- * workers, or of several devices with memory of their own. */
+/* Whether the strategy makes `state` itself once it is known which part of the model each of its
+ * holders has: a Pipeline of several workers, or of several devices with memory of their own. */
 bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const struct device *device,
                           unsigned device_count);
 
-/* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
- * variables and graphs, and `state` where strategy_makes_state. Before strategy_open, of a graph that need have no memory; data
- * set, state and member are not read. */
+/* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`:
+ * gradients, batches, more sets of variables and graphs, and `state` where strategy_makes_state.
+ * Before strategy_open, of a graph that need have no memory; data set, state and member are not
+ * read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);
 
-/* Forms (or re-forms) the crew and brings every replica to the same state; fine to call when all is well. */
+/* Forms (or re-forms) the crew and brings every replica to the same state; fine to call when all
+ * is well. */
 int strategy_reform(struct strategy *strategy, struct error *error);
 
-/* One optimizer step at the state's position in the data, or as many as the strategy takes between two exchanges. `votes`: this
- * rank's, or-ed together. */
+/* One optimizer step at the state's position in the data, or as many as the strategy takes
+ * between two exchanges. `votes`: this rank's, or-ed together. */
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
 
-/* Waits for what a step has left under way on the devices: before somebody else reads parameters there or uses a graph. */
+/* Waits for what a step has left under way on the devices: before somebody else reads parameters
+ * there or uses a graph. */
 int strategy_settle(struct strategy *strategy, struct error *error);
 
-/* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the same for any crew, when for each i
- * only one rank adds something other than 0, or when all are integers below 2^53. */
+/* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the
+ * same for any crew, when for each i only one rank adds something other than 0, or when all are
+ * integers below 2^53. */
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error);
-/* Whether the strategy evaluates itself, since no process need hold the whole model. Then strategy_evaluate gives the sums over
- * held-out examples [first, first + count); evaluation.h does for the others. */
+/* Whether the strategy evaluates itself, since no process need hold the whole model. Then
+ * strategy_evaluate gives the sums over held-out examples [first, first + count); evaluation.h
+ * does for the others. */
 bool strategy_evaluates(const struct strategy *strategy);
 int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                       struct loss_sums *ret_sums, struct error *error);
-/* The step at which the last strategy_step that could end at the state's step began: step - 1 for most. The same for all ranks. */
+/* The step at which the last strategy_step that could end at the state's step began: step - 1
+ * for most. The same for all ranks. */
 int64_t strategy_step_before(const struct strategy *strategy);
-/* Steps that the last strategy_step had taken when it failed and took them back: they are done again. */
+/* Steps that the last strategy_step had taken when it failed and took them back: they are done
+ * again. */
 int64_t strategy_steps_abandoned(const struct strategy *strategy);
-/* For a step, or an evaluation, that is given up while it is under way, from another thread: the state is that of the last boundary
- * from here on; there is no way back into the step. */
+/* For a step, or an evaluation, that is given up while it is under way, from another thread: the
+ * state is that of the last boundary from here on; there is no way back into the step. */
 void strategy_stand_at_boundary(struct strategy *strategy);
-/* Likewise: this rank takes no further part in what the crew does, and all others hear of it at once, whatever they wait for. */
+/* Likewise: this rank takes no further part in what the crew does, and all others hear of it at
+ * once, whatever they wait for. */
 void strategy_break_off(struct strategy *strategy);
-/* Whether all that this rank has to save is of one step: not while it is copied from others, or shared out among them. */
+/* Whether all that this rank has to save is of one step: not while it is copied from others, or
+ * shared out among them. */
 bool strategy_is_whole(const struct strategy *strategy);
 /* The held-out blocks are dealt to `count` parts in turn; this process's is `index`. */
 void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
@@ -227,38 +242,42 @@ void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_ind
 unsigned strategy_writers(const struct strategy *strategy);
 /* Whether every rank has all parameters, whatever else it has only a part of. */
 bool strategy_has_whole_model(const struct strategy *strategy);
-/* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass NULL. Called by all ranks, only
- * where they have not the whole model. */
+/* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass
+ * NULL. Called by all ranks, only where they have not the whole model. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
-/* Ranks with the same number do the same work, so that how long they take over it can be compared; 0 for all of most. */
+/* Ranks with the same number do the same work, so that how long they take over it can be
+ * compared; 0 for all of most. */
 unsigned strategy_kin(const struct strategy *strategy, unsigned rank);
 /* How the last step went, for people; nothing for most. Called by all ranks at the same step. */
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);
 /* Where each layer runs, or NULL. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 
-/* After a step behind which somebody leaves or the crew forms anew, by all ranks: returns when all have what this rank has sent in
- * it, or when the crew is broken, which the next call says. The state is the boundary's all the while. */
+/* After a step behind which somebody leaves or the crew forms anew, by all ranks: returns when
+ * all have what this rank has sent in it, or when the crew is broken, which the next call says.
+ * The state is the boundary's all the while. */
 void strategy_await_delivery(struct strategy *strategy);
 
-/* Returns when every rank has called it, however long one of them has something to store first. Of loose strategies it is the end
- * of the run: ranks wait for the chief, the chief releases them. */
+/* Returns when every rank has called it, however long one of them has something to store first.
+ * Of loose strategies it is the end of the run: ranks wait for the chief, the chief releases
+ * them. */
 int strategy_meet(struct strategy *strategy, struct error *error);
 
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 
-/* Whether each rank goes at its own pace (PeerToPeer): then replicas differ, only the chief evaluates and saves, and
- * strategy_reform is called once, and strategy_sum never. */
+/* Whether each rank goes at its own pace (PeerToPeer): then replicas differ, only the chief
+ * evaluates and saves, and strategy_reform is called once, and strategy_sum never. */
 bool strategy_is_loose(const struct strategy *strategy);
-/* Loose strategies: between the two calls the chief's state is the mean of all replicas that can be reached. */
+/* Loose strategies: between the two calls the chief's state is the mean of all replicas that can
+ * be reached. */
 int strategy_average_begin(struct strategy *strategy, struct error *error);
 void strategy_average_end(struct strategy *strategy);
 /* Replicas in the last mean, and those that there were to be reached; 0 and 0: none was taken. */
 unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of);
 
-/* Loose strategies: the examples that a seat's members have finished, as far as was known here when the state's progress was last
- * told. */
+/* Loose strategies: the examples that a seat's members have finished, as far as was known here
+ * when the state's progress was last told. */
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat);
 
 /* The world as of the last reform; rank 0 of 1 for strategies of one process. */

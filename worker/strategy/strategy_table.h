@@ -2,8 +2,8 @@
  *
  * Declares the functions that a strategy implements.
  *
- * A strategy's own struct begins with `struct strategy`, so that a pointer to one is a pointer to the
- * other. To add a strategy, add a file with such a table, and a line in strategy.c.
+ * A strategy's own struct begins with `struct strategy`, so that a pointer to one is a pointer to
+ * the other. To add a strategy, add a file with such a table, and a line in strategy.c.
  */
 #ifndef COXSWAIN_STRATEGY_STRATEGY_TABLE_H
 #define COXSWAIN_STRATEGY_STRATEGY_TABLE_H
