@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizers as a table: how many flat slots each keeps, their names, and the
- * launch that updates one contiguous range, so that a bucket can be updated as
- * soon as the caller may (never before every bucket of the step is reduced).
+ * Applies optimizer updates to flat parameter arrays. A table of optimizers says how many slots
+ * each has, what they are called, and how to launch the update of one contiguous range. Ranges are
+ * updated independently, so that each bucket can be updated by itself (but not before all buckets
+ * of the step are reduced).
  *
  *   sgd    heavy ball as PyTorch has it (Polyak 1964; Sutskever et al. 2013):
  *          v = momentum v + (g + decay p), p -= rate v
@@ -21,23 +22,26 @@
 
 #define OPTIMIZER_SLOTS_MAX 2
 
-/* Slots that `spec` needs: 0 for sgd without momentum, 1 with it, 2 for adamw. */
+/* Returns how many slots `spec` needs: 0 for sgd without momentum, 1 with momentum, 2 for adamw. */
 unsigned optimizer_slot_count(const struct optimizer_spec *spec);
-/* Whether a gradient of 0 changes nothing, so that it need not be applied: sgd without momentum and decay. */
+/* Returns whether an update with a zero gradient changes nothing and may be skipped: true for
+ * sgd without momentum and weight decay. */
 bool optimizer_rests(const struct optimizer_spec *spec);
 const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot);
 
-/* What of the range lies before `statistics` is running statistics, whose step is subtracted as it is. */
+/* A range of the flat arrays to update. The elements before `statistics` are running statistics:
+ * their gradient is subtracted unchanged. */
 struct optimizer_range {
     int64_t offset, elements;
     int64_t statistics; /* parameter_layout.statistics */
     float *parameters;  /* bases of the flat arrays; offset is added here */
     float *slots[OPTIMIZER_SLOTS_MAX];
     const float *gradients;
-    int64_t step;          /* the step being applied, from 1, without those that were skipped */
+    int64_t step;          /* number of the update, from 1; skipped steps do not count */
     double learning_rate;  /* of this step: schedule_rate */
-    double gradient_scale; /* from gradient_clip_factor, 1 without clipping; by the scale of the loss */
-    /* Device memory, or NULL: in place of the last three, with optimizer_factors of them; nothing changes where it refuses. */
+    double gradient_scale; /* gradient_clip_factor (1 without clipping), divided by the loss scale */
+    /* NULL, or device memory that replaces step, learning_rate (by optimizer_factors) and
+     * gradient_scale. If it marks the step as skipped, the update changes nothing. */
     const struct step_values *values;
 };
 struct update_factors optimizer_factors(const struct optimizer_spec *spec, double learning_rate, int64_t step);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimizer's slots of a rank that shares them out (shard_plan.h) among its
- * own devices as well, each of which has memory of its own: on each device its
- * pieces of the shards that the rank keeps, one behind the other, shard by shard.
- * The host has all of the rank's in one array.
+ * Stores a rank's optimizer slots on its devices, for ranks that shard them (shard_plan.h) and
+ * have several devices with separate memory. Each device holds its pieces of the shards that the
+ * rank stores, one after the other, shard by shard. On the host, all slots of the rank lie in one
+ * array per slot.
  */
 #ifndef COXSWAIN_OPTIMIZER_SLOT_PIECES_H
 #define COXSWAIN_OPTIMIZER_SLOT_PIECES_H
@@ -13,17 +13,18 @@
 
 struct slot_pieces;
 
-/* As many arrays as the optimizer has, zero at the start. `devices`: plan->devices of them, which outlive this. */
+/* Allocates `arrays` arrays, one per slot of the optimizer, filled with zeros. `devices` has
+ * plan->devices entries; the devices must outlive the result. */
 int slot_pieces_new(struct device *const *devices, const struct shard_plan *plan, unsigned rank, unsigned arrays,
                     struct slot_pieces **ret_pieces, struct error *error);
 void slot_pieces_free(struct slot_pieces *pieces);
-/* Floats of one array on a device. */
+/* Returns the number of floats of one array on a device. */
 int64_t slot_pieces_elements(const struct shard_plan *plan, unsigned rank, unsigned device);
 
-/* Where the piece of stripe `index` of kept shard `kept` lies on its device. */
+/* Returns where a device's piece of stripe `index` lies. `kept`: index into shard_kept's list. */
 float *slot_pieces_at(const struct slot_pieces *pieces, unsigned device, unsigned array, unsigned kept, int64_t index);
 
-/* Array by array, all of the rank's; wait until all is copied. */
+/* Copy all slots of the rank to or from host[array]. Both return once all is copied. */
 int slot_pieces_to_host(struct slot_pieces *pieces, float *const *host, struct error *error);
 int slot_pieces_to_devices(struct slot_pieces *pieces, float *const *host, struct error *error);
 

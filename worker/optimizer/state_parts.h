@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The training state of a process whose devices have memory of their own and hold
- * a part of the model each (parameter_layout.h): parameters and slots of a part lie
- * on its device, in the part's own layout. The host has all of them in the layout
- * of the whole. Several parts may have the same tensors, and parts have copies of
- * tables that others hold: all with equal values.
+ * Stores the training state of a process whose devices have separate memory and hold one part of
+ * the model each (parameter_layout.h). A part's parameters and slots lie on its device, in the
+ * part's own layout; on the host they lie in the layout of the whole model. Several parts may hold
+ * the same tensors, and parts may hold copies of tables that other parts own: their values are
+ * always equal.
  */
 #ifndef COXSWAIN_OPTIMIZER_STATE_PARTS_H
 #define COXSWAIN_OPTIMIZER_STATE_PARTS_H
@@ -15,21 +15,23 @@
 
 struct state_parts;
 
-/* What one device has. */
+/* The state on one device. */
 struct state_part {
     struct device *device;
     const struct parameter_layout *layout;
     float *parameters, *slots[OPTIMIZER_SLOTS_MAX];
 };
 
-/* Devices and layouts of `wanted`, which both outlive this, are read; arrays are zeros at the start. The tensors of `whole` outlive
- * it, too, and each is in one part at least. */
+/* Allocates the arrays of each part, filled with zeros. Reads only `device` and `layout` from
+ * `wanted`; both must outlive the result, and so must the tensors of `whole`. Each tensor of
+ * `whole` must be in at least one part. */
 int state_parts_new(const struct state_part *wanted, unsigned count, const struct parameter_layout *whole,
                     unsigned slots, struct state_parts **ret_parts, struct error *error);
 void state_parts_free(struct state_parts *parts);
 const struct state_part *state_parts_at(const struct state_parts *parts, unsigned part);
 
-/* Both wait until all is copied. `slots` NULL: the parameters alone. */
+/* Copy the state to or from the host. Both return once all is copied. `slots` NULL: copies only
+ * the parameters. */
 int state_parts_to_host(struct state_parts *parts, float *parameters, float *const *slots, struct error *error);
 int state_parts_to_devices(struct state_parts *parts, float *parameters, float *const *slots, struct error *error);
 
