@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records for a file, written on a thread of their own: whoever has them never
- * waits for the disk, which may hang. What has no room meanwhile is left out and
- * counted.
+ * Writes records to a file from a thread of its own, so that the caller never waits for the disk,
+ * which may hang. If the queue is full, records are dropped and counted.
  */
 #ifndef COXSWAIN_REPORT_EVENT_WRITER_H
 #define COXSWAIN_REPORT_EVENT_WRITER_H
@@ -13,24 +12,28 @@
 
 #include "common/error.h"
 
-/* So many bytes wait at most, beside as many that are being written. */
+/* Capacity of the queue in bytes. As many again may be in the course of being written. */
 #define EVENT_WRITER_QUEUE ((size_t)4 << 20)
 
 struct event_writer;
 
-/* Takes the descriptor over, also when it fails. */
+/* Starts a writer. Takes over the descriptor, and closes it on failure too. */
 int event_writer_new(int descriptor, struct event_writer **ret_writer, struct error *error);
 
-/* One record, which is in the file as a whole or not at all, once event_writer_flush has been called; a disk that gives an error may
- * keep half of the last one. Fails once writing has, with that error. */
+/* Queues one record. It is written by the next event_writer_flush, completely or not at all,
+ * except that a disk error may leave half of the last record. Fails with the disk's error once
+ * writing has failed. */
 int event_writer_append(struct event_writer *writer, const void *record, size_t length, struct error *error);
-/* Records that had no room. */
+/* Returns how many records were dropped because the queue was full. */
 int64_t event_writer_left_out(struct event_writer *writer);
-/* What waits is written from now on; waits for nothing. Fails as event_writer_append. */
+/* Starts writing the queued records, and returns at once. Fails like event_writer_append. */
 int event_writer_flush(struct event_writer *writer, struct error *error);
-/* The same, and waits for the disk's answer, so long at most: whether all is there. */
+/* Flushes and waits up to `ms` milliseconds. Returns whether all queued records have been
+ * written. */
 bool event_writer_settle(struct event_writer *writer, int64_t ms);
-/* The same, and closes the file. On false a disk that hangs keeps the thread, which ends when it goes on. */
+/* Flushes, closes the file and frees the writer, waiting up to `ms` milliseconds. Returns
+ * whether all queued records have been written. If the disk hangs longer, the thread frees the
+ * writer when the disk answers. */
 bool event_writer_free(struct event_writer *writer, int64_t ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A curve in one line of text: ▇▅▃▂▂▁. Keeps a bounded sample of a series of any
- * length: when full, neighbours are averaged in pairs and each sample then stands
- * for twice as many values.
+ * Draws a series of values as one line of text: ▇▅▃▂▂▁. Keeps a bounded sample of a series of any
+ * length: when it is full, neighbours are averaged in pairs, and each sample then stands for twice
+ * as many values.
  */
 #ifndef COXSWAIN_REPORT_SPARKLINE_H
 #define COXSWAIN_REPORT_SPARKLINE_H
@@ -11,7 +11,7 @@
 
 #define SPARKLINE_SAMPLES 512
 
-/* Zero-initialised; a plain value. */
+/* Initialise it with zeros. Needs no release. */
 struct sparkline {
     double samples[SPARKLINE_SAMPLES];
     unsigned count;
@@ -20,10 +20,11 @@ struct sparkline {
     double pending_sum;
 };
 
-/* Values that are not finite are left out. */
+/* Adds a value. Ignores values that are not finite. */
 void sparkline_add(struct sparkline *line, double value);
 
-/* At most `width` blocks; lowest value ▁, highest █. Bytes of `text`: at least 3 * width + 1. */
+/* Draws at most `width` blocks; the lowest value is ▁, the highest █. `size` should be at least
+ * 3 * width + 1. */
 void sparkline_print(const struct sparkline *line, unsigned width, char *text, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One line a step, for a person or for a machine.
+ * Formats the line that is printed for a step, as text or as JSON.
  *
  *   step  120/1080  loss 0.0832  |g| 0.91  lr 9.8e-04  12.3 ms  20812 examples/s  8s left
  *   step  120/1080  loss 3.2871  |g| 0.91  lr 6.0e-04  523.1 ms  979 examples/s  MFU 41.2 %  8m 22s left
@@ -16,20 +16,20 @@
 #include "common/log.h"
 
 struct step_report {
-    int64_t step, total_steps; /* applied steps, this one included */
+    int64_t step, total_steps; /* this step's number, from 1, and that of the last step */
     int64_t data_epoch;
     double loss;          /* mean over the global batch */
     double gradient_norm; /* before clipping; NAN when not computed */
     double learning_rate;
     double milliseconds;
     double examples_per_second; /* of the whole crew */
-    double utilisation;         /* model FLOPs utilisation, a share of the devices' peak; 0: not known */
+    double utilisation;         /* model FLOPs utilisation, as a share of the devices' peak; 0: unknown */
     int64_t seconds_remaining;  /* -1: unknown */
     const char *unit;           /* "examples", "tokens" */
-    int64_t steps;              /* since the last report; 0: 1 */
-    unsigned devices;           /* of the whole crew, for its utilisation; 0: not known */
+    int64_t steps;              /* steps since the last report; 0 means 1 */
+    unsigned devices;           /* of the whole crew, to compute its utilisation; 0: unknown */
     int64_t loss_scale;         /* of the next step; 0: losses are not scaled */
-    bool skipped;               /* its gradient was not finite, and changed nothing */
+    bool skipped;               /* the step was not applied because its gradient was not finite */
     int64_t skipped_steps;      /* of the whole run, this one included */
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorBoard event files: scalars only. The file is a sequence of TFRecords
- * (length, masked CRC-32C of the length, bytes, masked CRC-32C of the bytes),
- * each an `Event` protocol buffer (tensorflow/core/util/event.proto). They are
- * written beside what the caller does (event_writer.h): it never waits for a disk
- * that hangs, but for the opening.
+ * Writes scalars to TensorBoard event files. The file is a sequence of TFRecords (length, masked
+ * CRC-32C of the length, bytes, masked CRC-32C of the bytes), each an `Event` protocol buffer
+ * (tensorflow/core/util/event.proto). A thread writes them (event_writer.h): only tensorboard_open
+ * waits for a disk that hangs.
  */
 #ifndef COXSWAIN_REPORT_TENSORBOARD_H
 #define COXSWAIN_REPORT_TENSORBOARD_H
@@ -21,19 +20,22 @@ struct tensorboard_scalar {
     double value;
 };
 
-/* Creates `directory` if need be and a new event file in it, so that runs that continue show as one curve. */
+/* Creates `directory` if it does not exist, and a new event file in it. TensorBoard shows the
+ * files of one directory as one curve, so a resumed run continues its curve. */
 int tensorboard_open(const char *directory, struct tensorboard **ret_board, struct error *error);
-/* Waits for the disk, so long at most; whether all events are in the file. */
+/* Writes the queued events, closes the file and frees `board`, waiting up to `ms` milliseconds.
+ * Returns whether all queued events are in the file. */
 bool tensorboard_free(struct tensorboard *board, int64_t ms);
 
-/* One event with all the scalars of a step, which is written after tensorboard_flush; left out, and counted, when the disk has not
- * taken thousands before it. Both fail once writing has. */
+/* Queues one event with all scalars of a step; tensorboard_flush writes it. If the queue is full
+ * because the disk is slow, the event is dropped and counted. Both functions fail once writing
+ * has failed. */
 int tensorboard_append(struct tensorboard *board, int64_t step, const struct tensorboard_scalar *scalars,
                        unsigned count, struct error *error);
 int tensorboard_flush(struct tensorboard *board, struct error *error);
-/* The same, and waits for the disk, so long at most; whether all is there. */
+/* Flushes and waits up to `ms` milliseconds. Returns whether all queued events are in the file. */
 bool tensorboard_settle(struct tensorboard *board, int64_t ms);
-/* Events that were left out. */
+/* Returns how many events were dropped. */
 int64_t tensorboard_left_out(struct tensorboard *board);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last word of a worker, in the pod's termination message. One that failed
- * leaves a line with cause and remedy, also on stderr, which the operator quotes; one
- * that is done its status document, which the operator reads: it may have asked long
- * before.
+ * Writes the pod's termination message when a worker ends. A worker that failed writes one line
+ * with the cause and the remedy, also to stderr, which the operator quotes. A worker that is done
+ * writes its final status document, because the operator may have read the status last before the
+ * end.
  */
 #ifndef COXSWAIN_REPORT_TERMINATION_H
 #define COXSWAIN_REPORT_TERMINATION_H
@@ -13,17 +13,20 @@
 #include "common/contract/exit_code.h"
 #include "common/error.h"
 
-/* The kubelet keeps at most 4096 bytes of it. */
+/* The kubelet keeps at most 4096 bytes of the message. */
 #define TERMINATION_MESSAGE_MAX 2048
 #define TERMINATION_STATUS_MAX 4096
 
-/* A status document as text; one that is too long is not left. */
+/* Writes a status document as the termination message. Writes nothing if it is longer than
+ * TERMINATION_STATUS_MAX. */
 void termination_leave_status(const char *text, size_t length);
 
-/* "exit 65 (the training data is wrong or missing): <error's message>". */
+/* Writes the termination message, also to stderr, in the form "exit 65 (the training data is
+ * wrong or missing): <error's message>". */
 void termination_report(enum exit_code code, const struct error *error);
 
-/* The same line on stderr alone: of who uses a model beside the container's own process, whose message it would overwrite. */
+/* Writes the same line to stderr only. For a process that runs beside the container's main
+ * process, whose termination message must not be overwritten. */
 void termination_tell(enum exit_code code, const struct error *error);
 
 #endif
