@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model over tokens, fed with a sequence as it grows: each token goes through
- * the layers once, and what attention must see again of it (its query, key and
- * value in each layer) stays. So the next token costs one position, not a pass
- * over the whole context.
+ * Runs a language model on a growing sequence of tokens, for text generation. Each token goes
+ * through the layers once; the queries, keys and values that attention reads again are cached (a
+ * KV cache), so that the next token costs one position and not a pass over the whole context.
  *
- * Its arithmetic is float32. The numbers are those of graph_evaluate but for
- * rounding: a product of fewer rows is added up in another order.
+ * All arithmetic is float32. The results equal those of graph_evaluate up to rounding: products of
+ * fewer rows are summed in another order.
  *
  *     decoder_new -> feed … logits … rewind -> feed … -> free
  */
@@ -17,22 +16,24 @@
 
 struct decoder;
 
-/* `graph` may be one for the layout only; it, the stream and the parameters (device memory) outlive the decoder. ERROR_INVALID
- * names a layer that needs the sequence whole, or says that the model does not give a next token. */
+/* Creates a decoder. A graph with `layout_only` suffices. The graph, the stream and the
+ * parameters (device memory) must outlive the decoder. ERROR_INVALID: a layer needs the whole
+ * sequence (the message names it), or the model does not predict the next token. */
 int decoder_new(const struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,
                 struct decoder **ret_decoder, struct error *error);
 void decoder_free(struct decoder *decoder);
 
 int64_t decoder_context(const struct decoder *decoder);
-/* How many tokens it has been fed. */
+/* Returns how many tokens have been fed since the start or the last rewind. */
 int64_t decoder_position(const struct decoder *decoder);
 
-/* The sequence goes on with `count` tokens, at least one, which must still fit the context and be in the vocabulary
- * (ERROR_INVALID). Returns once they are through. */
+/* Appends `count` tokens, at least one, to the sequence, and returns once the layers have
+ * processed them. ERROR_INVALID: they do not fit the context, or one is not in the vocabulary. */
 int decoder_feed(struct decoder *decoder, const int32_t *tokens, int64_t count, struct error *error);
-/* One value a token of the vocabulary: what comes after the last that was fed. Valid until the next call. */
+/* Returns the logits of the token that follows the last one fed: one value per token that the
+ * model predicts. Valid until the next call. */
 const float *decoder_logits(const struct decoder *decoder);
-/* Forgets the sequence. */
+/* Starts a new, empty sequence. */
 void decoder_rewind(struct decoder *decoder);
 
 #endif

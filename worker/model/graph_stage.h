@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One part of a stage of a partitioned model (partition.h), most often the whole
- * stage: a graph that runs its own layers alone. What its layers read of other
- * parts' comes in as values, and goes back as gradients, `elements` for each
- * example; both cross as they lie in the graph, in two bytes each where the device
- * stores values so (graph_stored_for). The lists of what crosses are the same in
- * all graphs of a partition whose devices store alike.
+ * Runs one part of a partitioned model (partition.h); a part is usually a whole stage. The graph
+ * runs only its own layers. Values that these read from other parts come in, and gradients go
+ * back: `elements` per example, in the format in which the graph stores them (graph_stored_for).
+ * All graphs of a partition list the same crossings if their devices store values alike.
  *
- * Of a table that a layer borrows from another part (weightsOf) the borrower sends
- * its gradient of each micro-batch to the lender, which goes on from it: so that
- * the sum has the order, and the bits, of one device.
+ * If a layer borrows a table from another part (weightsOf), the borrower sends its gradient of
+ * each micro-batch to the lender, which continues the sum from there. So the sum has the order,
+ * and the bits, of a model on one device.
  *
- * A micro-batch has a slot from its way there to its way back; what crosses lies
- * in the slot's own memory, so that others may read it until the slot is used
- * again. The way back of the last layer's part begins with the loss.
+ * A micro-batch occupies a slot from its forward to its backward pass. Values and gradients that
+ * cross lie in the slot's own memory, where other parts may read them until the slot is used
+ * again. In the part of the last layer, the backward pass begins with the loss.
  */
 #ifndef COXSWAIN_MODEL_GRAPH_STAGE_H
 #define COXSWAIN_MODEL_GRAPH_STAGE_H
@@ -21,13 +19,14 @@
 #include "worker/model/graph.h"
 
 struct graph_crossing {
-    unsigned layer;    /* whose output, or the gradient of whose output */
+    unsigned layer;    /* the layer whose output, or whose output's gradient, crosses */
     unsigned from, to; /* parts */
-    int64_t elements;  /* of one example; of a table */
-    bool table;        /* the gradient of the layer's table, whatever the number of examples: floats */
+    int64_t elements;  /* per example; of the whole table if `table` */
+    bool table;        /* the gradient of the layer's table, in floats, independent of the number of examples */
     enum stored stored;
 };
-/* Floats' room that crosses with a micro-batch of so many examples: a last half of one goes whole, and is there at both ends. */
+/* Returns the floats that are sent for a micro-batch of so many examples. Bytes are rounded up
+ * to whole floats; both ends have room for that. */
 static inline int64_t graph_crossing_floats(const struct graph_crossing *crossing, int64_t examples)
 {
     int64_t elements = crossing->table ? crossing->elements : examples * crossing->elements;
@@ -35,37 +34,39 @@ static inline int64_t graph_crossing_floats(const struct graph_crossing *crossin
     return (bytes + unit - 1) / unit;
 }
 
-/* Values in the order of the layers; gradients in the order in which the receiver adds them up. */
+/* List all values, in the order of the layers, and all gradients, in the order in which the
+ * receiver adds them. */
 const struct graph_crossing *graph_values(const struct graph *graph, unsigned *ret_count);
 const struct graph_crossing *graph_gradients(const struct graph *graph, unsigned *ret_count);
-/* Whether the part where a gradient ends adds it to one that has come before. All else that crosses is copied by a pass before
- * anything is computed with it. */
+/* Returns whether the receiving part adds the gradient to an earlier one. Everything else that
+ * crosses is copied before a pass computes with it. */
 bool graph_stage_adds_gradient(const struct graph *graph, unsigned gradient);
-/* Where this part leaves a value or a gradient that begins here. */
+/* Return where a value or gradient that this part sends lies, in device memory. */
 const void *graph_value_out(const struct graph *graph, unsigned value, unsigned slot);
 const void *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot);
 
-/* Whether the part's layers read the batch's inputs, and whether it ends in the loss. */
+/* Return whether the part's layers read the batch's inputs, and whether the part computes the
+ * loss. */
 bool graph_stage_reads_inputs(const struct graph *graph);
 bool graph_stage_has_loss(const struct graph *graph);
 
-/* The ranges of the layout that are the part's own parameters, joined where they meet. Returns how many; `ret_ranges` may be
- * NULL. */
+/* Lists the ranges of the layout that hold the part's own parameters; adjacent ranges are
+ * merged. Returns how many; `ret_ranges` may be NULL. */
 unsigned graph_stage_ranges(const struct graph *graph, struct graph_bucket *ret_ranges);
 
 struct graph_stage_pass {
-    struct graph_pass pass; /* `inputs`, `targets` and `sums` where the part reads or fills them */
+    struct graph_pass pass; /* `inputs`, `targets` and `sums` only if the part uses them */
     unsigned slot;
-    const void *const *values;    /* by number: where what ends here lies now */
-    const void *const *gradients; /* likewise */
+    const void *const *values;    /* by number: where the values that this part receives lie now */
+    const void *const *gradients; /* by number: where the gradients that this part receives lie now */
 };
 
-/* All return at once. */
+/* Enqueue the part's forward or backward pass, and return at once. */
 int graph_stage_forward(struct graph *graph, struct device_stream *stream, const struct graph_stage_pass *pass,
                         struct error *error);
 int graph_stage_backward(struct graph *graph, struct device_stream *stream, const struct graph_stage_pass *pass,
                          struct error *error);
-/* Forward; in the part of the last layer with the loss. */
+/* Enqueues the forward pass, with the loss in the part of the last layer. */
 int graph_stage_evaluate(struct graph *graph, struct device_stream *stream, const struct graph_stage_pass *pass,
                          struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kind of layer: what it makes of its inputs' shapes, which parameters it has,
- * and its launches. One table a kind; graph.c knows no layer by name.
+ * Defines a kind of layer: the output shape it computes from its inputs' shapes, its parameters,
+ * and its launches. Each kind is one table; graph.c does not depend on particular kinds.
  */
 #ifndef COXSWAIN_MODEL_LAYER_H
 #define COXSWAIN_MODEL_LAYER_H
@@ -13,14 +13,14 @@
 #define LAYER_NAME_MAX 64
 #define LAYER_PARAMETERS_MAX 4
 
-/* Of one example: H W C, or T C, or C. Tokens are T with integral set. */
+/* The shape of one example: H W C, T C, or C. Tokens have shape T and `integral` set. */
 struct layer_shape {
     int64_t dims[3];
     unsigned rank;
     bool integral;
 };
 int64_t layer_shape_elements(const struct layer_shape *shape);
-/* "28x28x1" */
+/* Prints a shape as "28x28x1". */
 #define LAYER_SHAPE_TEXT_MAX 80
 void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TEXT_MAX]);
 
@@ -29,66 +29,68 @@ struct layer_parameter {
     int64_t shape[PARAMETER_RANK_MAX];
     unsigned rank;
     enum parameter_start start;
-    int64_t fan_in, fan_out; /* of START_NORMAL */
+    int64_t fan_in, fan_out; /* for START_NORMAL */
     bool statistic;          /* a running value (parameter_layout.h) */
-    bool borrowed;           /* another layer's tensor: `spec.weights_of`'s first */
+    bool borrowed;           /* it is the first tensor of the layer `spec.weights_of` */
 };
 
 int64_t layer_parameter_elements(const struct layer_parameter *parameter);
 
-/* A layer in its place, after its shape is known. */
+/* A layer of a model whose shapes are known. */
 struct layer {
     const struct layer_kind *kind;
-    struct layer_spec spec; /* its name is not used: see `name` */
+    struct layer_spec spec; /* use `name` instead of its name */
     char name[LAYER_NAME_MAX];
     struct layer_shape inputs[LAYER_INPUTS_MAX], output;
     unsigned input_count;
     struct layer_parameter parameters[LAYER_PARAMETERS_MAX];
     unsigned parameter_count;
-    bool applies_relu;   /* the rectifier behind it happens in its own launch, */
-    bool masks_gradient; /* and on the way back as well: dy is the gradient of what is rectified */
-    bool reads_batch;    /* its input is the model's, whose gradient nobody wants */
-    bool input_is_relu;  /* dx is to be the gradient of the rectifier's input */
+    bool applies_relu;   /* this layer's launch computes the rectifier after it */
+    bool masks_gradient; /* the same in the backward pass: dy is the gradient of the rectifier's output */
+    bool reads_batch;    /* its input is the model's input, which needs no gradient */
+    bool input_is_relu;  /* dx must be the gradient of the input of the rectifier before it */
 };
 
 struct graph_pass;
 
-/* The pointers of one launch; all device memory. */
+/* The arguments of one launch; all pointers are to device memory. */
 struct layer_call {
     const struct layer *layer;
     struct device_stream *stream;
-    enum stored stored; /* how x, y, dy, dx and weight lie in memory */
+    enum stored stored; /* how x, y, dy, dx, weight and bias are stored */
     const struct graph_pass *pass;
     unsigned number; /* of the layer in the model's list */
-    bool evaluation; /* a forward pass that nothing learns from */
-    int64_t first;   /* forwards: the place in the sequence of the first row that is asked for; attention alone has
-                      * those before it too (decoder.h) */
-    float share;     /* of this pass in the global batch */
-    int64_t n;       /* examples */
+    bool evaluation; /* a forward pass without a backward pass */
+    /* Forward: the position in the sequence of the first row to compute. Only attention also has
+     * the rows before it (decoder.h). */
+    int64_t first;
+    float share; /* this pass's share of the global batch */
+    int64_t n;   /* examples */
     const void *x[LAYER_INPUTS_MAX];
     float *y;
     const float *dy;
-    float *dx; /* of the first input, or of `input` */
+    float *dx; /* gradient of the first input, or of input number `input` */
     unsigned input;
     const float *parameters[LAYER_PARAMETERS_MAX];
-    const void *weight, *bias; /* the first and second, as a product reads them */
-    float *gelu;               /* the output of the GELU behind it, where its launch makes that too; */
-    const float *gelu_input;   /* what the GELU before it is of, where dx is to be the gradient of that; else NULL */
+    const void *weight, *bias; /* the first and second parameter, rounded for products */
+    float *gelu;               /* the output of the GELU after it, if this launch computes it; else NULL */
+    /* The input of the GELU before it, if dx must be that input's gradient; else NULL. */
+    const float *gelu_input;
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */
     bool accumulate;
-    bool tf32;       /* products may be (operations.h) */
-    int64_t y_row;   /* of a dense layer's y and dy: how far apart their rows lie; 0: packed */
-    bool add_dx;     /* to what dx has */
-    bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
+    bool tf32;       /* products may use TensorFloat-32 (operations.h) */
+    int64_t y_row;   /* dense layers: distance between rows of y and dy; 0: packed */
+    bool add_dx;     /* add to the values in dx */
+    bool lent_begun; /* gradients[0] holds the gradient from a layer that borrows the tensor: add to it */
     const float
         *relu_output; /* of a batch norm that goes back through the rectifier of the sum behind it: what that gives, */
     const float *others; /* what is to be added to dy before, or NULL, */
     float *masked;       /* and where what comes of dy goes */
 };
 
-/* From the element on; `values` are a call's x, y, dy or dx. */
+/* Returns the address of an element; `values` is a call's x, y, dy or dx. */
 static inline void *layer_values(const struct layer_call *call, const void *values, int64_t element)
 {
     return (char *)values + element * stored_bytes(call->stored);
@@ -99,17 +101,19 @@ struct layer_kind {
     enum layer_type type;
     unsigned input_count; /* LAYER_INPUTS_ANY: two or more */
     bool can_apply_relu, can_mask_input;
-    bool can_mask_gradient; /* goes back through the rectifier that it applies */
-    bool can_fuse_gelu;     /* with one behind it, and with one before it on the way back */
-    bool gradient_passes;   /* the gradient of every input is that of the output (flatten, add) */
+    bool can_mask_gradient; /* its backward launches can mask by the rectifier that it applies */
+    bool can_fuse_gelu;     /* with a GELU after it, and with the gradient of a GELU before it */
+    bool gradient_passes;   /* each input's gradient equals the output's (flatten, add) */
     bool gradients_differ;  /* backward_input is called for each input (concat) */
-    bool adds_gradient;     /* can add its input's to what others have made of it (add_dx) */
-    bool forgets_output;    /* the way back does not read the output (unless a rectifier was applied to it) */
-    bool forgets_input;     /* nor the inputs */
-    bool repeats; /* forward is so cheap that it may run again for the way back, in place of keeping the output */
-    /* Fills output and parameters; errors say what to change, without the layer's name. */
+    bool adds_gradient;     /* can add its input's gradient to the values in dx (add_dx) */
+    bool forgets_output;    /* backward does not read the output (unless a rectifier was applied to it) */
+    bool forgets_input;     /* backward does not read the inputs */
+    /* Forward is so cheap that the backward pass may run it again instead of keeping the output. */
+    bool repeats;
+    /* Fills output and parameters. The error says what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
-    /* Once it is resolved: ERROR_UNSUPPORTED where the device cannot do it. NULL: each can. */
+    /* Checks a resolved layer: ERROR_UNSUPPORTED if the device cannot compute it. NULL: every
+     * device can. */
     int (*check_device)(const struct layer *layer, const struct device *device, enum stored stored,
                         struct error *error);
     void (*forward)(const struct layer_call *call);
@@ -122,11 +126,11 @@ struct layer_kind {
 
 const struct layer_kind *layer_kind_of(enum layer_type type);
 
-/* A layer norm; with `sum`, the sum of two that it is of, which is made by the same launch. */
+/* Launches a layer norm. With `sum`, the same launch also computes the sum of two that it reads. */
 void layer_norm_run(const struct layer_call *call, const struct layer_call *sum);
 
-/* A batch norm; with `sum`, the sum of two that it goes into, which is made by the same launch: what is normalised is stored
- * nowhere, and NULL among the inputs of the sum. */
+/* Launches a batch norm. With `sum`, the same launch also computes the sum of two that reads it;
+ * the normalised values are not stored, and are NULL among the sum's inputs. */
 void batch_norm_run(const struct layer_call *call, const struct layer_call *sum);
 
 extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,

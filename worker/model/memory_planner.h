@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places blocks in one arena by when they live: blocks whose times do not meet
- * may share memory. Greedy, largest first, lowest offset that fits (as in
- * Pisarchyk and Lee 2020).
+ * Places memory blocks in one arena: blocks that are not live at the same time may share memory.
+ * Greedy, largest first, at the lowest offset that fits (as in Pisarchyk and Lee 2020).
  */
 #ifndef COXSWAIN_MODEL_MEMORY_PLANNER_H
 #define COXSWAIN_MODEL_MEMORY_PLANNER_H
@@ -11,11 +10,11 @@
 
 struct memory_block {
     int64_t bytes;
-    int first, last; /* steps at which it holds a value, both included */
-    int64_t offset;  /* the answer: a multiple of 64 */
+    int first, last; /* the steps between which it is live, both included */
+    int64_t offset;  /* result: a multiple of 64 */
 };
 
-/* Sets every offset; returns the arena's size. */
+/* Sets every offset. Returns the arena's size. */
 int64_t memory_planner_place(struct memory_block *blocks, unsigned count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What layers that normalise have in common: the last dimension holds the features,
- * each with a weight and a bias of its own; everything before it counts rows.
+ * Provides what normalisation layers have in common: the last dimension holds the features, each
+ * with its own weight and bias; the other dimensions count rows.
  */
 #ifndef COXSWAIN_MODEL_NORMALISATION_H
 #define COXSWAIN_MODEL_NORMALISATION_H
@@ -9,9 +9,9 @@
 #include "worker/model/layer.h"
 
 int64_t normalisation_width(const struct layer *layer);
-/* Of n examples. */
+/* Returns the rows of n examples. */
 int64_t normalisation_rows(const struct layer *layer, int64_t n);
-/* layer_kind.resolve: the first two parameters are weight and bias. */
+/* Implements layer_kind.resolve. The first two parameters are weight and bias. */
 int normalisation_resolve(struct layer *layer, struct error *error);
 
 #endif

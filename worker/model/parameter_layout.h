@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where each named tensor lies in the flat float32 array of parameters (and of
- * gradients and optimizer slots, which have the same layout). Tensors are packed
- * in the order of the layers, without gaps, row-major; shapes are PyTorch's: a
- * dense weight is [out, in], a convolution's [out, in, kernel, kernel], a token
- * embedding's [vocabulary, width].
- * Names are "<layer>.weight" and so on. (What a flatten hands on is in the order
- * H W C, so a dense layer behind a flatten has its columns in that order.)
+ * Describes where each named tensor lies in the flat float32 array of parameters; gradients and
+ * optimizer slots have the same layout. Tensors are packed in the order of the layers, without
+ * gaps, row-major. Shapes are PyTorch's: a dense weight is [out, in], a convolution's [out, in,
+ * kernel, kernel], a token embedding's [vocabulary, width].
+ *
+ * Names are "<layer>.weight" and so on. (A flatten keeps the order H W C, so a dense layer after a
+ * flatten has its columns in that order.)
  */
 #ifndef COXSWAIN_MODEL_PARAMETER_LAYOUT_H
 #define COXSWAIN_MODEL_PARAMETER_LAYOUT_H
@@ -17,7 +17,7 @@
 #define PARAMETER_NAME_MAX 96
 #define PARAMETER_RANK_MAX 4
 
-/* How a tensor starts; see initialisation.h. */
+/* Initial values of a tensor; see initialisation.c. */
 enum parameter_start { START_ZERO, START_ONE, START_NORMAL };
 
 struct parameter_tensor {
@@ -25,37 +25,40 @@ struct parameter_tensor {
     int64_t shape[PARAMETER_RANK_MAX];
     unsigned rank;
     int64_t offset; /* elements from the start of the flat array */
-    int64_t place;  /* likewise, in the layout of the whole model, of which this one may hold a part */
+    int64_t place;  /* the same in the layout of the whole model, of which this layout may be a part */
     int64_t elements;
-    unsigned layer;  /* of the model */
-    unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
+    unsigned layer;  /* number in the model */
+    unsigned number; /* number in the whole model, of which this layout may be a part */
     enum parameter_start start;
-    float deviation;               /* of START_NORMAL */
-    bool by_rows;                  /* a pass reads, and has a gradient for, only the rows that its input tokens name */
-    int64_t first_row, whole_rows; /* of a slice of a tensor that others hold slices of: which rows, of how many */
-    bool copy;                     /* of a table that another process holds, for a layer that borrows it here */
+    float deviation;               /* for START_NORMAL */
+    bool by_rows;                  /* a pass reads, and has gradients for, only the rows that its input tokens select */
+    int64_t first_row, whole_rows; /* the tensor is the rows from first_row of a tensor of whole_rows */
+    bool copy;                     /* a copy of another process's table, for a layer that borrows it here */
 };
 
-/* Of a whole model, or of the stages of it that a process holds.
+/* The layout of a whole model, or of the stages that a process holds.
  *
- * Running statistics (of batch normalisations) lie before all that is trained. What a pass leaves in their place among the
- * gradients is the step that they take, summed over shards like any gradient and subtracted as it is: without learning
- * rate, decay, clipping or slots, and outside the gradient's norm (optimizer.h does so). */
+ * Running statistics (of batch normalisations) lie before all trained parameters. For these, a
+ * pass writes into the gradients the step to take. It is summed over shards like any gradient
+ * and then subtracted unchanged: without learning rate, decay, clipping or slots, and it is not
+ * part of the gradient's norm (optimizer.h). */
 struct parameter_layout {
     const struct parameter_tensor *tensors;
     unsigned tensor_count;
     int64_t elements;   /* of the whole flat array */
-    int64_t statistics; /* the first so many of them are running statistics */
-    int64_t copies;     /* the last so many of them are copies: their holder sums and saves them */
+    int64_t statistics; /* number of leading elements that are running statistics */
+    int64_t copies;     /* number of trailing elements that are copies: the owner sums and saves them */
 };
 
-/* The tensor of that name, or NULL. */
+/* Returns the tensor of that name, or NULL. */
 const struct parameter_tensor *parameter_layout_find(const struct parameter_layout *layout, const char *name);
 
-/* Where a tensor of another layout of the same model, which may have a slice or a copy of it, lies in this one; -1: elsewhere. */
+/* Returns the offset in this layout of a tensor of another layout of the same model, where it
+ * may be a slice or a copy; -1: not in this layout. */
 int64_t parameter_layout_place(const struct parameter_layout *layout, const struct parameter_tensor *tensor);
 
-/* CRC-32C over names, shapes and offsets: equal for models whose states are interchangeable. */
+/* Returns a CRC-32C over names, shapes and offsets: equal for models whose states are
+ * interchangeable. */
 uint32_t parameter_layout_digest(const struct parameter_layout *layout);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model cut into stages: which of its layers run on which device. A stage is one
- * part, or several where its layers read what other stages make of its own, as in
- * a branch that rejoins the device it left. A part runs its layers in their order;
- * parts form an order of their own, in which each reads only from those before it.
- * Its depth is the length of the longest way to it, so that parts of equal depth
- * (branches of the graph) work side by side.
+ * Cuts a model into stages: decides which layers run on which device. A stage is one part, or
+ * several if its layers read values that other stages compute from its own, as in a branch that
+ * returns to the device that it left. A part runs its layers in order. Parts are ordered too: each
+ * reads only from parts before it. A part's depth is the length of the longest path to it; parts
+ * of equal depth (branches of the graph) run concurrently.
  *
- * Where a GELU is made of sums that are not rounded yet (device_joins_gelus), it
- * stays with the dense layers beside it, as in a model that is not cut.
+ * If the device computes a GELU from products that are not yet rounded (device_joins_gelus), the
+ * GELU stays with the dense layers beside it, so that the bits are those of a model that is not
+ * cut.
  *
- * Gradients of a value that several parts read are added in the order in which one
- * device adds them, from the last reader to the first: parts are cut so that this
- * can be done.
+ * If several parts read a value, its gradients are added in the order in which one device adds
+ * them, from the last reader to the first. Parts are cut so that this is possible.
  */
 #ifndef COXSWAIN_MODEL_PARTITION_H
 #define COXSWAIN_MODEL_PARTITION_H
@@ -27,25 +26,28 @@ struct graph_partition {
     unsigned *part_of;       /* by layer */
     unsigned *stage_of_part; /* by part */
     unsigned *depth;         /* by part, from 0 */
-    unsigned depths;         /* the greatest, plus 1 */
+    unsigned depths;         /* the greatest depth, plus 1 */
 };
 
-/* Layers of the model, in its order; a graph that plans nothing but the layout will do. */
+/* Returns the name of a layer. A graph with layout_only suffices. */
 const char *graph_layer_name(const struct graph *graph, unsigned layer);
-/* Whether a model's layers say where they run: all or none of them need to. */
+/* Returns whether the model's layers name their devices: all of them or none must. */
 bool partition_is_given(const struct graph *graph);
 
-/* As the layers say: one that names no device runs where the layer before it does. ERROR_INVALID names a
- * stage without layers, or layers that must not be cut from each other; so of a list. */
+/* Cuts the model as its layers say; a layer that names no device runs where the layer before it
+ * runs. ERROR_INVALID: a stage has no layers, a device is not a stage, or layers are separated
+ * that must stay together. */
 int partition_given(const struct graph *graph, unsigned stages, struct graph_partition *ret_partition,
                     struct error *error);
 
-/* Consecutive layers, so that the costliest stage is as cheap as can be. A layer and the rectifier that it applies itself stay
- * together, and so does a GELU that is joined. ERROR_INVALID when there are fewer such groups than stages. */
+/* Cuts the model into runs of consecutive layers, so that the costliest stage costs as little as
+ * possible. Layers that share memory or a launch (a rectifier that the layer before applies, a
+ * joined GELU) stay together. ERROR_INVALID: there are fewer such groups than stages. */
 int partition_by_cost(const struct graph *graph, unsigned stages, const double *costs,
                       struct graph_partition *ret_partition, struct error *error);
 
-/* From a list of each layer's stage, as a checkpoint's manifest or the chief hands it on. */
+/* Cuts the model by a list of each layer's stage, as read from a checkpoint's manifest or
+ * received from the chief. Fails as partition_given does. */
 int partition_from_list(const struct graph *graph, unsigned stages, const unsigned *stage_of,
                         struct graph_partition *ret_partition, struct error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layers of a model: as the job lists them, or a preset's.
+ * Expands a model specification into its list of layers: those that the job lists, or a preset's.
  *
  *   mlp        28x28x1 -> flatten, depth (1) x {dense width (512), relu}, dense 10
  *   lenet      28x28x1 -> conv 32 3x3, relu, max pool 2, conv 64 3x3, relu, max
@@ -24,23 +24,24 @@
 #include "common/job/job_document.h"
 #include "worker/model/layer.h"
 
-/* Of a layer that is split over devices (split.h), which stands as its slices and the layer that puts them together. */
+/* Which slice of a split layer this layer is (split.h). A split layer is replaced by its slices
+ * and a layer that concatenates their outputs. */
 struct layer_slice {
-    unsigned place;             /* of the layer in the model's list */
-    unsigned count, index;      /* of slices; count 0: the layer is whole */
-    int64_t first, rows, whole; /* its units, among all */
+    unsigned place;             /* index of the original layer in the model's list */
+    unsigned count, index;      /* number of slices and index of this one; count 0: not a slice */
+    int64_t first, rows, whole; /* the slice's first unit, its number of units, and the units of all slices */
 };
 
 struct model_description {
-    struct layer_shape input; /* integral: tokens */
-    int64_t vocabulary;       /* of tokens */
+    struct layer_shape input; /* `integral` for tokens */
+    int64_t vocabulary;       /* number of tokens */
     const struct layer_spec *layers;
     unsigned layer_count;
-    const struct layer_slice *slices; /* by layer; NULL: none is split */
+    const struct layer_slice *slices; /* by layer; NULL: no layer is split */
     enum loss_type loss;
 };
 
-/* Strings and lists come from `arena` or stay the spec's. */
+/* Fills the description. Strings and lists are allocated in `arena` or belong to `spec`. */
 int model_description_from(const struct model_spec *spec, struct arena *arena,
                            struct model_description *ret_description, struct error *error);
 

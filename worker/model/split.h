@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A dense layer whose `devices` are given stands in the graph as slices: dense
- * layers of some of its units each, "<name>#0" and so on, on those devices, then a
- * layer of its own name that puts their outputs together. Parameters keep the names,
- * shapes and order that they have in the whole layer.
+ * Splits dense layers over devices. A dense layer with `devices` becomes one dense layer per
+ * device with some of its units each, named "<name>#0" and so on, and a layer with its own name
+ * that concatenates their outputs. Parameters keep the names, shapes and order that they have in
+ * the unsplit layer.
  */
 #ifndef COXSWAIN_MODEL_SPLIT_H
 #define COXSWAIN_MODEL_SPLIT_H
 
 #include "worker/model/preset.h"
 
-/* Replaces the description's layers; what is new comes from `arena`. ERROR_INVALID names a layer that cannot be split. */
+/* Replaces the description's layers; new ones are allocated in `arena`. ERROR_INVALID names a
+ * layer that cannot be split. */
 int model_split_layers(struct arena *arena, struct model_description *description, struct error *error);
 
 #endif
