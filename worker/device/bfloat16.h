@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bfloat16: the upper half of a float32. Rounded to the nearest, of two equally
- * near to the even one; what is too large becomes infinite, a NaN stays one.
- * Shared by all devices.
+ * Rounds float32 to bfloat16, the upper half of a float32: to nearest, ties to even. Values that
+ * are too large become infinite; a NaN stays a NaN. Shared by all devices.
  */
 #ifndef COXSWAIN_DEVICE_BFLOAT16_H
 #define COXSWAIN_DEVICE_BFLOAT16_H
@@ -16,7 +15,7 @@
 #define BFLOAT16_DEVICE
 #endif
 
-/* The bits of a float32 as those of the bfloat16 next to it, in the upper half. */
+/* Returns the bits of the nearest bfloat16, as a float32 (the lower half is zero). */
 static inline BFLOAT16_DEVICE uint32_t bfloat16_round_bits(uint32_t bits)
 {
     const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x00400000;

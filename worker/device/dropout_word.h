@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which elements a dropout sets to zero: one definition for all devices.
+ * Decides which elements a dropout sets to zero, by a random word for each element. All devices
+ * share this definition.
  */
 #ifndef COXSWAIN_DEVICE_DROPOUT_WORD_H
 #define COXSWAIN_DEVICE_DROPOUT_WORD_H
@@ -8,7 +9,8 @@
 #include "common/philox.h"
 #include "worker/device/operations.h"
 
-/* The words of elements 4 block .. 4 block + 3 of the operation's example number `example`. */
+/* Returns the words of elements 4 block to 4 block + 3 of the operation's example number
+ * `example`. */
 static inline PHILOX_DEVICE struct philox_words dropout_words(const struct dropout *op, int64_t example, int64_t block)
 {
     uint64_t number = (uint64_t)(op->first_example + example);
@@ -16,7 +18,7 @@ static inline PHILOX_DEVICE struct philox_words dropout_words(const struct dropo
     return philox(op->key, (uint64_t)op->layer << 32 | (uint64_t)block, (uint64_t)step << 32 | number);
 }
 
-/* Words below it are dropped. */
+/* Returns the limit below which a word drops its element. */
 static inline PHILOX_DEVICE uint32_t dropout_limit(float rate)
 {
     return (uint32_t)((double)rate * 4294967296.0);

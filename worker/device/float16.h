@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float16 (IEEE 754 binary16): 10 bits of fraction, numbers up to 65,504, steps of
- * 2^-24 below 2^-14. Rounded to the nearest, of two equally near to the even one;
- * what is too large becomes infinite, a NaN stays one. Shared by all devices.
+ * Converts float32 to float16 (IEEE 754 binary16) and back: 10 bits of fraction, numbers up to
+ * 65,504, steps of 2^-24 below 2^-14. Rounds to nearest, ties to even. Values that are too large
+ * become infinite; a NaN stays a NaN. Shared by all devices.
  */
 #ifndef COXSWAIN_DEVICE_FLOAT16_H
 #define COXSWAIN_DEVICE_FLOAT16_H
@@ -32,12 +32,13 @@ static inline FLOAT16_DEVICE float float16_with_bits(uint32_t bits)
     return x;
 }
 
-/* The float16 next to x, as a float32. Without branches, for loops of it. */
+/* Returns the nearest float16 as a float32. Has no branches, so that loops vectorise. */
 static inline FLOAT16_DEVICE float float16_round(float x)
 {
     const uint32_t bits = float16_bits_of(x), sign = bits & 0x80000000, size = bits & 0x7fffffff;
     const uint32_t cut = (size + 0xfff + (size >> 13 & 1)) & ~(uint32_t)0x1fff;
-    /* Where float16 has steps of 2^-24 a float32 beside 1/2 has the same ones. */
+    /* Adding 0.5 rounds to steps of 2^-24, which is the step of a float32 at 1/2 and of a small
+     * float16. */
     const uint32_t small = float16_bits_of((float16_with_bits(size) + 0.5f) - 0.5f);
     uint32_t rounded = size < 0x38800000 ? small : cut;
     rounded = cut > 0x477fe000 ? 0x7f800000 : rounded;
@@ -45,7 +46,7 @@ static inline FLOAT16_DEVICE float float16_round(float x)
     return float16_with_bits(sign | rounded);
 }
 
-/* The two bytes in which x, which float16_round gave, lies in memory; and what two bytes mean. */
+/* Converts a result of float16_round to its two bytes in memory, and back. */
 static inline FLOAT16_DEVICE uint16_t float16_pack(float x)
 {
     const uint32_t bits = float16_bits_of(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;

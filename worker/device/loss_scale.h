@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dynamic loss scaling (Micikevicius et al. 2018): the gradient of the loss is
- * multiplied by a power of two, so that what layers give back stays within
- * float16. A step whose gradient is not finite is skipped and halves it; a row of
- * steps that are doubles it. Shared by all devices and the host, which come to the
- * same. Powers of two change no bit of a sum that stays in range.
+ * Adapts the loss scale (dynamic loss scaling, Micikevicius et al. 2018). The gradient of the loss
+ * is multiplied by a power of two, so that the layers' gradients stay within the range of float16.
+ * A step whose gradient is not finite is skipped and halves the scale; many good steps in a row
+ * double it. Devices and host share this code, so that they agree. A power of two changes no bit
+ * of a sum that stays in range.
  */
 #ifndef COXSWAIN_DEVICE_LOSS_SCALE_H
 #define COXSWAIN_DEVICE_LOSS_SCALE_H
@@ -21,9 +21,10 @@
 #define LOSS_SCALE_FIRST 65536
 #define LOSS_SCALE_LEAST 1
 #define LOSS_SCALE_MOST 16777216
-#define LOSS_SCALE_GOOD_STEPS 2000 /* in a row, until it is doubled */
+#define LOSS_SCALE_GOOD_STEPS 2000 /* good steps in a row until the scale is doubled */
 
-/* What it is after a step. `good_steps`: since it last changed; below 0: it stays. */
+/* Updates the scale after a step. `good_steps`: steps since the scale last changed; below 0: the
+ * scale is fixed. */
 static inline LOSS_SCALE_DEVICE void loss_scale_follow(float *scale, int32_t *good_steps, bool skipped)
 {
     if (*good_steps < 0)

@@ -34,22 +34,24 @@ static inline int64_t stored_bytes(enum stored stored)
 {
     return stored == STORED_FLOAT32 ? 4 : 2;
 }
-/* One value of such a tensor. It is a float with STORED_FLOAT32 only: with the others the pointer is to two-byte values, and
- * must not be indexed as floats. */
+/* One value of such a tensor. It is a float with STORED_FLOAT32 only; otherwise pointers to it
+ * are to two-byte values and must not be indexed as floats. Some structs below still use `float
+ * *` for such tensors; their comments call them stored values. */
 typedef float stored_value;
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
 struct step_values;
 
-/* The distance between the beginnings of two rows of a matrix, in values; `row` 0: the rows are packed. The gap between rows is
- * neither read nor written. Rows that begin at multiples of 16 bytes make products faster on GPUs. */
+/* Returns the distance between the beginnings of two rows of a matrix, in values; `row` 0: the
+ * rows are packed. The gap between rows is neither read nor written. On GPUs, products are
+ * faster if rows begin at multiples of 16 bytes. */
 static inline int64_t row_or_packed(int64_t row, int64_t columns)
 {
     return row > 0 ? row : columns;
 }
 
-/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); the bias may be NULL. With `gelu`, values [M,N], that
- * becomes the GELU of y, which a GPU may take before y is rounded. */
+/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]). The bias may be NULL. If `gelu` [M,N] is not
+ * NULL, it receives the GELU of y; a GPU may compute it from y before y is rounded. */
 struct dense_forward {
     int64_t m, n, k;
     const stored_value *x, *weight, *bias;
@@ -60,8 +62,9 @@ struct dense_forward {
     int64_t y_row; /* not with `gelu` */
 };
 
-/* dx[M,K] = dy[M,N] w[N,K]; where `relu_output` (x itself, [M,K]) is given, dx is zero where it is not positive; where x is the
- * GELU of `gelu_input` [M,K], dx becomes the gradient of that. */
+/* dx[M,K] = dy[M,N] w[N,K]. With `relu_output` (x itself, [M,K]), dx is zero where that is not
+ * positive. With `gelu_input` [M,K], x is the GELU of it, and dx becomes the gradient of
+ * gelu_input. */
 struct dense_backward_data {
     int64_t m, n, k;
     const stored_value *dy, *weight, *relu_output;
@@ -71,7 +74,7 @@ struct dense_backward_data {
     int64_t dy_row;
 };
 
-/* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (NULL: none). */
+/* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (dbias NULL: not computed). */
 struct dense_backward_weight {
     int64_t m, n, k;
     const stored_value *dy, *x;
@@ -110,7 +113,7 @@ struct conv2d_backward_weight {
     bool accumulate, tf32;
 };
 
-/* Square windows; what lies in the padding never wins a maximum, a NaN always does. */
+/* Square windows. Padding never wins a maximum; a NaN always does. */
 struct pool_shape {
     int64_t b, h, w, c, size, stride, padding, oh, ow;
 };
@@ -121,8 +124,9 @@ struct max_pool_forward {
     stored_value *y;
 };
 
-/* The first element of a window that equals its maximum gets the gradient; with `relu` (x is a rectifier's output)
- * only where it is positive, which makes dx the gradient of the rectifier's input. */
+/* The first element of a window that equals its maximum gets the gradient. With `relu`, x is a
+ * rectifier's output, and only positive elements get it, which makes dx the gradient of the
+ * rectifier's input. */
 struct max_pool_backward {
     struct pool_shape shape;
     const stored_value *x, *y, *dy;
@@ -130,7 +134,7 @@ struct max_pool_backward {
     bool relu;
 };
 
-/* Averages over size x size, zeros of the padding included. */
+/* Averages over size x size elements; padding counts as zeros. */
 struct average_pool_forward {
     struct pool_shape shape;
     const stored_value *x;
@@ -143,7 +147,8 @@ struct average_pool_backward {
     stored_value *dx;
 };
 
-/* Elementwise; y may be x. A rectifier, here and as an activation, keeps NaN. gelu is the tanh form (Hendrycks and Gimpel 2016), as GPT-2 has it. */
+/* Elementwise; y may be x. A rectifier, here and as an activation, keeps NaN. GELU is the tanh
+ * form (Hendrycks and Gimpel 2016), as in GPT-2. */
 struct relu_forward {
     int64_t count;
     const stored_value *x;
@@ -183,8 +188,9 @@ struct add_forward {
     enum activation activation;
 };
 
-/* The way past a block that changes the shape, without parameters (He et al. 2016, option A): every stride-th pixel of
- * x[B,H,W,C], zeros behind its channels: y[B,OH,OW,O], O >= C, OH = ceil(H / stride). */
+/* The parameter-free shortcut of a residual block that changes the shape (He et al. 2016, option
+ * A): every stride-th pixel of x[B,H,W,C], with zeros as the additional channels: y[B,OH,OW,O],
+ * O >= C, OH = ceil(H / stride). */
 struct shortcut_shape {
     int64_t b, h, w, c, o, stride;
 };
@@ -199,22 +205,24 @@ struct shortcut_backward {
     stored_value *dx;
 };
 
-/* Srivastava et al. 2014: y = x / (1 - rate), or 0 where the random word of the element says so; y may be x. Both
- * directions. The word is a function of key, layer, step, the example's number in the global batch (first_example + i)
- * and the element within the example, and of nothing else. */
+/* Dropout (Srivastava et al. 2014), forward and backward: y = x / (1 - rate), or 0 if the
+ * element's random word is below a limit (dropout_word.h); y may be x. The word depends only on
+ * key, layer, step, the example's number in the global batch (first_example + i) and the
+ * element's number in the example. */
 struct dropout {
-    int64_t examples, elements; /* `elements` of each example, below 2^32 */
+    int64_t examples, elements; /* `elements` per example, below 2^32 */
     const stored_value *x;
     stored_value *y;
     float rate;
     uint64_t key;
     uint32_t layer, step;
     int64_t first_example;
-    const struct step_values *values; /* NULL, or in place of `step` */
+    const struct step_values *values; /* NULL, or replaces `step` */
 };
 
-/* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. With `past`, values
- * [rows,C], x + past is taken in place of x, and put into `sum`, values [rows,C]: as it is there. */
+/* Layer normalisation (Ba et al. 2016) over the last axis of x[rows,C], epsilon 1e-5. mean and
+ * rstd have `rows` elements. x, y, dy, dx, past and sum are stored values. With `past` [rows,C],
+ * the input is x + past, rounded as it is stored, and is written to `sum` [rows,C]. */
 struct layer_norm_forward {
     int64_t rows, c;
     const float *x, *weight, *bias;
@@ -228,13 +236,17 @@ struct layer_norm_backward {
     float *dx, *dweight, *dbias;
     float *workspace; /* layer_norm_workspace() floats */
     bool accumulate;
-    bool add; /* to what dx has, which then is not dy */
+    bool add; /* add to the values in dx, which must not be dy */
 };
 
-/* Ioffe and Szegedy 2015, epsilon 1e-5: every column of x[rows,C] over all rows, with the variance of the rows themselves.
- * mean, rstd and variance (here of rows - 1, PyTorch's rule for the running one) have C elements. With `past`, values [rows,C], y is
- * activation(normalised x + past), to the bits of two launches: what is normalised is added as it would have been stored. */
-/* With peers the statistics are those of the rows of all shards, and so are the sums of the way back (CPUs). */
+/* Batch normalisation (Ioffe and Szegedy 2015), epsilon 1e-5: normalises each column of
+ * x[rows,C] over all rows, with the biased variance. mean, rstd and variance have C elements;
+ * variance is the unbiased one (divided by rows - 1), as PyTorch uses for running statistics. x,
+ * y, dy, dx and the [rows,C] tensors below are stored values. With `past` [rows,C], y is
+ * activation(normalised x + past), with the bits of two launches: the normalised x is rounded as
+ * it would have been stored. */
+/* With an exchange, the statistics and the sums of the backward pass are those of the rows of
+ * all shards (CPUs only). */
 struct shard_exchange;
 struct batch_norm_peers {
     struct shard_exchange *exchange; /* NULL: none */
@@ -249,17 +261,19 @@ struct batch_norm_forward {
     struct batch_norm_peers peers;
     const float *past;
 };
-/* Besides, `mean_step` and `variance_step` get what this batch subtracts from the running values:
- * share * momentum * (running - batch's), 0 without rows.
+/* Computes the gradients, and in `mean_step` and `variance_step` what this batch subtracts from
+ * the running statistics: share * momentum * (running - batch's); 0 without rows.
  *
- * A rectifier behind it can be gone back through as well, to the bits of relu_backward before it. One that was its own activation: with
- * `activation`, what is rectified is worked out again from x, `weight` and `bias`. One of a sum that what it normalises went into: with
- * `relu_output`, values [rows,C], dy passes where that is positive, `others` (values [rows,C], or NULL) is added to dy before, and
- * what comes of it goes into `masked`, which may be dy: the gradient of all that was added up. Never both. */
+ * Can also compute the backward pass of a rectifier after the normalisation, with the bits of a
+ * separate relu_backward. If the rectifier was the normalisation's own activation, set
+ * `activation`: the rectified values are recomputed from x, `weight` and `bias`. If it rectified
+ * a sum that includes the normalised values, set `relu_output` [rows,C]: `others` ([rows,C] or
+ * NULL) is added to dy, dy is kept where relu_output is positive, and the result, the gradient
+ * of each summand, is written to `masked`, which may be dy. Never set both. */
 struct batch_norm_backward {
     int64_t rows, c;
     const float *x, *weight, *mean, *rstd, *variance, *dy;
-    float *dx; /* NULL: not wanted */
+    float *dx; /* NULL: not computed */
     float *dweight, *dbias;
     const float *running_mean, *running_variance;
     float *mean_step, *variance_step;
@@ -272,7 +286,7 @@ struct batch_norm_backward {
     const float *relu_output, *others;
     float *masked;
 };
-/* With the running values instead of the batch's. */
+/* Normalises with the running statistics instead of the batch's. */
 struct batch_norm_inference {
     int64_t rows, c;
     const float *x, *weight, *bias, *running_mean, *running_variance;
@@ -281,7 +295,8 @@ struct batch_norm_inference {
     const float *past; /* as for batch_norm_forward */
 };
 
-/* y[B,T,C] = token[V,C][tokens[B,T]] + position[T,C]. Tokens outside 0..V-1 fail the stream. */
+/* y[B,T,C] = token[V,C][tokens[B,T]] + position[T,C]; y and dy are stored values. Tokens outside
+ * 0..V-1 fail the stream. */
 struct embedding_forward {
     int64_t b, t, c, vocabulary;
     const int32_t *tokens;
@@ -294,11 +309,12 @@ struct embedding_backward {
     const float *dy;
     float *dtoken, *dposition;
     bool accumulate;
-    bool token_begun; /* dtoken holds a part of its gradient already (a tied output's): add to it in any case */
+    bool token_begun; /* dtoken already holds a part of its gradient (from a tied output layer): always add to it */
 };
 
-/* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; `logsumexp`[B,NH,T] is kept for the way back.
- * Rows of y and logsumexp before `first` are not asked for: they are left as they are, or worked out again. */
+/* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; qkv, y and their
+ * gradients are stored values. `logsumexp` [B,NH,T] is kept for the backward pass. Rows of y and
+ * logsumexp before `first` are not needed: they are left as they are, or computed again. */
 struct attention_forward {
     int64_t b, t, c, heads;
     const float *qkv;
@@ -311,16 +327,17 @@ struct attention_backward {
     float *dqkv;
 };
 
-/* What one pass adds up; lives in shared memory (device.h). `count` is examples, or target tokens. */
+/* The sums of one pass, in shared memory (device.h). `count` counts examples, or target tokens. */
 struct loss_sums {
     double loss;
     int64_t correct;
     int64_t count;
 };
 
-/* Over rows of logits[rows,classes]; dlogits (NULL: evaluation) = (softmax - one hot) * scale, and may be logits.
- * `workspace` has 2 doubles a row. Targets outside 0..classes-1 fail the stream. Of a batch that goes part by part the last
- * part has the sums: those of all, in the order of one. */
+/* Softmax cross-entropy over logits[rows,classes]: dlogits = (softmax - one hot) * scale; it is
+ * NULL in an evaluation, and may be logits. Both are stored values. `workspace` has 2 doubles
+ * per row. Targets outside 0..classes-1 fail the stream. If a batch is computed in parts, the
+ * last part writes the sums of all parts, in the order of a single launch. */
 struct softmax_cross_entropy {
     int64_t rows, classes;
     const float *logits;
@@ -328,13 +345,14 @@ struct softmax_cross_entropy {
     float scale;
     float *dlogits;
     double *workspace;
-    struct loss_sums *sums;           /* overwritten; NULL: a later part's */
-    int64_t earlier;                  /* rows of earlier parts, whose workspace lies before this one's */
-    const struct step_values *values; /* NULL, or whose loss_scale `scale` is multiplied by */
-    int64_t row;                      /* of logits and dlogits */
+    struct loss_sums *sums;           /* overwritten; NULL: a later part writes them */
+    int64_t earlier;                  /* rows of earlier parts; their workspace lies before this part's */
+    const struct step_values *values; /* NULL, or `scale` is multiplied by its loss_scale */
+    int64_t row;                      /* distance between rows of logits and of dlogits (row_or_packed) */
 };
 
-/* The loss of a row is the mean over its `width` outputs of (y - target)^2; dy carries `scale`. */
+/* The loss of a row is the mean over its `width` outputs of (y - target)^2; dy is its gradient
+ * times `scale`. y and dy are stored values. */
 struct mean_squared_error {
     int64_t rows, width;
     const float *y, *targets;
@@ -345,27 +363,28 @@ struct mean_squared_error {
     const struct step_values *values; /* as for softmax_cross_entropy */
 };
 
-/* What an update takes from the learning rate and, for AdamW, from the number of the step. */
+/* The factors of an update that depend on the learning rate and, for AdamW, on the number of the
+ * step. */
 struct update_factors {
     float rate;
     float rate_over_correction1; /* rate / (1 - beta1^step) */
     float inverse_root_correction2;
     float keep; /* 1 - rate * weight_decay */
 };
-/* What launches of a step read that differs from step to step, or is found out by the device itself: in device memory, so that the
- * host can queue what comes next before it knows, and queue equal launches again unchanged. */
+/* Values that change from step to step or that the device itself computes. Launches read them
+ * from device memory, so that the host can queue work before it knows them, and replay recorded
+ * launches unchanged. */
 struct step_values {
     struct update_factors factors;
-    uint32_t pass; /* the step whose passes come next: dropouts are a function of it */
-    float
-        loss_scale; /* of the passes that come next, 1 where losses are not scaled: judge_step goes on with it (loss_scale.h) */
-    int32_t good_steps; /* since it last changed; -1: it stays */
-    /* By judge_step: */
-    float gradient_scale; /* of clipping, by the loss scale */
-    int32_t refused;      /* loss or norm is not a number, or the stream has failed: the update changes nothing */
+    uint32_t pass;      /* the step that the next passes compute, for dropouts */
+    float loss_scale;   /* of the next passes; 1 if losses are not scaled. judge_step updates it */
+    int32_t good_steps; /* steps since loss_scale changed; -1: it is fixed */
+    /* Set by judge_step: */
+    float gradient_scale; /* clipping factor divided by the loss scale */
+    int32_t refused; /* the update must change nothing: the loss or the norm is not finite, or the stream has failed */
 };
 
-/* Everything that is not judge_step's. */
+/* Sets all step values that judge_step does not set. */
 struct begin_step {
     struct update_factors factors;
     uint32_t pass;
@@ -374,9 +393,10 @@ struct begin_step {
     struct step_values *values;
 };
 
-/* The end of a step's passes: the gradient's norm (its scale taken away) from sums over its blocks, added in their order, the
- * factor that keeps it within `limit` (0: none), whether the update may be made, and the next passes' scale of the loss. Norm and
- * losses go to shared memory as well, for the host. */
+/* Judges a step after its passes: computes the gradient's norm, without the loss scale, from its
+ * block sums, added in order; the factor that clips it to `limit` (0: no clipping); whether the
+ * update may be applied; and the loss scale of the next passes. Also writes the norm and the
+ * losses to shared memory for the host. */
 struct judge_step {
     int64_t blocks;
     const double *block_sums; /* square_sums */
@@ -385,34 +405,36 @@ struct judge_step {
     double limit;
     struct step_values *values;
     double *ret_norm;           /* shared memory */
-    struct loss_sums *ret_sums; /* shared memory: those of each pass */
+    struct loss_sums *ret_sums; /* shared memory: the sums of each pass */
 };
 
-/* g' = gradient * gradient_scale + weight_decay * p; v = momentum * v + g'; p -= rate * v (velocity NULL: p -= rate * g'). */
+/* g' = gradient * gradient_scale + weight_decay * p; v = momentum * v + g'; p -= rate * v.
+ * velocity NULL: p -= rate * g'. */
 struct sgd_update {
     int64_t count;
     float *parameters, *velocity;
     const float *gradients;
     float rate, momentum, weight_decay, gradient_scale;
-    const struct step_values *values; /* NULL, or in place of rate and gradient_scale */
+    const struct step_values *values; /* NULL, or replaces rate and gradient_scale */
 };
 
-/* Loshchilov and Hutter 2019: decay apart from the moments; `step` counts from 1 for the bias corrections. */
+/* AdamW (Loshchilov and Hutter 2019): weight decay is decoupled from the moments. `step` counts
+ * from 1, for the bias corrections. */
 struct adamw_update {
     int64_t count;
     float *parameters, *m, *v;
     const float *gradients;
     float rate, beta1, beta2, epsilon, weight_decay, gradient_scale;
     int64_t step;
-    const struct step_values *values; /* NULL, or in place of rate, gradient_scale, weight_decay and step */
+    const struct step_values *values; /* NULL, or replaces rate, gradient_scale, weight_decay and step */
 };
 
-/* Running statistics, whose step is subtracted as it is. */
+/* Subtracts `steps` from running statistics. */
 struct statistics_update {
     int64_t count;
     float *statistics;
     const float *steps;
-    const struct step_values *values; /* NULL, or nothing changes where they refuse */
+    const struct step_values *values; /* NULL, or nothing changes if it is refused */
 };
 
 /* sums[i] = sum of squares of block i of SQUARE_SUM_BLOCK elements (the last may be short). */
@@ -433,26 +455,28 @@ struct scale {
     float factor;
     float *x;
 };
-/* y = the bfloat16 next to x, of two equally near the even one. x is float32, y a value, which may be x where that is, too. */
+/* y = the bfloat16 nearest to x, ties to even. x is float32; y is a stored value, and may be x
+ * if values are stored as float32. */
 struct round_bfloat16 {
     int64_t count;
     const float *x;
     float *y;
 };
-/* Likewise the float16 next to x (float16.h). */
+/* y = the float16 nearest to x (float16.h); the rest as for round_bfloat16. */
 struct round_float16 {
     int64_t count;
     const float *x;
     float *y;
 };
-/* y += factor * x; both are values, or float32. */
+/* y += factor * x; both are stored values. */
 struct axpy {
     int64_t count;
     float factor;
     const float *x;
     float *y;
 };
-/* Additions in place, each done before the next: into += from, vectors of `count` floats, which are the same or apart. */
+/* Adds vectors in place, one pair after the other: into += from. Vectors have `count` floats;
+ * any two are identical or disjoint. */
 #define MERGE_PAIRS_MAX 7
 struct merge_vectors {
     int64_t count;
@@ -468,7 +492,8 @@ struct copy {
     void *to;
 };
 
-/* Columns of a matrix of values into columns of another: `columns` of each of `rows` rows, which lie so many floats apart. */
+/* Copies columns of a matrix into columns of another, in stored values: `columns` values in each
+ * of `rows` rows, which lie from_row and to_row values apart. */
 struct copy_columns {
     int64_t rows, columns, from_row, to_row;
     const float *from;
@@ -529,7 +554,7 @@ enum device_operation {
         OPERATION_COUNT
 };
 
-/* Large enough for any of them. */
+/* Large enough for the arguments of any operation. */
 union operation_arguments {
 #define X(name) struct name name;
     DEVICE_OPERATIONS(X)
@@ -540,10 +565,10 @@ union operation_arguments {
 extern "C" {
 #endif
 
-/* For an update of AdamW; step counts from 1. */
+/* Returns the factors of an AdamW update; `step` counts from 1. */
 struct update_factors adamw_factors(float rate, float beta1, float beta2, float weight_decay, int64_t step);
 
-/* Floats of workspace that an operation wants for a shape; the same for every device. */
+/* Return the floats of workspace that an operation needs for a shape; the same for every device. */
 int64_t conv2d_workspace(const struct conv2d_shape *shape);
 int64_t layer_norm_workspace(int64_t rows, int64_t c);
 int64_t batch_norm_workspace(int64_t rows, int64_t c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the passes of a batch's logical shards, which run side by side, tell each
- * other values: at a point each gives its own and waits for those of all others.
- * All pass the same points in the same order. Called on the threads of streams.
+ * Exchanges values between the concurrent passes of a batch's logical shards. At each point every
+ * pass gives its own values and waits for those of all others. All passes visit the same points in
+ * the same order. Called on the threads of streams.
  */
 #ifndef COXSWAIN_DEVICE_SHARD_EXCHANGE_H
 #define COXSWAIN_DEVICE_SHARD_EXCHANGE_H
@@ -13,18 +13,20 @@
 
 struct shard_exchange {
     unsigned shards;
-    /* [shards][count], by shard, the same bits for all; stays until all passes are over. NULL: somebody is gone, and the pass's
-     * results are of no use. */
+    /* Gives `own` and waits for the others. Returns [shards][count], by shard, the same bits for
+     * all; valid until all passes are over. NULL: the exchange has failed, and this pass's
+     * results are invalid. */
     const double *(*share)(struct shard_exchange *exchange, unsigned shard, unsigned point, const double *own,
                            size_t count);
-    /* When all passes are over: fails when a share of theirs has. */
+    /* Returns, once all passes are over, -1 and the error if one of the calls of `share` failed. */
     int (*check)(struct shard_exchange *exchange, struct error *error);
-    /* The shard's pass is over, for better or worse: work that failed is skipped, and its shares with it, so whoever waits for one
-     * that is over must not go on waiting. In the stream's order behind the pass. NULL: nobody minds. */
+    /* Reports that the shard's pass has ended, successfully or not. If work of a pass fails, the
+     * rest of it is skipped, including its `share` calls; so passes that wait for it must stop
+     * waiting. Called in the stream's order after the pass. NULL: nothing to do. */
     void (*leave)(struct shard_exchange *exchange, unsigned shard);
 };
 
-/* Points of a layer. */
+/* The points of a layer. */
 static inline unsigned shard_point_forward(unsigned layer)
 {
     return 2 * layer;
