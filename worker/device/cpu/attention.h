@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One head of one example: where its queries, keys and values lie, and how many
- * query rows are worked on at a time so that their scores fit a thread's scratch.
+ * Locates one attention head of one example in memory: its queries, keys, values and outputs. Also
+ * computes how many query rows are processed at a time so that their scores fit a thread's
+ * scratch.
  */
 #ifndef COXSWAIN_DEVICE_CPU_ATTENTION_H
 #define COXSWAIN_DEVICE_CPU_ATTENTION_H
@@ -35,14 +36,16 @@ static inline struct attention_head attention_head(int64_t t, int64_t c, int64_t
     };
 }
 
-/* `matrices` score matrices of so many rows by T columns fit beside gemm's scratch. */
+/* Returns how many query rows to process at a time, at most 64: `matrices` score matrices of so
+ * many rows by T columns fit beside gemm's scratch. */
 static inline int64_t attention_rows(int64_t t, int64_t matrices)
 {
     int64_t fitting = (CPU_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / (int64_t)sizeof(float) / (t * matrices);
     return fitting > 64 ? 64 : fitting;
 }
 
-/* How far a row of `keys` scores is worked on of which `seen` count: to whole lanes, where the row has them. */
+/* Returns how many of a row's `keys` scores to process if only the first `seen` count: rounded
+ * up to whole lanes, if the row is that long. */
 static inline int64_t attention_end(int64_t seen, int64_t keys)
 {
     int64_t whole = (seen + LANES - 1) / LANES * LANES;

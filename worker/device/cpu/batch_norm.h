@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the batch normalisations share: x[rows,C] cut into blocks of rows that
- * stay in the nearest cache, and y = x * slope + start for every column, to which
- * what goes past is added.
+ * Provides what the batch normalisations share: x[rows,C] is cut into blocks of rows that stay in
+ * the nearest cache, and batch_norm_line computes y = x * slope + start for every column.
  */
 #ifndef COXSWAIN_DEVICE_CPU_BATCH_NORM_H
 #define COXSWAIN_DEVICE_CPU_BATCH_NORM_H
@@ -11,9 +10,9 @@
 
 #define BATCH_NORM_EPSILON 1e-5f
 #define BATCH_NORM_BLOCK_FLOATS 4096
-#define BATCH_NORM_PARTS 4 /* of a column's rows, summed apart and joined as (0 + 1) + (2 + 3) */
+#define BATCH_NORM_PARTS 4 /* partial sums of a column's rows, joined as (0 + 1) + (2 + 3) */
 
-/* Rows of a block, by the width alone; at least 1. */
+/* Returns the rows of a block, at least 1; depends only on the width. */
 static inline int64_t batch_norm_block_rows(int64_t c)
 {
     return c < BATCH_NORM_BLOCK_FLOATS / 8 ? BATCH_NORM_BLOCK_FLOATS / c : 8;
@@ -33,7 +32,7 @@ struct batch_norm_line {
     const float *x, *slope, *start; /* [C] */
     float *y;
     bool relu;
-    const float *past; /* or NULL */
+    const float *past; /* NULL, or added to x * slope + start before the rectifier */
 };
 void batch_norm_line(const struct cpu_call *call, const struct batch_norm_line *line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the shards of a batch tell each other in a batch normalisation with global statistics: their rows, and two values of
- * every column.
+ * Exchanges statistics between the shards of a batch, for batch normalisation with global
+ * statistics: each shard's rows, and two values of every column.
  */
 #ifndef COXSWAIN_DEVICE_CPU_BATCH_NORM_SHARDS_H
 #define COXSWAIN_DEVICE_CPU_BATCH_NORM_SHARDS_H
@@ -10,16 +10,18 @@
 
 #include "worker/device/operations.h"
 
-/* Of a column of one shard. */
+/* The values of one column in one shard. */
 struct batch_norm_told {
     double rows, first, second;
 };
 
-/* Tells what `of_column` says of all C columns of `op`, and waits for the others. NULL: this shard stands for itself. */
+/* Sends the values that `of_column` returns for all C columns of `op`, and waits for those of
+ * the other shards. Returns the answer for batch_norm_told. NULL: there is no exchange, or it
+ * has failed. */
 const double *batch_norm_ask_shards(const struct batch_norm_peers *peers, unsigned point, int64_t c,
                                     struct batch_norm_told (*of_column)(const void *op, int64_t column),
                                     const void *op);
-/* From their answer. */
+/* Reads the values of one shard's column from the answer. */
 struct batch_norm_told batch_norm_told(const double *answer, int64_t c, unsigned shard, int64_t column);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of the columns of x[rows,columns] (bias gradients), whose rows lie `row` apart, rows in order within
- * pieces of columns: the same bits for any number of threads.
+ * Sums the columns of x[rows,columns], for bias gradients; rows begin `row` apart. Each column is
+ * summed in the order of its rows, so that the bits do not depend on the number of threads.
  */
 #ifndef COXSWAIN_DEVICE_CPU_COLUMN_SUMS_H
 #define COXSWAIN_DEVICE_CPU_COLUMN_SUMS_H

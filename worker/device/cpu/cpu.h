@@ -17,20 +17,20 @@
 struct cpu_call {
     struct team *team;
     const struct gemm_kernel *kernel;
-    struct error *error; /* filled by an operation that fails */
+    struct error *error; /* set by an operation that fails */
 };
 
-/* Scratch of each thread. */
+/* Scratch memory of each thread. */
 #define CPU_SCRATCH_BYTES (768 * 1024)
 
 #define X(name) void cpu_##name(const struct cpu_call *call, const struct name *arguments);
 DEVICE_OPERATIONS(X)
 #undef X
 
-/* Elementwise loops. */
+/* Function attribute for elementwise loops. */
 #define CPU_VECTORISED VECTORISED
 
-/* Elementwise operations are cut into runs of this many elements. */
+/* Elementwise operations are cut into runs of CPU_RUN elements. */
 #define CPU_RUN 16384
 static inline int64_t cpu_runs(int64_t count)
 {

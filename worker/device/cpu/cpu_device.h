@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CPU as a device: a team of threads; streams are queues, each with a thread
- * that leads the team while it runs an operation.
+ * Implements the CPU as a device: a team of threads runs the operations. Each stream is a queue
+ * with its own thread, which leads the team while it runs an operation.
  */
 #ifndef COXSWAIN_DEVICE_CPU_CPU_DEVICE_H
 #define COXSWAIN_DEVICE_CPU_CPU_DEVICE_H
@@ -18,7 +18,8 @@ struct cpu_device {
     const struct gemm_kernel *kernel;
 };
 
-/* `completed` follows `recorded`; the first failure of the stream is copied before `completed` is published. */
+/* `recorded` counts records, `completed` follows it. The stream's first error is stored before
+ * `completed` is updated. */
 struct cpu_event {
     struct device_event base;
     _Atomic uint32_t recorded, completed, sleepers;
@@ -29,29 +30,29 @@ struct cpu_event {
 struct cpu_command {
     enum { COMMAND_OPERATION, COMMAND_RECORD, COMMAND_WAIT, COMMAND_CALL, COMMAND_END } kind;
     enum device_operation operation;
-    uint32_t ticket; /* of an event */
+    uint32_t ticket; /* value of the event's `recorded` counter */
     struct cpu_event *event;
     device_host_function *function;
     void *context;
     union operation_arguments arguments;
 };
 
-/* A part of a stream's queue; a stream's lie in a ring. */
+/* A chunk of a stream's queue; the chunks of a stream form a ring. */
 #define CPU_CHUNK_LENGTH 256
 struct cpu_chunk {
     struct cpu_chunk *next;
-    uint32_t end; /* `queued` when it was last left */
+    uint32_t end; /* value of `queued` when the producer last left the chunk */
     struct cpu_command commands[CPU_CHUNK_LENGTH];
 };
 
-/* One producer (the launching thread), one consumer (the stream's own). Counters run freely; 2^32 is a multiple of a
- * chunk's length. */
+/* A queue with one producer (the launching thread) and one consumer (the stream's thread).
+ * Counters wrap; 2^32 is a multiple of a chunk's length. */
 struct cpu_stream {
     struct device_stream base;
     struct cpu_device *device;
     pthread_t thread;
     struct cpu_event *drained; /* for synchronise */
-    struct error error;        /* the first failure; only the stream's thread touches it */
+    struct error error;        /* the first error; only the stream's thread accesses it */
     _Atomic uint32_t queued __attribute__((aligned(64)));
     _Atomic uint32_t consumer_sleeps;
     struct cpu_chunk *filling; /* the producer's */
@@ -73,7 +74,8 @@ void cpu_event_free(struct device_event *event);
 void cpu_event_record(struct device_event *event, struct device_stream *stream);
 bool cpu_event_is_done(const struct device_event *event);
 int cpu_event_wait(struct device_event *event, struct error *error);
-/* The stream's side: publishes `ticket` with the stream's error; waits until `ticket` is there. */
+/* For the stream's thread: publishes `ticket` with the stream's error; waits until `ticket` is
+ * published. */
 void cpu_event_complete(struct cpu_event *event, uint32_t ticket, const struct error *error);
 void cpu_event_await(struct cpu_event *event, uint32_t ticket);
 

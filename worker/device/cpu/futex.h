@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sleeping on a 32-bit word (futex(2)), after a short spin: hand-overs between
- * threads that come within microseconds cost no system call, longer waits cost
- * no processor time that another pod on the machine could use.
+ * Waits for a 32-bit word to change (futex(2)), after a short spin. A hand-over between threads
+ * within microseconds costs no system call; longer waits use no CPU time that another pod could
+ * use.
  */
 #ifndef COXSWAIN_DEVICE_CPU_FUTEX_H
 #define COXSWAIN_DEVICE_CPU_FUTEX_H
@@ -25,7 +25,7 @@ static inline void processor_pause(void)
 #endif
 }
 
-/* Returns at once when the word is no longer `seen`; may return early. */
+/* Sleeps while the word is `seen`; may return early. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
@@ -36,7 +36,7 @@ static inline void futex_wake_all(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Spins while the word is `seen`; the value it ended with. */
+/* Spins for a while as long as the word is `seen`. Returns its last value. */
 static inline uint32_t spin_while(_Atomic uint32_t *word, uint32_t seen)
 {
     uint32_t now = atomic_load(word);

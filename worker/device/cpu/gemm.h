@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * c[M,N] (+)= a[M,K] b[K,N] for any strides of a, and b with one unit stride,
- * with what a layer does to its output on the way out. Blocked as in Goto and
- * van de Geijn 2008: a panel of b is packed for the cache, rows of a are read in
- * place (of a transposed one, packed where sums are long). Each element of c is
- * summed in one order (equal blocks of at most GEMM_DEPTH, each in order)
- * whatever the partition.
+ * Multiplies matrices: c[M,N] (+)= a[M,K] b[K,N], for any strides of a, and b with one unit
+ * stride, and applies bias, rectifier or mask to the result. Blocked as in Goto and van de Geijn
+ * 2008: a panel of b is packed for the cache; rows of a are read in place (if a is transposed and
+ * K is large, they are packed). Each element of c is summed in a fixed order (equal blocks of at
+ * most GEMM_DEPTH, each in order), however the work is partitioned.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_H
 #define COXSWAIN_DEVICE_CPU_GEMM_H
@@ -27,12 +26,12 @@ struct gemm {
     bool accumulate;   /* c += the finished product */
     const float *bias; /* [N] or NULL */
     bool relu;
-    const float *mask; /* [M,N] with c's strides, or NULL: zero where it is not positive */
+    const float *mask; /* [M,N] with c's strides, or NULL: c is zero where the mask is not positive */
 };
 
-/* Over the team. */
+/* Runs the product on the team. */
 void gemm_run(const struct cpu_call *call, const struct gemm *gemm);
-/* On the calling thread, inside a piece; `scratch` has GEMM_SCRATCH_BYTES. */
+/* Runs the product on the calling thread, inside a piece; `scratch` has GEMM_SCRATCH_BYTES. */
 #define GEMM_SCRATCH_FLOATS (GEMM_DEPTH * (GEMM_CHUNK + GEMM_COLUMNS_MAX) + GEMM_PANELS * GEMM_CHUNK * GEMM_COLUMNS_MAX)
 #define GEMM_SCRATCH_BYTES (GEMM_SCRATCH_FLOATS * (int)sizeof(float))
 void gemm_serial(const struct gemm_kernel *kernel, const struct gemm *gemm, void *scratch);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a layer does to a matrix product on the way out: bias, accumulation,
- * rectifier, mask.
+ * Applies bias, accumulation, rectifier and mask to the finished sums of a matrix product.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_FINISH_H
 #define COXSWAIN_DEVICE_CPU_GEMM_FINISH_H
@@ -13,7 +12,8 @@ struct gemm_block {
     int64_t row, rows, column, columns;
 };
 
-/* Fills the block of c from its finished sums, `sums_row` floats a row; they may lie in c itself. */
+/* Fills a block of c from its finished sums, which have `sums_row` floats per row and may lie in
+ * c itself. */
 void gemm_finish(const struct gemm *gemm, const struct gemm_block *block, const float *sums, int64_t sums_row);
 
 #endif

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The innermost loop of every matrix product and convolution: a tile of
- * GEMM_ROWS rows and up to `columns` columns, held in registers,
- *
+ * Computes the innermost loop of every matrix product and convolution: a tile of GEMM_ROWS rows
+ * and up to `columns` columns, held in registers,
  *     c[r][j] (+)= sum over o < outer, i < inner of
  *                  a[r][o * a_outer + i * a_inner] * b[o * b_outer + i * b_inner + j]
- *
- * The rows of `a` are given by pointers, so that a convolution reads its image in
- * place (an indirect convolution, Dukhan 2019); the two sums are its kernel rows
- * and its (column, channel) pairs. One implementation an instruction set, with
- * fused multiply-add and the same order of additions; the widest that the
- * processor has is used.
+ * The rows of `a` are given by pointers, so that a convolution reads its image in place (an
+ * indirect convolution, Dukhan 2019); the outer sum is over kernel rows, the inner one over
+ * (column, channel) pairs. There is one implementation per instruction set, all with fused
+ * multiply-add and the same order of additions; the widest that the processor supports is used.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_KERNEL_H
 #define COXSWAIN_DEVICE_CPU_GEMM_KERNEL_H
@@ -32,8 +29,9 @@ struct gemm_tile {
     bool accumulate;
 };
 
-/* The same sums for rows at equal distances, as pixels of a line are: as many as the registers hold, of one or two vectors,
- * finished on the way out. Full vectors of bias and mask are read, full vectors are written. */
+/* The same sums for rows at equal distances, such as the pixels of a line: as many rows as fit
+ * in registers, one or two vectors wide, with bias, rectifier and mask applied. Full vectors of
+ * bias and mask are read, and full vectors are written. */
 #define GEMM_LINE_ROWS_MAX 16
 #define GEMM_LINE_VECTORS_MAX 2
 struct gemm_line {
@@ -46,17 +44,17 @@ struct gemm_line {
     int64_t c_row;
     bool accumulate, relu;
     const float *bias; /* of each column; NULL: none */
-    const float *mask; /* c becomes zero where this is not positive; its rows lie as c's do; NULL: none */
+    const float *mask; /* c becomes zero where this is not positive; rows are c_row apart; NULL: none */
 };
 
 struct gemm_kernel {
     const char *name;  /* "avx512", "avx2", "portable" */
     const char *title; /* "AVX-512": for people */
-    int columns;       /* of a full tile: a multiple of `vector` */
+    int columns;       /* columns of a full tile: a multiple of `vector` */
     int vector;
-    /* For tiles of 1, 2, 3, 4 vectors; NULL beyond columns / vector. */
+    /* For tiles of 1, 2, 3 and 4 vectors; NULL beyond columns / vector. */
     void (*tile[4])(const struct gemm_tile *tile);
-    /* Of 1 and 2 vectors: the most rows, and for 1, 2, ... of them. */
+    /* For lines of 1 and 2 vectors: the most rows, and the functions for 1, 2, … rows. */
     int line_rows[GEMM_LINE_VECTORS_MAX];
     void (*line[GEMM_LINE_VECTORS_MAX][GEMM_LINE_ROWS_MAX])(const struct gemm_line *line);
 };
@@ -67,7 +65,8 @@ extern const struct gemm_kernel gemm_kernel_avx2;
 extern const struct gemm_kernel gemm_kernel_avx512;
 #endif
 
-/* The best for this processor, or the one of that name (NULL: best); NULL when the processor lacks it. */
+/* Returns the best kernel for this processor, or the one called `name` (NULL: best). NULL: the
+ * processor does not support it. */
 const struct gemm_kernel *gemm_kernel_choose(const char *name);
 
 #endif

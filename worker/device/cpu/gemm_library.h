@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tall matrix products by the library (onednn.h) in place of our own kernel,
- * where that is quicker in spite of a second look at each element for what a
- * layer does to its output; docs/performance.md has the figures. What goes to
- * the library, and in which pieces, follows from arithmetic and shape alone: its
- * sums may depend on the shape of a piece, and must not on the number of threads.
+ * Computes tall matrix products with oneDNN (onednn.h) where that is faster than our own kernel,
+ * even though bias, rectifier and mask then need a second pass over the elements;
+ * docs/performance.md has the figures. The choice, and the pieces of the product, depend on
+ * arithmetic and shape alone: the library's sums may depend on the shape of a piece, and must not
+ * depend on the number of threads.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_LIBRARY_H
 #define COXSWAIN_DEVICE_CPU_GEMM_LIBRARY_H
@@ -12,7 +12,7 @@
 #include "worker/device/cpu/gemm.h"
 
 bool gemm_library_suits(const struct gemm_kernel *kernel, const struct gemm *gemm);
-/* Over the team. */
+/* Runs the product on the team. */
 void gemm_library_run(const struct cpu_call *call, const struct gemm *gemm);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Body of a gemm_kernel's line functions, included once an instruction set after
- * gemm_tile_template.h, with two more definitions: kernel_positive(v), v or zero
- * where v is not positive (a NaN stays), and kernel_keep(v, by), v or zero where
- * `by` is not positive.
- * No include guard: each includer makes its own functions.
+ * Defines the line functions of a gemm_kernel. Included once per instruction set after
+ * gemm_tile_template.h, with two more definitions: kernel_positive(v), v or zero where v is not
+ * positive (a NaN stays), and kernel_keep(v, by), v or zero where `by` is not positive. Has no
+ * include guard: each includer defines its own functions.
  */
 
 #define KERNEL_LINE(rows, vectors)                                                                                     \
@@ -30,7 +29,7 @@
 #define LINES_6(v) line_1_##v, line_2_##v, line_3_##v, line_4_##v, line_5_##v, line_6_##v
 #define LINES_12(v) LINES_6(v), line_7_##v, line_8_##v, line_9_##v, line_10_##v, line_11_##v, line_12_##v
 
-/* Rows are found from every fourth one: as many pointers as there are registers for. */
+/* One pointer for every four rows: as many as there are registers for. */
 #define LINE_POINTERS (GEMM_LINE_ROWS_MAX / 4)
 
 KERNEL_TARGET static inline __attribute__((always_inline)) void line_finish(const struct gemm_line *line, const int v,
@@ -76,7 +75,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void line_of(const st
 #pragma GCC unroll 4
             for (int p = 0; p < (rows + 3) / 4; p++) {
                 a[p] += a_inner;
-                /* Else the compiler keeps a pointer for every row, in memory. */
+                /* Keeps the compiler from using a pointer for every row, in memory. */
                 __asm__("" : "+r"(a[p]));
             }
             b += b_inner;

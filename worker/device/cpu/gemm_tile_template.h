@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Body of a gemm_kernel's tile function, included once an instruction set after
- * these are defined: KERNEL_TARGET (function attribute), KERNEL_VECTOR (type),
- * KERNEL_LANES, and the inline functions kernel_zero, kernel_load, kernel_store,
- * kernel_spread (one float to all lanes), kernel_multiply_add(a, b, sum).
- * No include guard: each includer makes its own functions.
+ * Defines the tile functions of a gemm_kernel. Included once per instruction set after the
+ * definitions of KERNEL_TARGET (function attribute), KERNEL_VECTOR (type), KERNEL_LANES, and the
+ * inline functions kernel_zero, kernel_load, kernel_store, kernel_spread (one float to all lanes)
+ * and kernel_multiply_add(a, b, sum). Has no include guard: each includer defines its own
+ * functions.
  */
 
 #define KERNEL_FUNCTION(vectors)                                                                                       \

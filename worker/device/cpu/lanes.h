@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and maxima over a row in sixteen fixed lanes: quick, and of the same bits
- * whatever the vector length. To be inlined into CPU_VECTORISED functions.
+ * Sums a row, or finds its maximum, in sixteen fixed lanes: fast, and with the same bits whatever
+ * the vector length. Inlined into CPU_VECTORISED functions.
  */
 #ifndef COXSWAIN_DEVICE_CPU_LANES_H
 #define COXSWAIN_DEVICE_CPU_LANES_H
@@ -11,7 +11,7 @@
 
 #define LANES 16
 
-/* All lanes at once: the compiler takes loops over an array of them apart, into sixteen scalars. */
+/* A vector of all lanes. (Compilers split loops over an array of lanes into sixteen scalars.) */
 typedef float lanes_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t lanes_mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 #define LANES_AT(x) (*(const lanes_vector *)(x))
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) float lanes_dot(const float *x, con
     return lanes_total(lanes);
 }
 
-/* `count` at least 1. */
+/* Returns the maximum of `count` values, at least 1. */
 static inline __attribute__((always_inline)) float lanes_maximum(const float *x, int64_t count)
 {
     float maximum = x[0];

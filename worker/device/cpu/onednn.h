@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN's matrix product: the one door to that library. Its C interface for
- * primitives changed between 2.x and 3.x, sgemm did not, and sgemm is all that
- * pays here.
+ * Wraps oneDNN's sgemm, the only function of the library that the worker uses. Unlike the C
+ * interface for primitives, sgemm did not change between oneDNN 2.x and 3.x.
  */
 #ifndef COXSWAIN_DEVICE_CPU_ONEDNN_H
 #define COXSWAIN_DEVICE_CPU_ONEDNN_H
@@ -10,18 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the library computes with this arithmetic (gemm_kernel.h's words), and so with the same bits wherever it does. A process
- * has it do one: the first that is asked for. */
+/* Returns whether the library uses this arithmetic (a name from gemm_kernel.h), and so gives the
+ * same bits on every machine that supports it. A process can use only one: the first that is
+ * asked for. */
 bool onednn_computes_with(const char *arithmetic);
 
-/* A matrix as sgemm takes it: rows of `stride` floats, or, transposed, columns of them. */
+/* A matrix for sgemm: rows that begin `stride` floats apart, or, if transposed, columns. */
 struct onednn_matrix {
     const float *start;
     int64_t stride;
     bool transposed;
 };
 
-/* c[M,N] = a[M,K] b[K,N] on the calling thread alone; false when the library has no memory for its own copies. */
+/* Computes c[M,N] = a[M,K] b[K,N] on the calling thread alone. Returns false if the library has
+ * no memory for its copies. */
 bool onednn_multiply(int64_t m, int64_t n, int64_t k, const struct onednn_matrix *a, const struct onednn_matrix *b,
                      float *c, int64_t c_row);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies a block of a matrix into a panel: `depth` rows of `width` floats, of
- * which the first `columns` are the block's and the rest of the last vector (up
- * to a multiple of 16) zero.
+ * Copies a block of a matrix into a panel of `depth` rows of `width` floats. The first `columns`
+ * floats of a row are the block's; the rest of its last vector (up to a multiple of 16) is zero.
  */
 #ifndef COXSWAIN_DEVICE_CPU_PACK_H
 #define COXSWAIN_DEVICE_CPU_PACK_H

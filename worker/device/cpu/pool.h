@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of an input that a pooling window covers.
+ * Computes the part of an input that a pooling window covers.
  */
 #ifndef COXSWAIN_DEVICE_CPU_POOL_H
 #define COXSWAIN_DEVICE_CPU_POOL_H

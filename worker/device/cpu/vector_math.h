@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exp and tanh as straight-line float32 arithmetic, so that loops over them
- * vectorise and give the same bits on every instruction set. Relative error of
- * exp below 2e-7 (degree-6 polynomial on [-ln2/2, ln2/2]; results below 2^-126
- * become 2^-126, above FLT_MAX about 2^127); absolute error of tanh below 3e-7.
+ * Computes exp and tanh as straight-line float32 arithmetic, so that loops over them vectorise and
+ * give the same bits on every instruction set. Relative error of exp below 2e-7 (degree-6
+ * polynomial on [-ln2/2, ln2/2]; results below 2^-126 become 2^-126, above FLT_MAX about 2^127);
+ * absolute error of tanh below 3e-7.
  */
 #ifndef COXSWAIN_DEVICE_CPU_VECTOR_MATH_H
 #define COXSWAIN_DEVICE_CPU_VECTOR_MATH_H
@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) float vector_exp(float x)
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    uint32_t bits = ((uint32_t)(int32_t)turns + 127) << 23; /* without a meaning where p is not a number */
+    uint32_t bits = ((uint32_t)(int32_t)turns + 127) << 23; /* meaningless if p is not a number */
     float power;
     memcpy(&power, &bits, sizeof power);
     return p * power;
