@@ -9,7 +9,8 @@
 #include "worker/device/communicator.h"
 #include "worker/device/device.h"
 
-/* Notes that a thread is stuck in a call of NCCL and has been left behind (communicator_is_stuck). */
+/* Notes that a thread is stuck in a call of NCCL and has been left behind
+ * (communicator_is_stuck). */
 void communicator_tell_stuck(void);
 
 /* communicator.h */
@@ -95,8 +96,9 @@ struct communicator {
 };
 
 int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
-/* Checks that the machine has `count` GPUs and a driver for them. This and the next fail with ERROR_UNSUPPORTED if the build, the
- * machine or its libraries have no usable GPU (the message says what is missing), and with ERROR_DEVICE if a GPU is broken. */
+/* Checks that the machine has `count` GPUs and a driver for them. This and the next fail with
+ * ERROR_UNSUPPORTED if the build, the machine or its libraries have no usable GPU (the message
+ * says what is missing), and with ERROR_DEVICE if a GPU is broken. */
 int cuda_devices_find(unsigned count, struct error *error);
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 

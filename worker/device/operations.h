@@ -27,8 +27,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How values lie in memory. With STORED_BFLOAT16 (the upper half of a float32) and STORED_FLOAT16 a value takes two bytes and is
- * rounded to nearest when it is written. device_stores says whether a device has them. */
+/* How values lie in memory. With STORED_BFLOAT16 (the upper half of a float32) and
+ * STORED_FLOAT16 a value takes two bytes and is rounded to nearest when it is written.
+ * device_stores says whether a device has them. */
 enum stored { STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16 };
 static inline int64_t stored_bytes(enum stored stored)
 {

@@ -56,8 +56,8 @@ int64_t shard_kept_elements(const struct shard_plan *plan, unsigned rank);
 
 /* Returns the piece of a stripe that belongs to `device`. It may be empty. */
 struct shard_stripe shard_piece(const struct shard_plan *plan, unsigned owner, int64_t index, unsigned device);
-/* Returns the elements of a full piece. The pieces of a stripe follow each other in the order of the
- * devices. */
+/* Returns the elements of a full piece. The pieces of a stripe follow each other in the order of
+ * the devices. */
 int64_t shard_piece_elements(const struct shard_plan *plan);
 /* Returns how many elements of a shard `device` stores: its pieces, one after the other. */
 int64_t shard_device_elements(const struct shard_plan *plan, unsigned owner, unsigned device);

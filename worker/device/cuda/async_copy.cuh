@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies from the GPU's memory into a block's shared memory that go on beside the
- * thread that asks for them (cp.async, compute capability 8.0). A thread's copies
- * belong to the batch that it closes next; it sees them when it has awaited that
- * batch, and the block's others behind a barrier after that.
+ * Copies from global memory into a block's shared memory asynchronously (cp.async, compute
+ * capability 8.0). A thread's copies belong to the batch that it closes next. The thread sees them
+ * once it has awaited that batch; the block's other threads see them after a barrier that follows.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_ASYNC_COPY_CUH
 #define COXSWAIN_DEVICE_CUDA_ASYNC_COPY_CUH
@@ -17,7 +16,8 @@ static __device__ inline uint32_t shared_address(const void *place)
 }
 #endif
 
-/* 16 or 8 bytes, both places at a multiple of that; zeros where `there` is false, and nothing is read then. */
+/* Starts a copy of 16 or 8 bytes; both addresses are multiples of that size. If `there` is
+ * false, writes zeros and reads nothing. */
 template <int BYTES> static __device__ inline void copy_ahead(void *to, const void *from, bool there)
 {
     static_assert(BYTES == 16 || BYTES == 8, "what cp.async takes");
@@ -43,7 +43,7 @@ static __device__ inline void close_copies(void)
 #endif
 }
 
-/* Of all copies that the thread has closed. */
+/* Waits for all copies that the thread has closed. */
 static __device__ inline void await_copies(void)
 {
 #ifdef __CUDACC__

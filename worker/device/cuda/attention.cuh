@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention in tiles of 64 queries by 64 keys, as in FlashAttention (Dao et al.
- * 2022; Dao 2023): scores never leave the multiprocessor. A block of 16 x 16
- * threads works on one tile of one head; thread (x, y) has rows 4 y to 4 y + 3 and
- * the keys or columns at x of each product. The way back computes the scores
- * twice, once for the queries' gradients and once for those of keys and values, so
- * that no block adds to another's results.
+ * Computes attention in tiles of 64 queries by 64 keys, as in FlashAttention (Dao et al. 2022; Dao
+ * 2023): scores never leave the multiprocessor. A block of 16 x 16 threads works on one tile of
+ * one head; thread (x, y) has rows 4 y to 4 y + 3 and the keys or columns at x of each product.
+ * The backward pass computes the scores twice, once for the gradients of the queries and once for
+ * those of keys and values, so that no block adds to another's results.
  *
- * Where a block may not have shared memory for all tiles that it multiplies, they
- * take turns in the same place (LEAN): more reading, the same sums in the same order.
+ * If a block cannot have shared memory for all tiles that it multiplies, the tiles take turns in
+ * the same place (LEAN): more reads, but the same sums in the same order.
  *
- * Tiles lie in shared memory by column (column after column, 64 rows each) where a
- * product runs over the width, and by row, padded with zeros to the width of the
- * kernel, where it runs over rows: so both factors are read four numbers at a time.
+ * Tiles lie in shared memory by column (column after column, 64 rows each) if a product runs over
+ * the width, and by row, padded with zeros to the width of the kernel, if it runs over rows. So
+ * both factors are read four numbers at a time.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_ATTENTION_CUH
 #define COXSWAIN_DEVICE_CUDA_ATTENTION_CUH
@@ -25,8 +24,8 @@
 
 #define ATTENTION_TILE 64
 #define ATTENTION_SIDE 16 /* threads along each axis of a block */
-#define ATTENTION_SHARE 4 /* rows and keys of a tile that a thread has */
-#define ATTENTION_PITCH (ATTENTION_TILE + 4) /* of a column, and of a row of scores */
+#define ATTENTION_SHARE 4 /* rows and keys of a tile per thread */
+#define ATTENTION_PITCH (ATTENTION_TILE + 4) /* floats of a column, and of a row of scores */
 
 /* One head of one example: offsets into qkv (and its gradient) and into y. */
 struct attention_head {
@@ -51,7 +50,8 @@ static __device__ inline struct attention_head attention_head(int64_t t, int64_t
             1.0f / sqrtf((float)width)};
 }
 
-/* Blocks stand in one row, all tiles (of `rows`) of a head side by side: the other axes of a grid end at 65,535. */
+/* Blocks form a one-dimensional grid, with all tiles (of `rows`) of a head side by side, because
+ * the other axes of a grid end at 65,535. */
 static __host__ __device__ inline unsigned attention_tile_count(int64_t t, int rows = ATTENTION_TILE)
 {
     return (unsigned)((t + rows - 1) / rows);
@@ -64,7 +64,7 @@ static __device__ inline int64_t attention_number(int64_t t, int rows = ATTENTIO
 {
     return blockIdx.x / attention_tile_count(t, rows);
 }
-/* Of a head's tiles of queries the longest row comes first. */
+/* Returns the tile's first query. The tiles with the most keys come first. */
 static __device__ inline int64_t first_query(int64_t t, int rows = ATTENTION_TILE)
 {
     return (attention_tile_count(t, rows) - 1 - attention_tile(t, rows)) * rows;
@@ -75,7 +75,8 @@ static __device__ inline int attention_thread(void)
     return (int)(threadIdx.y * ATTENTION_SIDE + threadIdx.x);
 }
 
-/* 64 rows from row `first` on, zeros behind row t; by column, by row, or (neither NULL) both. */
+/* Loads 64 rows from row `first` on, with zeros after row t: by column, by row, or both (if
+ * neither is NULL). */
 template <int COLUMNS>
 static __device__ inline void load_tile(const struct attention_head &head, const float *from, int64_t row_stride,
                                         int64_t first, float *by_column, float *by_row)
@@ -92,7 +93,8 @@ static __device__ inline void load_tile(const struct attention_head &head, const
     }
 }
 
-/* scores[i][j] += the inner product of the thread's i-th row of `a` with its j-th row of `b`, both by column. */
+/* scores[i][j] += the inner product of the thread's i-th row of `a` with its j-th row of `b`,
+ * both by column. */
 static __device__ inline void multiply_rows(const struct attention_head &head, const float *a, const float *b,
                                             float scores[ATTENTION_SHARE][ATTENTION_SHARE])
 {
@@ -111,7 +113,7 @@ static __device__ inline void multiply_rows(const struct attention_head &head, c
     }
 }
 
-/* to[key][query], or to[query][key]. */
+/* Store to[key][query], or to[query][key]. */
 static __device__ inline void store_by_key(float *to, const float scores[ATTENTION_SHARE][ATTENTION_SHARE])
 {
 #pragma unroll
@@ -128,7 +130,8 @@ static __device__ inline void store_by_query(float *to, const float scores[ATTEN
             make_float4(scores[i][0], scores[i][1], scores[i][2], scores[i][3]);
 }
 
-/* sums[i][j] += over k: scores[k][the thread's i-th row] times the thread's j-th column of row k of `tile`. */
+/* sums[i][j] += over k: scores[k][the thread's i-th row] times the thread's j-th column of row k
+ * of `tile`. */
 template <int COLUMNS>
 static __device__ inline void multiply_scores(const float *scores, const float *tile,
                                               float sums[ATTENTION_SHARE][COLUMNS])
@@ -163,7 +166,7 @@ static __device__ inline void store_rows(const struct attention_head &head, floa
         }
 }
 
-/* The lanes of a row, which lie side by side. */
+/* Reduce over the LANES neighbouring lanes of a row. */
 template <int LANES> static __device__ inline float row_maximum(float x)
 {
     for (int distance = LANES / 2; distance > 0; distance /= 2)
@@ -178,7 +181,7 @@ template <int LANES> static __device__ inline float row_sum(float x)
     return x;
 }
 
-/* Floats of a tile by column, by row, or of either in turn. */
+/* Return the floats of a tile by column, by row, or of the larger of both. */
 static __host__ __device__ inline int tile_by_column(int width)
 {
     return width * ATTENTION_PITCH;
@@ -192,7 +195,7 @@ static __host__ __device__ inline int tile_in_turn(int width, int columns)
     return tile_by_column(width) > tile_by_row(columns) ? tile_by_column(width) : tile_by_row(columns);
 }
 
-/* Bytes of so many tiles, and of scores. */
+/* Returns the bytes of so many tiles of each kind, and of a tile of scores. */
 static inline size_t attention_bytes(int64_t width, int columns, int by_column, int by_row, int in_turn)
 {
     const int floats = by_column * tile_by_column((int)width) + by_row * tile_by_row(columns) +
@@ -200,18 +203,18 @@ static inline size_t attention_bytes(int64_t width, int columns, int by_column, 
     return (size_t)floats * sizeof(float);
 }
 
-/* What a kernel asks for, as a rule and where that is more than there is. */
+/* The shared memory of a kernel, and of its lean version. */
 struct attention_needs {
     size_t bytes, lean_bytes;
 };
 
-/* A block a tile (of `rows`) of each head. */
+/* Returns the number of blocks: one per tile (of `rows`) of each head. */
 template <typename Operation> static unsigned attention_blocks(const Operation &op, int rows = ATTENTION_TILE)
 {
     return attention_tile_count(op.t, rows) * (unsigned)(op.b * op.heads);
 }
 
-/* More shared memory than 48 KiB must be asked for. */
+/* Launches a kernel, and requests its shared memory if it exceeds 48 KiB. */
 template <typename... Parameters, typename... Arguments>
 static void launch_attention(const struct cuda_call *call, unsigned blocks, dim3 threads, size_t shared_bytes,
                              void (*kernel)(Parameters...), const Arguments &...arguments)
@@ -228,7 +231,7 @@ static void launch_attention(const struct cuda_call *call, unsigned blocks, dim3
         launch_kernel(call, dim3(blocks), threads, shared_bytes, kernel, arguments...);
 }
 
-/* The whole one where the GPU has what that needs, else the lean one. */
+/* Launches `whole` if the GPU has enough shared memory, else `lean`. */
 template <typename... Parameters, typename... Arguments>
 static void launch_fitting(const struct cuda_call *call, unsigned blocks, dim3 threads, attention_needs needs,
                            void (*whole)(Parameters...), void (*lean)(Parameters...), const Arguments &...arguments)
@@ -244,8 +247,8 @@ static inline int columns_of(int64_t width)
     return width <= 32 ? 2 : width <= 64 ? 4 : 8;
 }
 
-/* Columns of a head's width that a thread has (or 16ths of what a warp has), rounded up to a kernel that there is; 0: too
- * wide. */
+/* Returns the columns of a head's width per thread (or 16ths of those per warp), rounded up to
+ * an existing kernel; 0: the head is too wide, and the stream has failed. */
 static inline int attention_columns(const struct cuda_call *call, int64_t c, int64_t heads)
 {
     const int64_t width = c / heads;
@@ -256,7 +259,7 @@ static inline int attention_columns(const struct cuda_call *call, int64_t c, int
     return columns_of(width);
 }
 
-/* Calls launch<COLUMNS>(call, op) for the columns that the heads' width asks for. */
+/* Calls launch<COLUMNS>(call, op) for the columns that fit the heads' width. */
 #define BY_COLUMNS(launch, call, op)                                                                                   \
     do {                                                                                                               \
         switch (attention_columns(call, (op)->c, (op)->heads)) {                                                       \

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of values in two bytes: tiles as in attention.cuh, whose products are
- * tensor cores'. A block of four warps has 64 or 128 rows of one factor, each warp
- * one or two strips of 16 of them, whose scores and sums stay in its registers; rows
- * of the other come by, 64 at a time, copied ahead while the ones before are
- * multiplied. Softmax weights and their gradients are rounded likewise where they
- * are factors. A row's result is the same whichever rows it shares a block with.
+ * Computes attention of two-byte values: tiles as in attention.cuh, multiplied on tensor cores. A
+ * block of four warps has 64 or 128 rows of one factor; each warp has one or two strips of 16 of
+ * them, and keeps their scores and sums in registers. Rows of the other factor are read 64 at a
+ * time, copied ahead while the ones before are multiplied. Softmax weights and their gradients are
+ * rounded to the stored type when they are factors. A row's result does not depend on the other
+ * rows of its block.
  *
- * Powers are of two: a score s becomes 2^(s factor + shift), factor = log2(e) / sqrt(width),
- * in one fused multiply-add and one instruction of the GPU (Dao 2023; Milakov and
- * Gimelshein 2018 for the running maximum).
+ * Powers are of two: a score s becomes 2^(s factor + shift), factor = log2(e) / sqrt(width), in
+ * one fused multiply-add and one instruction of the GPU (Dao 2023; Milakov and Gimelshein 2018 for
+ * the running maximum).
  *
- * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns; products
- * that run over rows read them turned. The pitch has the eight rows of a matrix in
- * different banks.
+ * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns; products that run over
+ * rows read them transposed. The pitch puts the eight rows of a matrix into different banks.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
 #define COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
@@ -28,15 +27,15 @@
 #define BLOCK_ROWS(strips) (TILE_WARPS * STRIP_ROWS * (strips))
 #define ROW_PITCH(steps) ((steps)*16 + 8)
 #define ROW_TILE(steps, rows) ((rows)*ROW_PITCH(steps)) /* elements */
-#define ROW_LANES 4                                     /* that a row's sums are shared out to */
+#define ROW_LANES 4                                     /* lanes that hold parts of a row's sums */
 #define PIECE 8                                         /* values in 16 bytes */
 
 /* One head's rows of one factor in memory. */
 template <typename Stored> struct head_rows {
     Stored *start;
-    int64_t row; /* from one to the next, in values */
+    int64_t row; /* distance between rows, in values */
     int count, width;
-    bool whole; /* they can be read and written 16 bytes at a time */
+    bool whole; /* rows can be read and written 16 bytes at a time */
 };
 
 template <typename Stored>
@@ -55,8 +54,8 @@ static __device__ inline int tile_thread_number(void)
     return (int)(threadIdx.y * WARP + threadIdx.x);
 }
 
-/* ROWS rows from row `first` on, zeros behind the last one and behind the width. They have come when copies have been awaited and
- * the block has met. */
+/* Loads ROWS rows from row `first` on, with zeros after the last row and after the width. The
+ * data is there once the copies have been awaited and the block has passed a barrier. */
 template <int STEPS, int ROWS, typename Stored>
 static __device__ inline void load_rows(const head_rows<const Stored> &rows, int first, Stored *to)
 {
@@ -78,7 +77,7 @@ static __device__ inline void load_rows(const head_rows<const Stored> &rows, int
     }
 }
 
-/* The warp's strips of a tile as left factors, for each 16 columns. */
+/* The warp's strips of a tile as left factors, by steps of 16 columns. */
 template <int STEPS, int STRIPS> struct strip_factors {
     uint32_t at[STEPS][STRIPS][4];
 };
@@ -99,7 +98,8 @@ static __device__ inline void keep_strips(const Stored *from, strip_factors<STEP
         read_strips<STEPS, STRIPS>(from, step, to->at[step]);
 }
 
-/* scores += what columns 16 step and on give to the inner products of the strips with the first 8 TILES rows of `right`. */
+/* Adds to the scores what columns 16 step to 16 step + 15 contribute to the inner products of
+ * the strips with the first 8 TILES rows of `right`. */
 template <int STEPS, int STRIPS, int TILES, typename Stored>
 static __device__ inline void multiply_step(const uint32_t strips[STRIPS][4], const Stored *right, int step,
                                             float scores[STRIPS][TILES][4])
@@ -116,7 +116,8 @@ static __device__ inline void multiply_step(const uint32_t strips[STRIPS][4], co
     }
 }
 
-/* scores += the inner products of the strips with those rows; the strips are kept in registers, or read each time. */
+/* Adds to the scores the inner products of the strips with those rows. The strips are kept in
+ * registers, or read each time. */
 template <int STEPS, int STRIPS, int TILES, typename Stored>
 static __device__ inline void multiply_rows(const strip_factors<STEPS, STRIPS> &left, const Stored *right,
                                             float scores[STRIPS][TILES][4])
@@ -162,8 +163,9 @@ static __device__ inline void multiply_scores_by(const float scores[STRIPS][TILE
     }
 }
 
-/* Scores of keys behind their query become minus infinity. `row` and `column` are the first that the scores of a strip are of;
- * BY_KEY: rows are keys, columns queries. */
+/* Sets the scores of keys after their query to minus infinity (the causal mask). `row` and
+ * `column`: the first row and column of a strip's scores. BY_KEY: rows are keys, columns are
+ * queries. */
 template <bool BY_KEY, int TILES> static __device__ inline void hide_future(int row, int column, float scores[TILES][4])
 {
     const int behind = row + lane_number() / 4 - column - lane_number() % 4 * 2;
@@ -182,8 +184,8 @@ static __device__ inline float power_factor(const struct attention_head &head)
     return head.scale * LOG2_E;
 }
 
-/* The warp's strips of sums to rows `first` and on. They go by way of `stage`, rows of a tile that nobody but this
- * warp reads any more. */
+/* Stores the warp's strips of sums to rows `first` and on, by way of `stage`: rows of a tile
+ * that only this warp still uses. */
 template <int STEPS, int STRIPS, typename Stored>
 static __device__ inline void store_strips(const head_rows<Stored> &to, int first, Stored *stage,
                                            const float sums[STRIPS][2 * STEPS][4])
@@ -216,22 +218,24 @@ static __device__ inline void store_strips(const head_rows<Stored> &to, int firs
     }
 }
 
-/* Whether rows of heads can be read and written 16 bytes at a time. */
+/* Returns whether rows of heads can be read and written 16 bytes at a time. */
 static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values, const void *others)
 {
     return c / heads % PIECE == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
 }
 
-/* Heads wider than 64: a warp has too few registers for two strips. */
+/* Heads wider than 64, for which a warp has too few registers for two strips. */
 #define IS_WIDE(steps) ((steps) > 4)
 
-/* Whether warps have two strips, for which the other factor is read half as often: where enough blocks are left. */
+/* Returns whether each warp has two strips, which halves the reads of the other factor: if
+ * enough blocks remain. */
 static inline bool two_strips(int64_t b, int64_t heads, int64_t t)
 {
     return t > BLOCK_ROWS(1) && b * heads * attention_tile_count(t, BLOCK_ROWS(2)) >= 256;
 }
 
-/* What each needs at least; `steps` as a kernel's. */
+/* Return the shared memory that each kernel needs at least; `steps` as in the kernels'
+ * templates. */
 size_t attention_forward_tensor_bytes(int steps);
 size_t attention_backward_tensor_bytes(int steps);
 void attention_forward_tensor(const struct cuda_call *call, const struct attention_forward *op);

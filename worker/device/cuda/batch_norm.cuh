@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the batch normalisations share: y = (x - mean) slope + bias, rectified or
- * added to what goes past, and what that is of on the way back, to the same bits.
- * Threads have 16 bytes of some rows (column_stripes.cuh), so that they read the
- * numbers of their columns once.
+ * Provides what the batch normalisations share: y = (x - mean) slope + bias, rectified or added to
+ * another tensor, computed with the same bits in the forward and the backward pass. Each thread
+ * has 16 bytes of some rows (column_stripes.cuh), so that it reads the statistics of its columns
+ * once.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_BATCH_NORM_CUH
 #define COXSWAIN_DEVICE_CUDA_BATCH_NORM_CUH
@@ -11,9 +11,10 @@
 #include "worker/device/cuda/column_stripes.cuh"
 
 #define BATCH_NORM_EPSILON 1e-5f
-#define BATCH_NORM_AT_ONCE 4 /* rows of which a thread has reads under way */
-/* Blocks of kernels that sum up: whole rounds on an H200, which runs four on each of its 132 multiprocessors at once, of the way back
- * two. The others have blocks enough that a last round does not show. */
+#define BATCH_NORM_AT_ONCE 4 /* rows that a thread reads at a time */
+/* Blocks of the kernels that compute sums. An H200 runs four of them at a time on each of its
+ * 132 multiprocessors (two in the backward pass), so these are whole rounds. Other kernels have
+ * enough blocks that a partial last round does not matter. */
 #define BATCH_NORM_SUM_BLOCKS 528
 #define BATCH_NORM_BLOCKS 2112
 
@@ -27,14 +28,14 @@ static __device__ inline float batch_norm_of(float x, float mean, float slope, f
 struct batch_norm_line {
     int64_t rows, c;
     const float *x, *past, *weight, *bias, *mean;
-    const float *rstd, *variance; /* one of them, the other is NULL */
+    const float *rstd, *variance; /* one of them is given, the other is NULL */
     float *y;
     bool relu;
     struct column_stripes stripes; /* its own */
 };
 void batch_norm_line(const struct cuda_call *call, const struct batch_norm_line *line);
 
-/* That of batch_norm_forward or batch_norm_inference, but for the statistics. */
+/* Returns the job of a batch_norm_forward or batch_norm_inference, without the statistics. */
 template <typename Operation> static inline struct batch_norm_line batch_norm_line_of(const Operation &op)
 {
     struct batch_norm_line line = {};
@@ -51,25 +52,27 @@ template <typename Operation> static inline struct batch_norm_line batch_norm_li
 
 /* ---------------------------------------------------------------- sums over rows */
 
-/* Two numbers of each group's columns, [2,groups,c], are put together by blocks of so many lines and columns. */
+/* The groups' two sums of each column, [2,groups,c], are combined by blocks of so many lines and
+ * columns. */
 #define BATCH_NORM_FINISH_LINES 32
 #define BATCH_NORM_FINISH_COLUMNS 32
 
 template <typename Stored> static inline struct column_stripes batch_norm_sum_stripes(int64_t rows, int64_t c)
 {
     struct column_stripes stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, BATCH_NORM_SUM_BLOCKS);
-    if (2 * c * stripes.groups > CUDA_SCRATCH_FLOATS) /* so many columns that there is one group of each already, or could be */
+    if (2 * c * stripes.groups > CUDA_SCRATCH_FLOATS) /* so many columns that one group is enough */
         stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, 1);
     return stripes;
 }
 
-/* Behind the first 2 c floats of the workspace, which has 4 c where there are rows, or in the scratch. */
+/* Returns the memory for the groups' sums: the scratch if there are several groups, else the
+ * workspace after its first 2 c floats (it has 4 c if there are rows). */
 static inline float *batch_norm_partial(const struct cuda_call *call, const struct column_stripes &stripes, float *workspace)
 {
     return stripes.groups > 1 ? call->scratch : workspace + 2 * stripes.columns;
 }
 
-/* Sums over the lines of such a block, in order, for each of its columns; all of them get it. */
+/* Returns to all threads of a column the sum over the lines of such a block, added in order. */
 static __device__ inline float batch_norm_lines_sum(float (*places)[BATCH_NORM_FINISH_COLUMNS], float own)
 {
     float sum = 0;

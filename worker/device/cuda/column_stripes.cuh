@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A matrix of values in stripes of columns and groups of rows: a block has one
- * group of one stripe, each of its lanes 16 bytes of a row, and as many lines as
- * it has threads for rows. Groups depend on the shape alone.
+ * Cuts a matrix of stored values into stripes of columns and groups of rows. A block handles one
+ * group of one stripe: each of its lanes has 16 bytes of a row, and its lines take the rows in
+ * turn. The groups depend on the shape alone.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_COLUMN_STRIPES_CUH
 #define COXSWAIN_DEVICE_CUDA_COLUMN_STRIPES_CUH
@@ -16,10 +16,11 @@ struct column_stripes {
     int64_t rows, columns;
     int lanes, lines;
     unsigned stripes, groups;
-    int64_t group_rows; /* of each group but the last: all lines have as many, and whole turns */
+    int64_t group_rows; /* rows of each group but the last: a whole number of turns for all lines */
 };
 
-/* `at_once`: rows that a line takes before it goes on; `blocks`: no more than these where that makes more than one group. */
+/* Plans the stripes. `at_once`: rows that a line reads at a time; `blocks`: limits the blocks if
+ * there is more than one group. */
 template <typename Stored>
 static inline struct column_stripes stripe_columns(int64_t rows, int64_t columns, int64_t at_once, int64_t blocks)
 {
@@ -40,11 +41,11 @@ static inline struct column_stripes stripe_columns(int64_t rows, int64_t columns
     return job;
 }
 
-/* What a thread of a block has. */
+/* The part of a block that a thread handles. */
 struct stripe_place {
     int line;
-    int64_t column, left; /* its first column, and how many there are from there on */
-    int64_t row, end;     /* its first row; it has every `lines`-th before the end */
+    int64_t column, left; /* its first column, and the columns from there on */
+    int64_t row, end;     /* its first row; it takes every `lines`-th row before `end` */
 };
 
 template <typename Stored> static __device__ inline struct stripe_place stripe_place_of(const struct column_stripes &job)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the rows of a matrix whose elements a functor gives: blocks of
- * threads own 32 columns and one group of rows, the groups' sums are then added
- * in order. Groups depend on the shape alone.
+ * Sums the rows of a matrix whose elements a functor computes. Each block of threads sums 32
+ * columns of one group of rows; then the groups' sums are added in order. The groups depend on the
+ * shape alone.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_COLUMN_SUMS_CUH
 #define COXSWAIN_DEVICE_CUDA_COLUMN_SUMS_CUH
 
 #include "worker/device/cuda/warp.cuh"
 
-#define COLUMN_SUM_LINES 16 /* rows that a block reads at once */
+#define COLUMN_SUM_LINES 16 /* rows that a block reads at a time */
 #define COLUMN_SUM_GROUPS_MAX 64
-#define COLUMN_SUM_ROWS 256 /* that a group has at least */
+#define COLUMN_SUM_ROWS 256 /* rows of a group, at least */
 
 struct column_sums {
     int64_t rows, columns, groups;
@@ -19,7 +19,8 @@ struct column_sums {
     bool accumulate;
 };
 
-/* Line t of the block adds rows t, t + COLUMN_SUM_LINES, … of its group; then the lines are added in order. */
+/* Line t of the block adds rows t, t + COLUMN_SUM_LINES, … of its group; then the lines are
+ * added in order. */
 template <typename Element> static __global__ void column_sums_group(struct column_sums job, Element element)
 {
     __shared__ float lines[COLUMN_SUM_LINES][WARP];
@@ -42,7 +43,8 @@ template <typename Element> static __global__ void column_sums_group(struct colu
         job.sums[column] = job.accumulate ? job.sums[column] + sum : sum;
 }
 
-/* The groups' sums: those of two matrices, one behind the other, where there is a second. */
+/* Adds the groups' sums, for one matrix or for two whose partial sums lie one after the other
+ * (`second` not NULL). */
 #define COLUMN_FINISH_LINES 8
 struct column_finish {
     int64_t columns, groups;
@@ -51,7 +53,8 @@ struct column_finish {
     bool accumulate;
 };
 
-/* Line t of the block adds groups t, t + COLUMN_FINISH_LINES, …; then the lines are added in order. */
+/* Line t of the block adds groups t, t + COLUMN_FINISH_LINES, …; then the lines are added in
+ * order. */
 static __global__ void column_sums_finish(struct column_finish job)
 {
     __shared__ float lines[COLUMN_FINISH_LINES][WARP];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions as products of matrices whose elements are gathered from images
- * on the way: pixels by taps (kernel row, kernel column, channel) of a padded and
- * dilated view. A block of 16 x 16 threads computes a tile, a thread ROWS x COLUMNS
- * of it, 16 steps of the inner axis at a time from shared memory. Tiles fit what
- * there is: few taps or few channels would leave a large one idle.
+ * Computes convolutions as matrix products whose elements are gathered from images on the way:
+ * pixels by taps (kernel row, kernel column, channel) of a padded and dilated view. A block of 16
+ * x 16 threads computes a tile, each thread ROWS x COLUMNS of it, 16 steps of the inner axis at a
+ * time from shared memory. The tile size is chosen by shape: with few taps or channels, a large
+ * tile would be mostly idle.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CORRELATION_CUH
 #define COXSWAIN_DEVICE_CUDA_CORRELATION_CUH
@@ -16,15 +16,15 @@
 #define TILE_DEPTH 16
 #define TILE_THREADS (TILE_SIDE * TILE_SIDE)
 
-/* Images [b,h,w,c] seen with dilation - 1 zeros between pixels and `padding` zeros around; windows of `kernel` at steps
- * of `stride` give outputs [b,oh,ow]. */
+/* A view of images [b,h,w,c] with dilation - 1 zeros between pixels and `padding` zeros around
+ * them; windows of `kernel` at steps of `stride` give outputs [b,oh,ow]. */
 struct image_view {
     const float *images;
     int h, w, c, kernel, stride, padding, dilation, oh, ow;
     int64_t pixels; /* outputs: b * oh * ow */
 };
 
-/* A walk over the windows, pixel by pixel. */
+/* A position in an iteration over the windows, pixel by pixel. */
 struct window {
     const float *image;
     int i, j;
@@ -66,7 +66,7 @@ static __device__ inline void tap_advance(const struct image_view &view, struct 
     tap->row++;
 }
 
-/* The channels of the pixel that a tap of a window meets, or NULL for zeros. */
+/* Returns the channels of the pixel at a tap of a window; NULL: zeros. */
 static __device__ inline const float *pixel_behind(const struct image_view &view, const struct window &window,
                                                    const struct tap &tap)
 {
@@ -96,12 +96,12 @@ template <int ROWS, int COLUMNS> struct tile_memory {
     float b[TILE_DEPTH][COLUMNS * TILE_SIDE];
 };
 
-/* What a thread fetches of the next step while it computes this one. */
+/* The values that a thread fetches for the next step while it computes this one. */
 template <int ROWS, int COLUMNS> struct tile_fetch {
     float a[ROWS], b[COLUMNS];
 };
 
-/* A thread's place: what it loads, and what it computes. */
+/* The elements that a thread loads, and those that it computes. */
 struct tile_thread {
     int a_row, a_depth, b_column, b_depth, row, column;
 };
@@ -141,7 +141,8 @@ static __device__ inline void tile_multiply(const struct tile_memory<ROWS, COLUM
     }
 }
 
-/* Runs the inner axis from `first` to `end`; fetch(step, &fetch) reads one step's share of this thread, step by step. */
+/* Runs the inner axis from `first` to `end`; fetch(step, &fetch) reads this thread's values of
+ * one step. */
 template <int ROWS, int COLUMNS, typename Fetch>
 static __device__ inline void tile_run(struct tile_memory<ROWS, COLUMNS> *tile, const struct tile_thread &at,
                                        int64_t first, int64_t end, Fetch *fetch, float sums[ROWS][COLUMNS])
@@ -159,7 +160,8 @@ static __device__ inline void tile_run(struct tile_memory<ROWS, COLUMNS> *tile, 
     }
 }
 
-/* out[pixels,o] = the view's windows times packed[taps,o], then bias, rectifier, mask. */
+/* Computes out[pixels,o] = the view's windows times packed[taps,o]; then applies bias, rectifier
+ * and mask. */
 struct correlation {
     struct image_view view;
     int taps, o;

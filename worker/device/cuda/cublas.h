@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS and cuBLASLt, looked for when a GPU is opened: a worker built with CUDA=1 starts on
+ * Loads cuBLAS and cuBLASLt when a GPU is opened, so that a worker built with CUDA=1 starts on
  * machines that have neither driver nor libraries.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUBLAS_H
@@ -37,14 +37,14 @@
     X(cublasLtMatmul)
 
 struct cublas {
-    void *library, *lt; /* lt: NULL where it is not to be used */
+    void *library, *lt; /* lt: cuBLASLt; NULL: not used */
 #define X(name) __typeof__(name) *name;
     CUBLAS_FUNCTIONS(X)
     CUBLASLT_FUNCTIONS(X)
 #undef X
 };
 
-/* ERROR_UNSUPPORTED says which library is missing. */
+/* Loads the libraries. ERROR_UNSUPPORTED: the message says which library is missing. */
 int cublas_open(struct cublas *cublas, bool with_lt, struct error *error);
 void cublas_close(struct cublas *cublas);
 

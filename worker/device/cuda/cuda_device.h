@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An NVIDIA GPU as a device: streams and events are CUDA's, launches go straight
- * to the driver's queue, shared memory is pinned.
+ * Implements an NVIDIA GPU as a device: streams and events are CUDA's, launches go straight to the
+ * driver's queue, shared memory is pinned.
  *
- * A bad token or target fails its stream as on the CPU, with one difference: what
- * was queued behind it still runs, on a token or target that is in range, because
- * the host learns of it only when it waits.
+ * A bad token or target fails its stream as on the CPU, with one difference: the work queued after
+ * it still runs, on a token or target that is in range, because the host notices the fault only
+ * when it waits.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H
 #define COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H
@@ -18,10 +18,10 @@
 #include "worker/device/cuda/cudnn.h"
 #include "worker/device/cuda/nccl.h"
 
-/* Whether a stream is well; lives as long as the device, because events outlive streams. */
+/* The errors of a stream. Lives as long as the device, because events outlive streams. */
 struct cuda_health {
     volatile struct cuda_fault *fault; /* pinned: written by kernels */
-    _Atomic bool failed;               /* a launch went wrong: */
+    _Atomic bool failed;               /* a launch failed, with this error: */
     struct error error;
 };
 
@@ -32,17 +32,18 @@ struct cuda_device {
     int index;
     char name[128];       /* "NVIDIA H200" */
     char architecture[8]; /* "sm_90" */
-    char arithmetic[16];  /* that, and with cuDNN and cuBLASLt "sm_120+d92801+l": no crew takes a longer one */
-    size_t shared_bytes;  /* that a block may ask for */
+    /* The architecture, with suffixes for cuDNN and cuBLASLt: "sm_120+d92801+l", the longest that a
+     * crew accepts. */
+    char arithmetic[16];
+    size_t shared_bytes; /* shared memory that a block may request */
     struct cublas cublas;
-    struct cudnn cudnn;         /* opened where it is asked for */
-    struct nccl nccl;           /* opened by the first who wants it */
-    bool spoils[CUDA_GPUS_MAX]; /* GPUs, by their index, to which the direct way has failed its trial */
+    struct cudnn cudnn;         /* loaded if ENV_GPU_DNN asks for it */
+    struct nccl nccl;           /* loaded at the first communicator_prepare */
+    bool spoils[CUDA_GPUS_MAX]; /* by GPU index: direct copies to it failed their trial (device_reach) */
     _Atomic int64_t finished_products, refused_products; /* device_count_library_work */
-    _Atomic int64_t convolutions, refused_convolutions;  /* likewise */
-    _Atomic bool
-        out_of_bounds;         /* a call of NCCL's does not come back: whatever waits for the device would not either */
-    struct cuda_fault *faults; /* one a stream */
+    _Atomic int64_t convolutions, refused_convolutions;  /* for device_count_library_work */
+    _Atomic bool out_of_bounds; /* a call of NCCL does not return: waiting for the device would not return either */
+    struct cuda_fault *faults;  /* one per stream */
     struct cuda_health healths[CUDA_STREAMS_MAX];
     bool taken[CUDA_STREAMS_MAX];
 };
@@ -52,14 +53,14 @@ struct cuda_stream {
     struct cuda_device *device;
     cudaStream_t stream;
     struct cuda_health *health;
-    float *scratch;          /* of the operations, and cuBLAS's workspace: a stream does one thing at a time */
-    void *patches;           /* what convolutions by cuBLAS multiply */
-    cublasHandle_t products; /* made at the first product */
-    cublasLtHandle_t fused;  /* likewise, and */
+    float *scratch;          /* for operations, and cuBLAS's workspace: a stream runs one operation at a time */
+    void *patches;           /* matrices of patches, for convolutions by cuBLAS */
+    cublasHandle_t products; /* created at the first product */
+    cublasLtHandle_t fused;  /* created at the first fused product, as are */
     struct fused_plan *plans;
-    cudnnHandle_t convolutions; /* made at the first that cuDNN may compute, and */
+    cudnnHandle_t convolutions; /* created at the first convolution that cuDNN may compute, as are */
     struct convolution_plan *convolution_plans;
-    bool records; /* what is launched now is recorded; failures are the recording's, not the stream's: */
+    bool records; /* launches are being recorded; failures go to record_error instead of `health` */
     struct error record_error;
 };
 
@@ -67,31 +68,33 @@ struct cuda_event {
     struct device_event base;
     struct cuda_device *device;
     cudaEvent_t event;
-    const struct cuda_health *health; /* of the stream that it was last recorded on; NULL: never */
+    const struct cuda_health *health; /* of the stream that recorded it last; NULL: never recorded */
 };
 
 extern const struct device_backend cuda_backend;
 extern const struct communicator_backend cuda_communicators;
 
-/* The calling thread works with this device from now on. */
+/* Makes this device current in the calling thread. */
 void cuda_device_enter(const struct cuda_device *device);
-/* 0, or -1 with CUDA's words, what they mean and what to do (cuda_failure.h). */
+/* Returns 0, or -1 with an error that quotes CUDA's message and says what it means and what to
+ * do (cuda_failure.h). */
 int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error);
 #define CUDA_PLACE(call) (&(struct cuda_place){call, __FILE__, __LINE__})
 #define cuda_check(call, doing, error) cuda_check_at(call, doing, CUDA_PLACE(#call), error)
-/* Whether it is success; if not the call's stream has failed. */
+/* Returns whether `status` is success; if not, fails the call's stream. */
 bool cublas_check_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place);
 #define cublas_check(call, name, status) cublas_check_at(call, status, CUDA_PLACE(name))
-/* The call's stream has failed, in cuDNN; `words` are its own. */
+/* Fails the call's stream with an error of cuDNN; `words` is cuDNN's message. */
 void cuda_call_fail_dnn(const struct cuda_call *call, cudnnStatus_t status, const char *words,
                         const struct cuda_place *place);
-/* The first failure of a stream. */
+/* Returns -1 with the first error of a stream, if any. */
 int cuda_health_check(const struct cuda_health *health, struct error *error);
 
 int cuda_reach(struct device *device, struct device *other, struct error *error);
 int cuda_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
 void cuda_stream_free(struct device_stream *stream);
-/* What ordering the stream has come to: a failure is the stream's, as that of a launch is. */
+/* Records the result of ordering a stream (waits, events): a failure is the stream's, like that
+ * of a launch. */
 void cuda_stream_note(struct cuda_stream *stream, cudaError_t result, const char *name);
 int cuda_stream_synchronise(struct device_stream *stream, struct error *error);
 void cuda_stream_wait(struct device_stream *stream, struct device_event *event);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call's failure means for the job. A GPU that is lost, or whose memory or
- * links are bad, is replaced (ERROR_DEVICE, exit code 162). A kernel that reads
- * where it must not, or a call that was never valid, would fail on each of them:
- * that is a bug (ERROR_INTERNAL, 70). Too little memory is ERROR_NO_SPACE (72), a
- * driver or a GPU that this worker is not made for ERROR_UNSUPPORTED (69).
+ * Classifies failures of CUDA and its libraries by what the job should do. A GPU that is lost, or
+ * whose memory or links are bad, is replaced (ERROR_DEVICE, exit code 162). An invalid memory
+ * access or an invalid call would fail on every GPU: that is a bug (ERROR_INTERNAL, 70). Too
+ * little memory is ERROR_NO_SPACE (72); a driver or GPU that this worker does not support is
+ * ERROR_UNSUPPORTED (69).
  *
- * Where CUDA's manual allows both ("unspecified launch failure", "unknown error")
- * it is taken for the GPU's: that is tried again a limited number of times, and
- * a bug that is told as one is not.
+ * Errors that CUDA's manual attributes to either ("unspecified launch failure", "unknown error")
+ * count as the GPU's: these are retried a limited number of times, while a bug is not retried.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUDA_FAILURE_H
 #define COXSWAIN_DEVICE_CUDA_CUDA_FAILURE_H
@@ -19,12 +18,14 @@
 #include "worker/device/cuda/cudnn.h"
 
 enum error_kind cuda_failure_kind(cudaError_t result);
-/* `after`: what cudaGetLastError said behind it, which tells more than "execution failed" does. */
+/* `after`: the result of cudaGetLastError after the call, which says more than "execution
+ * failed". */
 enum error_kind cublas_failure_kind(cublasStatus_t status, cudaError_t after);
 enum error_kind cudnn_failure_kind(cudnnStatus_t status, cudaError_t after);
 
-/* "GPU: waiting for its work: … (cudaStreamSynchronize at worker/…/cuda_stream.c:168, CUDA error 700); what to do". Of `call`
- * the words before its bracket are told. Returns -1. */
+/* Set the error: "GPU: waiting for its work: … (cudaStreamSynchronize at
+ * worker/…/cuda_stream.c:168, CUDA error 700); what to do". Only the part of place->call before
+ * its bracket is quoted. Return -1. */
 int cuda_failure_set(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error);
 int cublas_failure_set(cublasStatus_t status, cudaError_t after, const char *words, const struct cuda_place *place,
                        struct error *error);

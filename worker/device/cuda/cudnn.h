@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDNN, opened where COXSWAIN_GPU_DNN asks for it: a worker built with CUDA=1
- * starts on machines that lack it, and is built without its headers. What is
- * declared here is the part of its binary interface that the worker uses, as it is
- * in all of cuDNN 9 (NVIDIA, "cuDNN API"); the names are the library's.
+ * Loads cuDNN if COXSWAIN_GPU_DNN asks for it. A worker built with CUDA=1 starts on machines
+ * without cuDNN and is built without its headers: this file declares the part of the binary
+ * interface that the worker uses, which is the same in all of cuDNN 9 (NVIDIA, "cuDNN API"). The
+ * names are the library's.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUDNN_H
 #define COXSWAIN_DEVICE_CUDA_CUDNN_H
@@ -13,12 +13,12 @@
 
 #include "common/error.h"
 
-/* The library's file is libcudnn.so.<this>; emulated GPUs have another. */
+/* The library's file is libcudnn.so.<this number>; emulated GPUs use another. */
 #ifndef CUDNN_FILE_NUMBER
 #define CUDNN_FILE_NUMBER 9
 #endif
 
-/* cudnnGetVersion's 92801 */
+/* Lowest result of cudnnGetVersion that is accepted; 92801 is cuDNN 9.28.1. */
 #define CUDNN_VERSION_LEAST 90000
 
 typedef struct cudnnContext *cudnnHandle_t;
@@ -26,7 +26,7 @@ typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
 typedef struct cudnnFilterStruct *cudnnFilterDescriptor_t;
 typedef struct cudnnConvolutionStruct *cudnnConvolutionDescriptor_t;
 
-/* Each thousand is a kind of failures, of which later libraries have more. */
+/* Each thousand is a category of failures; later libraries have more codes in them. */
 typedef enum {
     CUDNN_STATUS_SUCCESS = 0,
     CUDNN_STATUS_NOT_INITIALIZED = 1001,
@@ -50,7 +50,7 @@ typedef enum { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 
 typedef enum { CUDNN_DEFAULT_MATH = 0, CUDNN_TENSOR_OP_MATH = 1, CUDNN_FMA_MATH = 3 } cudnnMathType_t;
 typedef enum { CUDNN_TENSOR_NHWC = 1 } cudnnTensorFormat_t;
 typedef enum { CUDNN_CROSS_CORRELATION = 1 } cudnnConvolutionMode_t;
-/* The algorithms that the worker uses, which add in one order; others add atomically. */
+/* The algorithms that the worker uses. They add in one order; others add atomically. */
 typedef enum { CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM = 1 } cudnnConvolutionFwdAlgo_t;
 typedef enum { CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1 } cudnnConvolutionBwdDataAlgo_t;
 typedef enum { CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1 } cudnnConvolutionBwdFilterAlgo_t;
@@ -137,8 +137,8 @@ struct cudnn {
 #undef X
 };
 
-/* ERROR_UNSUPPORTED says what is missing. Stays open as long as the process: it opens libraries of its own, which it does not
- * close. */
+/* Loads cuDNN. ERROR_UNSUPPORTED: the message says what is missing. It is never unloaded,
+ * because it loads libraries that it does not unload. */
 int cudnn_open(struct cudnn *cudnn, struct error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise kernels: one thread an element. The kernel takes the operation's
- * own arguments by value and begins with EACH(i, count).
+ * Runs elementwise kernels with one thread per element. The kernel takes the operation's arguments
+ * by value and begins with EACH(i, count).
  */
 #ifndef COXSWAIN_DEVICE_CUDA_EACH_CUH
 #define COXSWAIN_DEVICE_CUDA_EACH_CUH

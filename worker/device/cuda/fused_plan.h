@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How cuBLASLt computes a product of a given shape, kept per stream: by the first
- * algorithm that its heuristics name. Shapes and types decide, not where matrices
- * lie. fused_product.c launches plans.
+ * Plans how cuBLASLt computes a product of a given shape, by the first algorithm that its
+ * heuristics name; plans are kept per stream. They depend on shapes and types, not on addresses.
+ * fused_product.c launches them.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
 #define COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
@@ -10,7 +10,7 @@
 #include "worker/device/cuda/cuda_device.h"
 #include "worker/device/cuda/fused_product.h"
 
-/* All that a plan depends on. It has no gaps: keys are compared by memcmp. */
+/* Everything that a plan depends on. Has no gaps: keys are compared by memcmp. */
 struct fused_key {
     int64_t m, n, k, a_row, b_row, c_row, a_transposed, b_transposed, tf32, operands, result, epilogue;
 };
@@ -24,22 +24,25 @@ struct fused_plan {
     cublasLtMatmulAlgo_t algorithm;
 };
 
-/* What lies so far apart counts as aligned to whatever an algorithm may ask for. */
+/* The largest alignment that is passed to cuBLASLt. */
 #define FUSED_ALIGNMENT_MAX ((size_t)16)
-/* What an algorithm is told of a matrix is what its shape says: some rows of one that is aligned lie so, wherever they begin. So
- * parts of a batch, or of a model, are summed in the order of the whole. */
+/* Returns the alignment of a matrix as its shape implies it: that of any of its rows if the
+ * matrix is aligned. Addresses are not considered, so that parts of a batch, or of a model, are
+ * summed in the order of the whole. */
 size_t fused_row_alignment(int64_t row, enum stored stored);
 
-/* The stream's plan, made at the first product of its shape. */
+/* Returns the stream's plan; makes it at the first product of its shape. */
 struct fused_plan *fused_plan_find(const struct cuda_call *call, const struct fused_product *job);
-/* Sets where the product's bias and GELU's matrix lie. False: the stream has failed. */
+/* Sets the addresses of the product's bias and of the GELU's matrix. False: the stream has
+ * failed. */
 bool fused_plan_point(const struct cuda_call *call, struct fused_plan *plan, const struct fused_product *job);
 cublasStatus_t fused_plan_launch(const struct cuda_stream *stream, const struct fused_plan *plan,
                                  const struct cuda_product *product);
-/* There is another way to such a product, which has not failed. */
+/* Returns whether the status means "not supported", so that another kernel can compute the
+ * product; if so, clears CUDA's last error. */
 bool fused_is_refused(cublasStatus_t status);
 
-/* Makes the stream's handle, unless it is there. False: the stream has failed. */
+/* Creates the stream's handle if there is none. False: the stream has failed. */
 bool fused_prepare(const struct cuda_call *call);
 
 #endif

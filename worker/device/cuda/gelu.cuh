@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GELU in the tanh form. (1 + tanh(u)) / 2 is 1 / (1 + e^-2u), which is one power
- * and one quotient: with tanhf the arithmetic takes longer than the memory.
+ * Computes the tanh form of GELU and its slope. (1 + tanh(u)) / 2 is computed as 1 / (1 + e^-2u),
+ * with one power and one quotient: with tanhf the kernels would be bound by arithmetic instead of
+ * memory.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_GELU_CUH
 #define COXSWAIN_DEVICE_CUDA_GELU_CUH

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels are launched here alone, by the runtime's function and not by nvcc's
- * <<< >>>: so that other compilers know them, too (tests/gpu/emulated).
+ * Launches kernels, for all operations, by the runtime's function instead of nvcc's <<< >>>, so
+ * that other compilers can build them too (tests/gpu/emulated).
  */
 #ifndef COXSWAIN_DEVICE_CUDA_LAUNCH_CUH
 #define COXSWAIN_DEVICE_CUDA_LAUNCH_CUH
 
 #include "worker/device/cuda/cuda.h"
 
-/* Queues it on the call's stream. cuda_launch, which called the operation, asks whether launches failed. */
+/* Queues a kernel on the call's stream. cuda_launch, which called the operation, checks for
+ * failed launches. */
 template <typename... Parameters, typename... Arguments>
 static void launch_kernel(const struct cuda_call *call, dim3 blocks, dim3 threads, size_t shared_bytes,
                           void (*kernel)(Parameters...), const Arguments &...arguments)

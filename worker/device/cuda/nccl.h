@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL, looked for when a job wants it: a worker built with CUDA=1 starts on
- * machines that lack it, and is built without its header. What is declared here
- * is the part of its binary interface that the worker uses, as it has been since
- * 2.18 (NVIDIA, "NCCL API"); the names are the library's.
+ * Loads NCCL when a job needs it. A worker built with CUDA=1 starts on machines without NCCL and
+ * is built without its header: this file declares the part of the binary interface that the worker
+ * uses, which has not changed since 2.18 (NVIDIA, "NCCL API"). The names are the library's.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_NCCL_H
 #define COXSWAIN_DEVICE_CUDA_NCCL_H
@@ -14,14 +13,14 @@
 
 #include "common/error.h"
 
-/* The library's file is libnccl.so.<this>; emulated GPUs have another. */
+/* The library's file is libnccl.so.<this number>; emulated GPUs use another. */
 #ifndef NCCL_FILE_NUMBER
 #define NCCL_FILE_NUMBER 2
 #endif
 
 #define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
 #define NCCL_VERSION_LEAST NCCL_VERSION(2, 18, 0)
-/* From then on NCCL_MULTI_RANK_GPU_ENABLE=1 lets several ranks be on one GPU. */
+/* From this version on, NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU. */
 #define NCCL_VERSION_SHARED_GPU NCCL_VERSION(2, 30, 0)
 
 typedef struct ncclComm *ncclComm_t;
@@ -42,8 +41,9 @@ typedef enum {
 typedef enum { ncclFloat32 = 7 } ncclDataType_t;
 typedef enum { ncclSum = 0 } ncclRedOp_t;
 
-/* As of 2.18. Later libraries have more fields and go by `size` and `version`; where `size` rounds up over the first of those, it
- * says, too, that nothing is asked for. */
+/* The configuration as of 2.18. Later libraries have more fields, and read `size` and `version`
+ * to know which are set. `rest` fills the padding, so that a library that takes it for its first
+ * additional field finds it undefined. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -58,7 +58,7 @@ typedef struct {
 } ncclConfig_t;
 #define NCCL_CONFIG_MAGIC 0xcafebeef
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
-/* Every call comes back at once. */
+/* Makes every call return at once. */
 #define NCCL_CONFIG_NON_BLOCKING                                                                                       \
     {                                                                                                                  \
         .size = sizeof(ncclConfig_t), .magic = NCCL_CONFIG_MAGIC, .version = NCCL_VERSION_LEAST, .blocking = 0,        \
@@ -103,7 +103,8 @@ struct nccl {
 #undef X
 };
 
-/* ERROR_UNSUPPORTED says what is missing. Stays open as long as the process: threads of the library outlive whatever they did. */
+/* Loads NCCL. ERROR_UNSUPPORTED: the message says what is missing. It is never unloaded, because
+ * its threads may outlive its communicators. */
 int nccl_open(struct nccl *nccl, struct error *error);
 
 #endif

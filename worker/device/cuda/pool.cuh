@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pooling windows: the part of the input that one covers, and the windows that
- * cover an input. Threads own 16 bytes of a pixel each, so backward passes gather.
+ * Computes which inputs a pooling window covers, and which windows cover an input. Each thread
+ * handles 16 bytes of a pixel; backward passes gather, so that no two threads add to the same
+ * element.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_POOL_CUH
 #define COXSWAIN_DEVICE_CUDA_POOL_CUH
@@ -12,25 +13,26 @@ struct range {
     int first, end;
 };
 
-/* Inputs that output `i` covers along an axis of `length`. */
+/* Returns the inputs that output `i` covers along an axis of `length`. */
 static __device__ inline struct range covered(const struct pool_shape &shape, int i, int64_t length)
 {
     int first = i * (int)shape.stride - (int)shape.padding;
     return {max(first, 0), min(first + (int)shape.size, (int)length)};
 }
 
-/* Outputs of an axis of `outputs` that cover input `at`. */
+/* Returns the outputs of an axis of `outputs` that cover input `at`. */
 static __device__ inline struct range covering(const struct pool_shape &shape, int at, int64_t outputs)
 {
     int last = at + (int)shape.padding, before = last - (int)shape.size;
     return {before < 0 ? 0 : before / (int)shape.stride + 1, min(last / (int)shape.stride + 1, (int)outputs)};
 }
 
-/* The i-th pack of an image [h,w,c], whose pixels have so many each; less than 2^31, as the graph has it. */
+/* Returns the place of the i-th pack of an image [h,w,c]; each pixel has the same number of
+ * packs. An image has fewer than 2^31 elements (graph_layers.c). */
 struct place {
-    int row, column, channel; /* its first channel, */
-    int left;                 /* and how many there are from there on */
-    int64_t element;          /* of the image */
+    int row, column, channel; /* the pack's first channel */
+    int left;                 /* the channels from there on */
+    int64_t element;          /* element of the image */
 };
 template <typename Stored> static __device__ inline struct place place_of(int i, int64_t w, int64_t c)
 {
@@ -44,14 +46,15 @@ template <typename Stored> static __host__ __device__ inline int64_t packs_of(in
     return pixels * ((c + element_pack<Stored>::LENGTH - 1) / element_pack<Stored>::LENGTH);
 }
 
-/* A thread has the same pack of every gridDim.y-th image. */
+/* Loops over the images: each thread handles the same pack of every gridDim.y-th image. */
 #define EACH_IMAGE_PACK(image, i, images, packs)                                                                       \
     const int i = (int)(blockIdx.x * EACH_THREADS + threadIdx.x);                                                      \
     if (i >= (packs))                                                                                                  \
         return;                                                                                                        \
     for (int64_t image = blockIdx.y; image < (images); image += gridDim.y)
 
-/* The kernel for packs that can be read, or for those that cannot; `pixels` of an image of what a thread writes. */
+/* Launches `aligned` if packs can be read and written whole, else `unaligned`. `pixels`: of one
+ * of the images that the kernel writes. */
 template <typename Stored, typename Operation, typename... Places>
 static void launch_each_pack(const struct cuda_call *call, const Operation &op, int64_t pixels,
                              void (*aligned)(Operation), void (*unaligned)(Operation), const Places *...places)

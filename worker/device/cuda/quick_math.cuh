@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Powers and quotients by the units that a GPU has for them: right to some parts
- * in 10^7 of a result that is not very small, in an instruction or two.
+ * Computes powers and quotients with the GPU's special function units: in an instruction or two,
+ * with a relative error of a few parts in 10^7 unless the result is very small.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_QUICK_MATH_CUH
 #define COXSWAIN_DEVICE_CUDA_QUICK_MATH_CUH
@@ -10,7 +10,7 @@
 
 #define LOG2_E 1.4426950408889634f
 
-/* 2 to the power of x; below 2^-126 it is 0. */
+/* Returns 2^x; 0 if that is below 2^-126. */
 static __device__ inline float quick_power(float x)
 {
 #ifdef __CUDA_ARCH__

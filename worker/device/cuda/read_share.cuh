@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's share of a row in shared memory, in reads as wide as its alignment
- * (a multiple of COUNT numbers) allows.
+ * Reads a thread's part of a row from shared memory, in accesses as wide as its alignment (a
+ * multiple of COUNT numbers) allows.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_READ_SHARE_CUH
 #define COXSWAIN_DEVICE_CUDA_READ_SHARE_CUH

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels over rows of which each thread of a block has 16 bytes: they stay in its
- * registers while the block sums over the row. Some rows go at once, so that a
- * thread has several reads under way, and one barrier serves them all.
+ * Supports kernels over rows in which each thread of a block holds 16 bytes of a row in registers
+ * while the block sums over the row. A block handles several rows at a time, so that a thread has
+ * several reads in flight and one barrier serves all rows.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_ROW_BLOCK_CUH
 #define COXSWAIN_DEVICE_CUDA_ROW_BLOCK_CUH
@@ -13,15 +13,16 @@
 #define ROW_THREADS_MAX 512
 #define ROW_WARPS_MAX (ROW_THREADS_MAX / WARP)
 
-/* Of a block for rows of c values: whole warps. Above ROW_THREADS_MAX they are too wide. */
+/* Returns the threads of a block for rows of c values: whole warps. If it exceeds
+ * ROW_THREADS_MAX, the rows are too wide. */
 template <typename Stored> static inline int64_t row_threads(int64_t c)
 {
     const int64_t columns = (int64_t)WARP * element_pack<Stored>::LENGTH;
     return (c + columns - 1) / columns * WARP;
 }
 
-/* Numbers of each thread become their sums over the block, by warps in order. `places` are for this call alone, until the block's
- * next barrier but one. */
+/* Replaces each thread's numbers by their sums over the block, added by warps in order. `places`
+ * must not be used for anything else until the block's second barrier from here. */
 template <int COUNT> static __device__ inline void block_sums(float sums[COUNT], float (*places)[COUNT])
 {
 #pragma unroll

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values as a launch says that they lie in memory (operations.h): kernels are
- * templates over the stored type, compute in float32, and read and write through
- * `values`. Elementwise ones take 16 bytes at a time.
+ * Reads and writes stored values (operations.h): kernels are templates over the stored type,
+ * compute in float32, and access memory through `values`. Elementwise kernels handle 16 bytes at a
+ * time.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_STORED_CUH
 #define COXSWAIN_DEVICE_CUDA_STORED_CUH
@@ -11,7 +11,7 @@
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/float16.h"
 
-#define VALUE_BYTES 16 /* that a thread takes at a time */
+#define VALUE_BYTES 16 /* handled by a thread at a time */
 
 struct bfloat16 {
     uint16_t bits;
@@ -67,7 +67,8 @@ static __device__ inline void narrow(float x, struct float16 *to)
 #endif
 }
 
-/* Whether it is positive once it is stored: the smallest number stored is twice the limit, of two equally near the even one counts. */
+/* Returns whether x is positive once it is stored. The limit is half of the smallest stored
+ * number; x equal to it is rounded to 0 (ties to even). */
 template <typename Stored> static __device__ inline bool is_stored_positive(float x)
 {
     return x > 0;
@@ -81,7 +82,7 @@ template <> __device__ inline bool is_stored_positive<struct float16>(float x)
     return x > 0x1p-25f;
 }
 
-/* Behind a pointer of an operation's arguments. */
+/* Accesses the stored values that a pointer in an operation's arguments points to. */
 template <typename Stored> struct values {
     Stored *start;
 
@@ -102,12 +103,12 @@ template <typename Stored> struct values {
     }
 };
 
-/* Calls function<Stored>(arguments…) for the type that the call's values have. */
+/* Calls function<Stored>(arguments…) for the type in which the call's values are stored. */
 #define BY_STORED(call, function, ...)                                                                                 \
     ((call)->stored == STORED_BFLOAT16  ? function<struct bfloat16>(__VA_ARGS__)                                       \
      : (call)->stored == STORED_FLOAT16 ? function<struct float16>(__VA_ARGS__)                                        \
                                         : function<float>(__VA_ARGS__))
-/* The kernel for it. */
+/* Chooses the kernel for that type. */
 #define KERNEL_FOR(call, kernel)                                                                                       \
     ((call)->stored == STORED_BFLOAT16  ? kernel<struct bfloat16>                                                      \
      : (call)->stored == STORED_FLOAT16 ? kernel<struct float16>                                                       \
@@ -120,13 +121,14 @@ template <typename Stored> struct alignas(VALUE_BYTES) element_pack {
     Stored at[LENGTH];
 };
 
-/* Whether packs can be read and written at all these places. */
+/* Returns whether whole packs can be read and written at all these addresses. */
 template <typename... Places> static inline bool are_aligned(const Places *...places)
 {
     return ((uintptr_t)0 | ... | (uintptr_t)places) % VALUE_BYTES == 0;
 }
 
-/* So many elements, `left` or a whole pack; the rest is zeros. ALIGNED: there is a whole one, where packs can be read. */
+/* Reads a pack of elements: `left` of them if that is less than a pack, with zeros after them.
+ * ALIGNED: reads a whole pack at once; it must be complete and aligned. */
 template <bool ALIGNED, typename Stored>
 static __device__ inline element_pack<Stored> read_pack(const Stored *from, int64_t left)
 {
@@ -155,7 +157,7 @@ static __device__ inline void write_pack(Stored *to, const element_pack<Stored> 
     }
 }
 
-/* Parameters beside a pack's elements, in the same way. */
+/* The same for float32 parameters that belong to a pack's elements. */
 template <bool ALIGNED, int LENGTH> static __device__ inline void read_numbers(const float *from, int64_t left, float to[LENGTH])
 {
     const int step = element_pack<float>::LENGTH;
@@ -184,12 +186,12 @@ static __device__ inline void write_numbers(float *to, const float from[LENGTH],
 
 /* ---------------------------------------------------------------- elementwise */
 
-/* y[i] = map(a[i], b[i], i), where y may be a or b; b may be NULL, then it is a. */
+/* Computes y[i] = map(a[i], b[i], i). y may be a or b; b NULL: the same as a. */
 struct element_job {
     int64_t count;
     const float *a, *b;
     float *y;
-    bool aligned; /* to 16 bytes, all three */
+    bool aligned; /* all three are aligned to 16 bytes */
 };
 
 template <typename Stored, typename Map> static __global__ void map_pack(struct element_job job, Map map)

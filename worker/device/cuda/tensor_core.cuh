@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of small tiles of values in two bytes on tensor cores, by a whole warp. A tile is
- * spread over the lanes as mma.m16n8k16 has it (PTX ISA, "Matrix Fragments"): lane
- * l, with g = l / 4 and t = l % 4, holds pairs of neighbours along the inner axis
- * of the factors, and of the sums[16,8] rows g (two) and g + 8 (two), columns 2 t
- * and 2 t + 1.
+ * Multiplies small tiles of two-byte values on tensor cores, one warp per tile. A tile is spread
+ * over the lanes as in mma.m16n8k16 (PTX ISA, "Matrix Fragments"): lane l, with g = l / 4 and t =
+ * l % 4, holds pairs of neighbours along the inner axis of the factors, and of the sums[16,8] rows
+ * g (two) and g + 8 (two), columns 2 t and 2 t + 1.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_TENSOR_CORE_CUH
 #define COXSWAIN_DEVICE_CUDA_TENSOR_CORE_CUH
@@ -12,14 +11,15 @@
 #include "worker/device/cuda/async_copy.cuh"
 #include "worker/device/cuda/stored.cuh"
 
-/* Two values, the first in the lower half; read from and written to where single ones lie. */
+/* Two values, the first in the lower half; used to read and write pairs in arrays of single
+ * values. */
 #ifdef __CUDACC__
 typedef uint32_t value_pair;
 #else
 typedef uint32_t __attribute__((may_alias)) value_pair;
 #endif
 
-/* Both rounded to the nearest. */
+/* Rounds both to nearest. */
 template <typename Stored> static __device__ inline uint32_t pair_of(float first, float second)
 {
     Stored low, high;
@@ -42,8 +42,8 @@ template <> __device__ inline uint32_t pair_of<struct float16>(float first, floa
 }
 #endif
 
-/* A lane's part of four matrices [8,8] in shared memory: lane 8 i + j gives the place of row j of matrix i, at a multiple of
- * 16 bytes. Turned: the parts of the transposed matrices. */
+/* Reads a lane's part of four matrices [8,8] from shared memory: lane 8 i + j passes the address
+ * of row j of matrix i, a multiple of 16 bytes. TURNED: of the transposed matrices. */
 template <bool TURNED, typename Stored>
 static __device__ inline void read_matrices(const Stored *row, uint32_t parts[4])
 {
@@ -61,28 +61,29 @@ static __device__ inline void read_matrices(const Stored *row, uint32_t parts[4]
 #endif
 }
 
-/* A left factor [16,16] from where its rows lie. */
+/* Reads a left factor [16,16], stored by rows. */
 template <typename Stored>
 static __device__ inline void read_left(const Stored *from, int pitch, int lane, uint32_t left[4])
 {
     read_matrices<false>(from + lane % 16 * pitch + lane / 16 * 8, left);
 }
 
-/* Two right factors [16,8] side by side, from where their columns are rows: [0], [1] are the first's. */
+/* Reads two right factors [16,8] side by side, stored by columns: right[0] and right[1] are the
+ * first's. */
 template <typename Stored>
 static __device__ inline void read_right(const Stored *from, int pitch, int lane, uint32_t right[4])
 {
     read_matrices<false>(from + (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8, right);
 }
 
-/* The same from where their rows are rows. */
+/* The same, stored by rows. */
 template <typename Stored>
 static __device__ inline void read_right_turned(const Stored *from, int pitch, int lane, uint32_t right[4])
 {
     read_matrices<true>(from + lane % 16 * pitch + lane / 16 * 8, right);
 }
 
-/* Sums of two tiles side by side, [16,16], as a left factor. */
+/* Converts the sums of two tiles side by side, [16,16], to a left factor. */
 template <typename Stored> static __device__ inline void sums_as_left(const float first[4], const float second[4], uint32_t left[4])
 {
     left[0] = pair_of<Stored>(first[0], first[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and maxima over the 32 lanes of a warp; all lanes get the result, and the
- * order of additions is a fixed butterfly. Kernels over rows give each row a warp.
+ * Computes sums and maxima over the 32 lanes of a warp. All lanes get the result; the order of
+ * additions is a fixed butterfly. Kernels over rows use one warp per row.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_WARP_CUH
 #define COXSWAIN_DEVICE_CUDA_WARP_CUH
@@ -9,7 +9,7 @@
 #include "worker/device/cuda/launch.cuh"
 
 #define WARP 32
-#define ROWS_PER_BLOCK 4 /* warps of a block */
+#define ROWS_PER_BLOCK 4 /* warps per block */
 
 template <typename Number> static __device__ inline Number warp_sum(Number x)
 {
@@ -32,7 +32,7 @@ static __device__ inline int warp_minimum(int x)
     return x;
 }
 
-/* The row of this warp; a whole warp leaves where there is none. */
+/* Defines the row and lane of this thread. Warps without a row return. */
 #define EACH_ROW(row, lane, rows)                                                                                      \
     const int lane = threadIdx.x;                                                                                      \
     const int64_t row = (int64_t)blockIdx.x * ROWS_PER_BLOCK + threadIdx.y;                                            \
@@ -48,7 +48,7 @@ static void launch_rows(const struct cuda_call *call, int64_t rows, void (*kerne
                       kernel, arguments...);
 }
 
-/* Says that `value` is outside 0..limit-1, unless something was wrong before. */
+/* Reports that `value` is outside 0..limit-1, unless the stream has a fault already. */
 static __device__ inline void report_fault(struct cuda_fault *fault, int32_t kind, int32_t value, int64_t limit)
 {
     volatile struct cuda_fault *word = fault;
