@@ -69,8 +69,8 @@ int device_available_cpus(void);
 /* Host and device can both access MEMORY_SHARED (pinned host memory with a GPU); it holds
  * batches and loss sums. */
 enum device_memory { MEMORY_DEVICE, MEMORY_SHARED };
-/* Whether host and device access the same memory, as with a CPU. Otherwise device_copy moves
- * data between the two kinds. */
+/* Returns whether host and device access the same memory, as with a CPU. Otherwise device_copy
+ * moves data between the two kinds. */
 bool device_memory_is_shared(const struct device *device);
 /* Allocates zeroed memory, aligned to at least 64 bytes. ERROR_NO_SPACE: the message says how
  * much was requested. */
@@ -133,11 +133,11 @@ void device_recording_free(struct device_recording *recording);
 /* Launches an operation; `arguments` is the struct of its name. */
 void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
-/* Whether a product that also computes the GELU behind it is faster (dense_forward.gelu,
+/* Returns whether a product that also computes the GELU after it is faster (dense_forward.gelu,
  * dense_backward_data.gelu_input). */
 bool device_finishes_products(const struct device *device);
-/* Whether such a product does not round between product and GELU, for values stored like that.
- * Then product and GELU must stay on one device, because two launches give other bits. */
+/* Returns whether such a product does not round between product and GELU, for values stored like
+ * that. Then product and GELU must stay on one device, because two launches give other bits. */
 bool device_joins_gelus(const struct device *device, enum stored stored);
 /* Counts, since the device was opened, the products that a library finished (bias, GELU, GELU's
  * gradient) or refused to, and the convolutions that a library computed or refused. Recorded
@@ -148,7 +148,7 @@ struct device_library_work {
 };
 struct device_library_work device_count_library_work(const struct device *device);
 
-/* Whether the device supports values stored like that; and a launch of an operation on such
+/* Returns whether the device supports values stored like that; and launches an operation on such
  * values. */
 bool device_stores(const struct device *device, enum stored stored);
 void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,

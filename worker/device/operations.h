@@ -36,8 +36,8 @@ static inline int64_t stored_bytes(enum stored stored)
     return stored == STORED_FLOAT32 ? 4 : 2;
 }
 /* One value of such a tensor. It is a float with STORED_FLOAT32 only; otherwise pointers to it
- * are to two-byte values and must not be indexed as floats. Some structs below still use `float
- * *` for such tensors; their comments call them stored values. */
+ * are to two-byte values and must not be indexed as floats. Some structs below still declare
+ * such tensors as float pointers; their comments call them stored values. */
 typedef float stored_value;
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
@@ -336,9 +336,9 @@ struct loss_sums {
 };
 
 /* Softmax cross-entropy over logits[rows,classes]: dlogits = (softmax - one hot) * scale; it is
- * NULL in an evaluation, and may be logits. Both are stored values. `workspace` has 2 doubles
- * per row. Targets outside 0..classes-1 fail the stream. If a batch is computed in parts, the
- * last part writes the sums of all parts, in the order of a single launch. */
+ * NULL in an evaluation, and may be logits. logits and dlogits are stored values. `workspace`
+ * has 2 doubles per row. Targets outside 0..classes-1 fail the stream. If a batch is computed in
+ * parts, the last part writes the sums of all parts, in the order of a single launch. */
 struct softmax_cross_entropy {
     int64_t rows, classes;
     const float *logits;

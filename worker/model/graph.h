@@ -61,8 +61,8 @@ struct graph_options {
     bool layout_only;     /* plans no pass: for layout, format and partitions only */
     bool plan_only;       /* plans passes but allocates no memory: for graph_memory_plan */
     bool keeps_outputs;   /* keeps all outputs of the last layer, for graph_outputs */
-    /* Compute so many rows of logits at a time for a softmax cross-entropy (graph_head.c). 0:
-     * chosen from the shapes. */
+    /* Rows of logits to compute at a time for a softmax cross-entropy (graph_head.c). 0: chosen
+     * from the shapes. */
     int64_t logit_rows;
 
     /* For a graph that runs one part of a model (graph_stage.h): */
@@ -138,7 +138,8 @@ struct graph_pass {
      * shards. NULL: the pass is the whole batch. */
     struct shard_exchange *exchange;
     unsigned shard; /* index of this pass's shard */
-    /* The graph's last pass used the same parameters, so its rounded copy of them is reused. */
+    /* Set if the graph's last pass used the same parameters: then its rounded copy of them is
+     * reused. */
     bool weights_stand;
     bool is_whole_step; /* the caller waits for no bucket: bucket events are not recorded */
 };

@@ -25,7 +25,7 @@ struct graph_crossing {
     bool table;        /* the gradient of the layer's table, in floats, independent of the number of examples */
     enum stored stored;
 };
-/* Returns the floats that are sent for a micro-batch of so many examples. Bytes are rounded up
+/* Returns the floats that are sent for a micro-batch of `examples`. Bytes are rounded up
  * to whole floats; both ends have room for that. */
 static inline int64_t graph_crossing_floats(const struct graph_crossing *crossing, int64_t examples)
 {

@@ -84,10 +84,10 @@ struct layer_call {
     int64_t y_row;   /* dense layers: distance between rows of y and dy; 0: packed */
     bool add_dx;     /* add to the values in dx */
     bool lent_begun; /* gradients[0] holds the gradient from a layer that borrows the tensor: add to it */
-    const float
-        *relu_output; /* of a batch norm that goes back through the rectifier of the sum behind it: what that gives, */
-    const float *others; /* what is to be added to dy before, or NULL, */
-    float *masked;       /* and where what comes of dy goes */
+    /* Of a batch norm that also goes backward through the rectifier of the sum after it: */
+    const float *relu_output; /* the rectifier's output, */
+    const float *others;      /* what to add to dy first, or NULL, */
+    float *masked;            /* and where to write the gradient of the sum */
 };
 
 /* Returns the address of an element; `values` is a call's x, y, dy or dx. */

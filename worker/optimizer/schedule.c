@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The share of the full rate at `progress` (0 .. 1) through what follows the warm-up. */
+/* Returns the share of the full rate at `progress` (0 to 1) through the steps after the warm-up. */
 static double decay(const struct optimizer_spec *spec, double progress)
 {
     double end = isnan(spec->schedule.final_fraction) ? 0.0 : spec->schedule.final_fraction;

@@ -4,10 +4,12 @@
 #include "worker/device/operations.h"
 #include "worker/optimizer/gradient_norm.h"
 
-/* Long stripes cost fewer launches and messages; so many blocks of all ranks' stripes together are enough. */
+/* Long stripes cost fewer launches and messages. This many blocks in one round of stripes, one
+ * from each rank, are enough. */
 #define ROUND_BLOCKS 16
 #define ROUND_BLOCKS_LONGER 128
-/* Each device gets pieces of at least so many, where there are that many, so that shards are of nearly the same length. */
+/* Each device gets pieces of at least this many stripes, if there are enough blocks, so that
+ * shards have nearly the same length. */
 #define STRIPES_WANTED 4
 
 static int64_t at_least_one(int64_t value)

@@ -6,13 +6,14 @@
 struct state_parts {
     struct parameter_layout whole;
     struct state_part *parts;
-    struct device_stream **copies; /* a stream of each */
+    struct device_stream **copies; /* by part: its stream for copies */
     unsigned count, slots;
 };
 
 /* ---------------------------------------------------------------- copies */
 
-/* The host takes a tensor from the first part that has it. */
+/* Returns whether an earlier part has the tensor too; the host copies it from the first that has
+ * it. */
 static bool is_read_before(const struct state_parts *parts, unsigned part, const struct parameter_tensor *tensor)
 {
     for (unsigned p = 0; p < part; p++)

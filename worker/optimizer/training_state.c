@@ -32,7 +32,8 @@ static int allocate_memory(struct training_state *state, enum device_memory kind
     return 0;
 }
 
-/* One flat array and what the host sees of it: all that there is of it here where it is in pieces or parts. */
+/* Allocates one flat array and the host's view of it. If it is in pieces or parts, only the
+ * host's array is allocated here. */
 static int allocate_flat(struct training_state *state, bool in_pieces, size_t bytes, float **ret_flat, float **ret_host,
                          struct error *error)
 {
@@ -76,7 +77,8 @@ static void copy_flat(struct training_state *state, size_t bytes, const float *f
     device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
 }
 
-/* Parameters, and slots as well if asked for: those of parts go in any case. */
+/* Writes the parameters to the device, and the slots if `slots` is set; if the state is in
+ * parts, always both. */
 static int to_device(struct training_state *state, bool slots, struct error *error)
 {
     state->writings++;
@@ -97,7 +99,7 @@ static int fill(struct training_state *state, const struct optimizer_spec *optim
     if (allocate(state, optimizer, error) < 0)
         return -1;
     graph_initialise(&state->layout, (uint64_t)state->progress.seed, state->host.parameters);
-    return to_device(state, false, error); /* slots begin as zeros, as memory does */
+    return to_device(state, false, error); /* slots start as zeros, and so does allocated memory */
 }
 
 static int start(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
@@ -115,7 +117,7 @@ int training_state_init(struct training_state *state, struct device *device, con
     return start(state, optimizer, error);
 }
 
-/* What all devices reach one of them may as well have. */
+/* If all devices share the host's memory, a single device holds all slots. */
 int training_state_init_shard(struct training_state *state, const struct training_shard *shard,
                               const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
                               int64_t seed, struct error *error)

@@ -12,16 +12,16 @@
 #include "worker/checkpoint/file.h"
 
 struct event_writer {
-    /* The thread's. */
+    /* Used by the thread only. */
     int descriptor;
     struct buffer written;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     struct buffer queue; /* whole records */
     int64_t left_out;
-    bool due, writing; /* the queue is to be written; what was in it is */
+    bool due, writing; /* due: the queue must be written; writing: the thread is writing `written` */
     bool closing, ended, abandoned;
     bool has_failed;
     struct error failure;
@@ -38,7 +38,7 @@ static void release(struct event_writer *writer)
 
 /* ---------------------------------------------------------------- the thread */
 
-/* With the lock held, which is given away for as long as the disk takes. */
+/* Writes the queue. Called with the lock held; releases it while the disk writes. */
 static void write_queue(struct event_writer *writer)
 {
     struct error cause = ERROR_INIT;
@@ -60,7 +60,7 @@ static void write_queue(struct event_writer *writer)
     pthread_cond_broadcast(&writer->changed);
 }
 
-/* Closing may take as long as writing. */
+/* Closes the file without holding the lock, because closing may take as long as writing. */
 static void end(struct event_writer *writer)
 {
     pthread_mutex_unlock(&writer->lock);

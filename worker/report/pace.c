@@ -10,7 +10,7 @@ void pace_start(struct pace *pace, int64_t now_ns)
     *pace = (struct pace){.started_ns = now_ns, .stride = 1};
 }
 
-/* What had been kept at a step that is taken back to. */
+/* Returns the time in kept steps at a step that training was rolled back to. */
 static int64_t kept_at(const struct pace *pace, int64_t step)
 {
     struct pace_mark after = pace->last;
@@ -24,7 +24,7 @@ static int64_t kept_at(const struct pace *pace, int64_t step)
     return 0;
 }
 
-/* Every other one, once there are too many. */
+/* Drops every other mark when the array is full. */
 static void thin_out(struct pace *pace)
 {
     pace->stride *= 2;

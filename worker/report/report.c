@@ -20,7 +20,8 @@
 
 #define LINE_INTERVAL_NS 500000000LL /* at most two step lines a second */
 #define FLUSH_INTERVAL_NS 2000000000LL
-/* For a disk that may hang: at the end; where a process is asked to leave and has saved what it could. */
+/* How long to wait for a disk that may hang: at the end, and when the process is asked to leave
+ * and has saved what it could. */
 #define FREE_PATIENCE_MS 10000
 #define FLUSH_PATIENCE_MS 2000
 #define SPARKLINE_WIDTH 60
@@ -39,14 +40,14 @@ struct report {
     char *unit;
     char *tensorboard_directory;
     struct status_server *server; /* NULL: none */
-    pthread_mutex_t board_lock;   /* guards `board`: whoever is asked to leave flushes it from another thread */
+    pthread_mutex_t board_lock;   /* guards `board`: a process that is asked to leave flushes it from another thread */
     struct tensorboard *board;    /* NULL: none */
-    pthread_mutex_t mutex;        /* guards `status`: a waiting crew is described from another thread */
+    pthread_mutex_t mutex;        /* guards `status`: another thread describes what a waiting crew waits for */
     struct status_document status;
     struct pace pace;
     struct sparkline losses;
-    int64_t line_ns, flush_ns; /* when last done */
-    bool lacks_events;         /* it is told that some are not in the TensorBoard log */
+    int64_t line_ns, flush_ns; /* time of the last step line and of the last flush */
+    bool lacks_events;         /* it was reported that events are missing from the TensorBoard log */
     double flops_per_example, peak_flops;
     double perplexity; /* after the last evaluation; NAN: none */
 };
@@ -101,7 +102,7 @@ static void fill_identity(struct status_document *status, const struct report_op
     status->incarnation = options->incarnation;
 }
 
-/* Curves are worth a warning, not the training. */
+/* A TensorBoard log that cannot be opened is only a warning; training continues. */
 static void open_tensorboard(struct report *report)
 {
     struct error cause = ERROR_INIT;
@@ -198,7 +199,8 @@ static double metric(const struct status_document *status, const char *name)
     return NAN;
 }
 
-/* The operator may have asked before the last step, the last evaluation or the last checkpoint, or never. */
+/* The operator may have read the status before the last step, evaluation or checkpoint, or
+ * never. */
 static void leave_status(const struct report *report)
 {
     SCOPED_BUFFER text;
@@ -225,7 +227,8 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
 
 /* ---- TensorBoard */
 
-/* The lines below go out without the lock: stdout may be slow, and nobody who leaves waits for it twice. */
+/* Prints without holding board_lock: stdout may be slow, and a process that leaves needs the
+ * lock. */
 static void end_board(struct report *report, struct tensorboard *board, const struct error *cause)
 {
     report_warn(report, "the TensorBoard log ends here: %s", cause->message);
@@ -389,7 +392,8 @@ void report_checkpoint(struct report *report, int64_t committed_step)
     pthread_mutex_unlock(&report->mutex);
 }
 
-/* Memory may be short too: only the system's own word is the volume's. */
+/* ERROR_NO_SPACE may also mean memory: only the system's error number shows that the volume is
+ * full. */
 static enum save_failure save_failure_of(const struct error *cause)
 {
     if (cause == NULL)

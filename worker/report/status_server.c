@@ -9,7 +9,8 @@
 #include "common/memory.h"
 
 #define ADDRESS_ANY "0.0.0.0"
-/* The port is open to whoever reaches it, and a worker whose probes find no place is not ready. */
+/* Anybody can connect to the port; if probes find no free connection, the worker counts as not
+ * ready. */
 #define CONNECTIONS_MAX 128
 #define IDLE_SECONDS 10
 #define TEXT_PLAIN "text/plain; charset=utf-8"
@@ -19,7 +20,7 @@ struct status_server {
     struct http_server *http;
     void (*complete)(struct status_document *document);
     bool (*is_live)(char *reason, size_t size);
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the members below */
     bool published;
     struct status_document document;
 };

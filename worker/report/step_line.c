@@ -60,7 +60,7 @@ static void format_json(const struct step_report *report, char text[STEP_LINE_MA
         json_set_number(line, "mfu", report->utilisation);
     if (report->seconds_remaining >= 0)
         json_set_integer(line, "secondsRemaining", report->seconds_remaining);
-    /* So few numbers always fit. */
+    /* These few numbers always fit. */
     json_print(line, &printed, NULL);
     snprintf(text, STEP_LINE_MAX, "%s", buffer_text(&printed));
 }

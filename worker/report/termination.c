@@ -12,14 +12,15 @@
 
 #define DEFAULT_PATH "/dev/termination-log"
 
-/* Only a file that the kubelet or the node has put there is written; by hand there is none. */
+/* Writes only a file that the kubelet or the node has created; a worker started by hand has
+ * none. */
 static void write_message(const char *line, size_t length)
 {
     const char *path = getenv(ENV_TERMINATION_LOG);
     SCOPED_CLOSE int file = open(path && path[0] ? path : DEFAULT_PATH, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (file < 0)
         return;
-    /* Nobody is left to be told that this failed. */
+    /* There is nobody left to report a failure to. */
     ssize_t written = write(file, line, length);
     (void)written;
 }
