@@ -8,7 +8,7 @@
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
 
-/* Tokens that go through the layers together. */
+/* Most tokens that go through the layers together. */
 #define ROWS_MAX 64
 
 struct decoder {
@@ -17,7 +17,7 @@ struct decoder {
     struct device_stream *stream;
     const float *parameters;
     float **outputs; /* by layer; NULL: its output is the memory of the layer before */
-    bool *stays;     /* by layer: the outputs of all positions are kept, not only of those under way */
+    bool *stays;     /* by layer: the outputs of all positions are kept, not only those of the last run */
     float *kept, *workspace;
     int32_t *tokens;
     int64_t context, position;
@@ -158,7 +158,7 @@ void decoder_rewind(struct decoder *decoder)
 
 /* ---------------------------------------------------------------- running */
 
-/* The rows under way of a layer's output; the model's input is the tokens. */
+/* Returns the rows of a layer's output for the current run; the model's input is the tokens. */
 static void *rows_at(const struct decoder *decoder, int layer)
 {
     int owner = graph_output_owner(decoder->graph, layer);
@@ -168,7 +168,7 @@ static void *rows_at(const struct decoder *decoder, int layer)
            (decoder->stays[owner] ? decoder->position * width_of(decoder->graph, (unsigned)owner) : 0);
 }
 
-/* The layer as if the sequence were so long. */
+/* Returns a copy of the layer for a sequence of `rows`. */
 static struct layer shortened(const struct layer *layer, int64_t rows)
 {
     struct layer result = *layer;

@@ -26,7 +26,7 @@ int64_t example_targets(const struct example_format *format)
     return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
 }
 
-/* Of the layers that run here. */
+/* Checks the layers that this graph runs. */
 static int check_device(const struct graph *graph, struct error *error)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -138,7 +138,8 @@ enum precision graph_precision(const struct graph *graph)
     return graph->precision;
 }
 
-/* A product costs once forwards and twice backwards, once when its input needs no gradient. */
+/* A product costs once in the forward pass and twice in the backward pass, or once if its input
+ * needs no gradient. */
 double graph_flops_per_example(const struct graph *graph)
 {
     double flops = 0;

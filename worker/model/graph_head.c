@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last dense layer and softmax cross-entropy, some rows at a time: their
- * logits, their loss, the gradient in the logits' place, what it adds to the
- * gradients of weight and input; then the next rows in the same memory (as in
- * Hsu et al. 2024). For a wide vocabulary, whose logits are more than all else
- * that a pass keeps.
+ * Computes the last dense layer and the softmax cross-entropy some rows at a time: their logits,
+ * their loss, the gradient in the logits' place, and what it adds to the gradients of weight and
+ * input; then the next rows in the same memory (as in Hsu et al. 2024). For a wide vocabulary,
+ * whose logits would need more memory than everything else that a pass keeps.
  *
- * How many rows depends on the layer's shape alone, so that a shard has the same
- * bits whoever computes it in whatever plan. A pass of that many or fewer has the
- * bits of one whose logits are all there.
+ * The number of rows depends on the layer's shape alone, so that a shard has the same bits on
+ * every worker and in every plan. A pass of that many rows or fewer has the bits of a pass that
+ * holds all logits.
  */
 #include <stddef.h>
 
 #include "worker/model/graph_internal.h"
 
-/* No more than these are worth it. */
+/* The most logits to hold at a time. */
 #define LOGITS_AT_ONCE ((int64_t)1 << 25)
-/* Each part reads and writes the whole gradient of the weight, however few rows it has. */
+/* The fewest rows of a part: each part reads and writes the whole gradient of the weight. */
 #define ROWS_MIN 2048
 
 static int64_t width_of(const struct layer *layer)
@@ -24,8 +23,8 @@ static int64_t width_of(const struct layer *layer)
     return layer->inputs[0].dims[layer->inputs[0].rank - 1];
 }
 
-/* At least twice the layer's inputs: else the gradient that an accumulating pass makes apart would be larger than the logits
- * that are saved. */
+/* Returns the rows of a part: at least twice the layer's inputs, because otherwise the separate
+ * gradient of an accumulating pass would be larger than the logits that are saved. */
 static int64_t rows_at_once(const struct layer *layer)
 {
     int64_t rows = ROWS_MIN;
@@ -34,7 +33,7 @@ static int64_t rows_at_once(const struct layer *layer)
     return rows;
 }
 
-/* A GPU's products are quickest where rows begin at multiples of 16 bytes. */
+/* Products are fastest on GPUs if rows begin at multiples of 16 bytes. */
 #define ROW_BYTES 16
 
 static int64_t row_of(const struct graph *graph, int64_t classes)
@@ -61,7 +60,7 @@ void graph_plan_head(struct graph *graph)
     graph->head_row = row_of(graph, layer->spec.units);
 }
 
-/* The rows from `first` on, as examples of a row each. */
+/* Returns the call for the rows from `first` on, as examples of one row each. */
 static struct layer_call part_of(const struct graph_run *run, const struct layer_call *call, int64_t first)
 {
     const struct graph *graph = run->graph;
@@ -119,7 +118,8 @@ static void run_part(const struct graph_run *run, const struct layer_call *part,
     graph_run_round(run, part->dx, part->n * width_of(part->layer));
 }
 
-/* Without examples there is one part, of no rows: its gradients are zeros. */
+/* Runs all parts. Without examples there is one part of 0 rows, which sets the gradients to
+ * zero. */
 static void run_parts(const struct graph_run *run, const struct layer_call *call)
 {
     int64_t rows = call->n * graph_loss_rows(run->graph), step = run->graph->head_rows;
@@ -136,7 +136,8 @@ void graph_head_evaluate(const struct graph_run *run)
     run_parts(run, &call);
 }
 
-/* What is added to other passes' gradients must be finished first, as it is in all layers. */
+/* Computes the gradients separately and then adds them: like all layers, the head adds only
+ * finished gradients to those of other passes. */
 static void run_apart(const struct graph_run *run, const struct layer_call *call)
 {
     struct layer_call apart = *call;

@@ -40,7 +40,7 @@ static int connect_layer(struct graph *graph, unsigned number, const struct laye
                          wanted, layer->input_count);
     for (unsigned i = 0; i < layer->input_count; i++) {
         node->inputs[i] = spec->input_count ? find_layer(graph, number, spec->inputs[i]) : (int)number - 1;
-        if (node->slice.index > 0) /* as the first */
+        if (node->slice.index > 0) /* as the first slice */
             node->inputs[i] = graph->nodes[number - 1].inputs[i];
         if (node->inputs[i] < MODEL_INPUT)
             return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): no earlier layer is called %s", number,
@@ -56,7 +56,7 @@ static int connect_layer(struct graph *graph, unsigned number, const struct laye
     return 0;
 }
 
-/* A dense layer may multiply by an embedding's table. */
+/* Lets a dense layer borrow an embedding's table as its weight (weightsOf). */
 static int borrow_tensor(struct graph *graph, unsigned number, struct error *error)
 {
     struct graph_node *node = &graph->nodes[number];
@@ -120,9 +120,9 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
     return 0;
 }
 
-/* A rectifier right behind a layer that can apply it itself, and that nobody else reads, costs no launch, nor, on a GPU, on the way
- * back, where that layer can go back through it. Else, where one layer reads a rectifier, and can, it hands back the gradient of the
- * rectifier's input. */
+/* A rectifier right after a layer that can apply it needs no launch of its own if nothing else
+ * reads that layer; on a GPU, the layer can apply its gradient too. Otherwise, if only one layer
+ * reads the rectifier, that layer may return the gradient of the rectifier's input. */
 static void fuse_rectifiers(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -147,9 +147,10 @@ static void fuse_rectifiers(struct graph *graph)
     }
 }
 
-/* Where a GPU finishes products, a GELU right behind a dense layer is part of its launch, and its way back part of the launch of the
- * dense layer that reads it. Not where values are float32: its parts must have the bits of the whole model. Both layers
- * run again on the way back, or neither does (graph_recompute.c). */
+/* On GPUs that finish products, a GELU right after a dense layer is part of its launch, and its
+ * gradient is part of the launch of the dense layer that reads it. Not for float32 values: parts
+ * of a model must have the bits of the whole model. Both layers are recomputed, or neither is
+ * (graph_recompute.c). */
 void graph_fuse_gelus(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count && graph->fuses_gelus; i++) {
@@ -168,7 +169,7 @@ void graph_fuse_gelus(struct graph *graph)
     }
 }
 
-/* Likewise a layer norm is part of the launch of the residual sum before it, to the same bits. */
+/* A layer norm is part of the launch of the residual sum before it, with the same bits. */
 void graph_fuse_norms(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count && device_finishes_products(graph->device); i++) {
@@ -191,8 +192,8 @@ bool graph_is_sum_of_norm(const struct graph *graph, unsigned number)
            (sum->inputs[0] == (int)number - 1 || sum->inputs[1] == (int)number - 1);
 }
 
-/* The other way round a sum of two is part of the launch of the batch norm right before it, with what goes past that, to the same bits.
- * Both run again on the way back, or neither does. */
+/* A sum of two is part of the launch of the batch norm right before it, with the same bits. Both
+ * are recomputed, or neither is. */
 void graph_fuse_sums(struct graph *graph)
 {
     for (unsigned i = 1; i < graph->node_count && device_finishes_products(graph->device) && !graph->is_stage; i++) {

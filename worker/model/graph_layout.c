@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the parameters of the layers that a graph holds lie, and how they start.
+ * Places the parameters of the layers that a graph holds in the layout, and sets their initial
+ * values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
 
-/* The layer that a slice is of, by the number of the layer that puts the slices together. */
+/* Returns the number of the layer that concatenates the slices of this one. */
 static unsigned graph_whole_layer(const struct graph *graph, unsigned number)
 {
     const struct layer_slice *slice = &graph->nodes[number].slice;
@@ -48,7 +49,7 @@ static double deviation_of(const struct graph *graph, unsigned number, const str
     return sqrt(2.0 / (double)(parameter->fan_in + parameter->fan_out));
 }
 
-/* `rows` of the tensor, which has `whole` of them. */
+/* `count` rows of a tensor of `whole` rows. */
 struct rows {
     int64_t first, count, whole;
 };
@@ -87,7 +88,8 @@ static void lay_out_whole(struct graph *graph, unsigned number, const struct lay
     lay_out_tensor(graph, number, parameter, (struct rows){0, rows, rows}, number_in_model);
 }
 
-/* A parameter of a split layer: one tensor where all slices are held, else one for each that is. */
+/* Places a parameter of a split layer: one tensor if all slices are held, else one for each held
+ * slice. */
 static void lay_out_slices(struct graph *graph, unsigned first, unsigned p, unsigned number_in_model)
 {
     unsigned count = graph->nodes[first].slice.count;
@@ -112,7 +114,7 @@ static void lay_out_parameter(struct graph *graph, unsigned number, unsigned p, 
 {
     struct graph_node *node = &graph->nodes[number];
     const struct layer_parameter *parameter = &node->layer.parameters[p];
-    if (node->slice.index > 0) /* the first has done it */
+    if (node->slice.index > 0) /* the first slice has placed it */
         return;
     if (parameter->borrowed) {
         node->tensors[p] = graph->nodes[node->lender].tensors[0];
@@ -146,7 +148,7 @@ static unsigned number_of_table(const struct graph *graph, unsigned layer)
     return number;
 }
 
-/* A table that is borrowed here from a layer that is not held. */
+/* Places copies of tables that a layer here borrows from a layer that is not held. */
 static void lay_out_copies(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -161,7 +163,7 @@ static void lay_out_copies(struct graph *graph)
     }
 }
 
-/* Of a parameter with all its slices; 0: it is counted elsewhere. */
+/* Returns the elements of a parameter with all its slices; 0: it is counted elsewhere. */
 static int64_t elements_in_model(const struct graph_node *node, const struct layer_parameter *parameter)
 {
     if (parameter->borrowed || node->slice.index > 0)
@@ -184,7 +186,7 @@ static void place_tensors(struct graph *graph, unsigned number_in_model, int64_t
             graph->tensors[t].place = place + graph->tensors[t].first_row * row_elements_of(&graph->tensors[t]);
 }
 
-/* As the whole model has them: in the order of lay_out_layers, whatever is held. */
+/* Sets each tensor's place in the whole model, in the order of lay_out_layers, whatever is held. */
 static void find_places(struct graph *graph)
 {
     unsigned number = 0;

@@ -17,7 +17,8 @@ static void *block_memory(const struct graph_run *run, int block)
     return graph_block_memory(run->graph, block, run->slot);
 }
 
-/* Where the pass finds a part of the batch: in the block that it is copied to, if there is one. */
+/* Returns where the pass reads a part of the batch: in the block that it is copied to, if there
+ * is one. */
 static const void *bring(const struct graph_run *run, const void *from, int64_t bytes, int block)
 {
     if (block == NO_BLOCK || run->pass->batch_is_near)
@@ -40,8 +41,8 @@ void graph_run_round(const struct graph_run *run, float *values, int64_t count)
         round_into(run, values, count, values);
 }
 
-/* What layers read of the batch, and a copy of the parameters: for all products of the pass, and of those behind it whose weights
- * stand. */
+/* Rounds the inputs that layers read, and copies the parameters, rounded, for all products of
+ * this pass and of later passes with weights_stand. */
 static void round_what_is_given(struct graph_run *run)
 {
     const struct graph *graph = run->graph;
@@ -73,13 +74,13 @@ static const void *output_of(const struct graph_run *run, int layer)
     return block_memory(run, run->back && node->repeated != NO_BLOCK ? node->repeated : node->output);
 }
 
-/* The part of the global batch that this pass is: `scale` is one over the targets of all. */
+/* Returns this pass's share of the global batch; `scale` is 1 / targets of the whole batch. */
 static float share_of(const struct graph_run *run)
 {
     return run->pass->scale * (float)(run->pass->examples * example_targets(&run->graph->format));
 }
 
-/* A parameter as products read it. */
+/* Returns a parameter as products read it: rounded, if the graph rounds. */
 static const void *weight_at(const struct graph_run *run, int64_t offset)
 {
     const char *rounded = block_memory(run, run->graph->rounded_parameters);
@@ -186,7 +187,8 @@ void graph_run_loss(const struct graph_run *run, float *gradient)
                         run->pass->examples * layer_shape_elements(&graph->nodes[graph->node_count - 1].layer.output));
 }
 
-/* `written`, a flag a layer: the second consumer of an output adds to the gradient that the first wrote. */
+/* Hands a layer's gradient on to its input. `written`, by layer: the second consumer of an
+ * output adds to the gradient that the first wrote. */
 static void hand_to_input(const struct graph_run *run, const struct layer_call *call, unsigned number, unsigned input,
                           bool *written)
 {
@@ -218,7 +220,8 @@ static void announce_buckets(const struct graph_run *run, unsigned layer)
             device_event_record(run->graph->bucket_events[b], run->stream);
 }
 
-/* A borrowed tensor's gradient is the sum of two parts. A pass that accumulates makes it whole in a block of its own. */
+/* A borrowed tensor's gradient is the sum of the borrower's and the lender's. A pass that
+ * accumulates computes this sum in a block of its own. */
 static void lend_gradient(const struct graph_run *run, unsigned number, struct layer_call *call)
 {
     const struct graph_node *node = &run->graph->nodes[number];
@@ -252,7 +255,7 @@ static void backward_input(const struct graph_run *run, const struct layer_call 
     graph_run_round(run, call->dx, call->n * layer_shape_elements(&layer->inputs[call->input]));
 }
 
-/* Of a layer whose inputs have gradients of their own each. */
+/* Runs the backward pass of a layer that computes a separate gradient for each input. */
 static void backward_each_input(const struct graph_run *run, struct layer_call *call, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
@@ -267,7 +270,7 @@ static void backward_each_input(const struct graph_run *run, struct layer_call *
     }
 }
 
-/* Outputs that nobody kept, for whoever reads them first on the way back. */
+/* Recomputes outputs that were not kept, when the first layer reads them in the backward pass. */
 static void repeat_inputs(const struct graph_run *run, unsigned number)
 {
     const struct graph *graph = run->graph;
@@ -280,7 +283,7 @@ static void repeat_inputs(const struct graph_run *run, unsigned number)
     }
 }
 
-/* Of a batch norm, which the sum and its rectifier follow. */
+/* Prepares a batch norm that masks by the rectifier of the sum after it. */
 static void mask_sum(const struct graph_run *run, unsigned number, struct layer_call *call)
 {
     const struct graph *graph = run->graph;

@@ -16,7 +16,7 @@ static int backward_step(const struct graph *graph, unsigned node)
     return 2 * (int)graph->node_count - (int)node;
 }
 
-/* No machine has so much; a plan of such blocks is still a number. */
+/* Larger than any machine's memory, but a plan of many such blocks does not overflow. */
 #define BLOCK_BYTES_MAX ((int64_t)1 << 45)
 
 static int add_block(struct graph *graph, int64_t elements, size_t element_bytes, int first, int last)
@@ -30,7 +30,7 @@ static int add_block(struct graph *graph, int64_t elements, size_t element_bytes
     return (int)graph->block_count++;
 }
 
-/* Of a pass's values, so many for each example. */
+/* Adds a block for activations: `elements` for each example. */
 static int add_values(struct graph *graph, int64_t elements, int first, int last)
 {
     return add_block(graph, graph->max_examples * elements, (size_t)stored_bytes(graph->stored), first, last);
@@ -52,7 +52,8 @@ unsigned graph_last_reader(const struct graph *graph, unsigned node)
     return last;
 }
 
-/* Where the memory of the processor is short rather than its time. What another repeated layer reads is kept. */
+/* Returns whether an output is recomputed in the backward pass instead of kept: on CPUs, where
+ * memory is scarcer than time. A layer that reads another layer of such a kind is kept. */
 static bool repeats(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];
@@ -65,7 +66,8 @@ static bool repeats(const struct graph *graph, unsigned number)
            !graph_is_head(graph, graph_last_reader(graph, number));
 }
 
-/* When a layer reads its inputs for the last time: on the way there, when it runs again, or on its own way back. */
+/* Returns when a layer reads its inputs for the last time: in the forward pass, when it is
+ * recomputed, or in its backward pass. */
 static int last_read(const struct graph *graph, unsigned reader)
 {
     const struct graph_node *node = &graph->nodes[reader];
@@ -74,8 +76,9 @@ static int last_read(const struct graph *graph, unsigned reader)
     return node->again ? backward_step(graph, node->stretch_end) : (int)reader;
 }
 
-/* When an output is read for the last time: by its consumers (and the loss), in a training pass also by their backward and its
- * own, unless their kind does without it. Other parts of a model may read what a stage makes. */
+/* Returns when an output is read for the last time: by its consumers and the loss; in training
+ * also by their backward pass and its own, unless their kind does not need it. Other parts of a
+ * model may read a stage's outputs. */
 static int last_use(const struct graph *graph, unsigned number)
 {
     const struct layer *layer = &graph->nodes[number].layer;
@@ -98,27 +101,29 @@ static int last_use(const struct graph *graph, unsigned number)
     return last > (int)number ? last : (int)number;
 }
 
-/* What a stage keeps for each micro-batch under way, from the way there to the way back. */
+/* Keeps a block of a stage for each micro-batch in flight, from its forward to its backward
+ * pass. */
 static void keep_block(struct graph *graph, int block)
 {
     if (block != NO_BLOCK && graph->is_stage)
         graph->block_stays[block] = true;
 }
 
-/* When the last layer and the loss run by parts: in an evaluation one after the other, else on the way back. */
+/* Returns when the last layer and the loss have run if they are computed in parts: in an
+ * evaluation after the forward pass, otherwise in the backward pass. */
 static int head_end(const struct graph *graph)
 {
     return graph->evaluation_only ? (int)graph->node_count : backward_step(graph, graph->node_count - 1);
 }
 
-/* The part's logits, and their gradient in the same place. */
+/* Plans the logits of one part; their gradient uses the same memory. */
 static void plan_logits(struct graph *graph, unsigned number)
 {
     graph->nodes[number].output = add_block(graph, graph->head_rows * graph->head_row,
                                             (size_t)stored_bytes(graph->stored), (int)number, head_end(graph));
 }
 
-/* What is computed again is there from when the way back comes to its stretch. */
+/* Plans blocks for recomputed values, from when the backward pass reaches their stretch. */
 static void plan_again(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
@@ -161,7 +166,8 @@ static void plan_activations(struct graph *graph, unsigned number)
     }
 }
 
-/* What comes from other stages has its place here as if its layer had run; what they read stays until they have. */
+/* Plans blocks for values from other stages, as if their layers had run here. Values that other
+ * stages read are kept until those have run. */
 static void plan_values(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->value_count; i++) {
@@ -173,8 +179,9 @@ static void plan_values(struct graph *graph)
     }
 }
 
-/* Of the layers whose only consumer is this sum, the last: it takes the sum's gradient over as its own. (The other input,
- * or inputs, get copies. In a stage what others send comes between.) */
+/* Returns the last of the layers whose only consumer is this sum: it takes over the sum's
+ * gradient. (The other inputs get copies. In a stage, gradients from other parts come between.)
+ * MODEL_INPUT: none. */
 static int sum_heir(const struct graph *graph, const struct graph_node *sum)
 {
     if (!sum->layer.kind->gradient_passes || sum->layer.input_count < 2 || !sum->own || graph->is_stage)
@@ -187,7 +194,8 @@ static int sum_heir(const struct graph *graph, const struct graph_node *sum)
     return MODEL_INPUT;
 }
 
-/* Who goes on with the memory of a layer's gradient when its backward is done; MODEL_INPUT: nobody. */
+/* Returns the layer that takes over the memory of a layer's gradient after its backward pass;
+ * MODEL_INPUT: none. */
 static int gradient_heir(const struct graph *graph, int number)
 {
     const struct graph_node *node = &graph->nodes[number];
@@ -202,7 +210,7 @@ static bool reads(const struct graph_node *node, unsigned number)
     return false;
 }
 
-/* Whether all who read `input`, but for the sum, come before `heir`. */
+/* Returns whether all readers of `input`, except the sum, come before `heir`. */
 static bool is_read_before(const struct graph *graph, int input, const struct graph_node *sum, int heir)
 {
     for (unsigned i = (unsigned)heir; i < graph->node_count; i++)
@@ -211,14 +219,16 @@ static bool is_read_before(const struct graph *graph, int input, const struct gr
     return true;
 }
 
-/* Whether its way back leaves its gradient as it is, for others. */
+/* Returns whether the layer's backward pass leaves its gradient unchanged, for others. */
 static bool only_reads_gradient(const struct graph_node *node)
 {
     return !node->gradient_in_place && !node->layer.kind->gradient_passes;
 }
 
-/* Past a residual branch: of a sum of two the other input has the gradient, too. Whichever goes back first only reads it, and where
- * others read the other input, the branch's last layer is done with it before anything is added to it. MODEL_INPUT: it gets a copy. */
+/* Returns the second input of a sum of two, if it can share the sum's gradient with the heir:
+ * the layer whose backward pass comes first only reads the gradient, and if others read the
+ * second input, the branch's last layer is done before they add to it. MODEL_INPUT: the second
+ * input gets a copy. */
 static int second_heir(const struct graph *graph, int number)
 {
     const struct graph_node *sum = &graph->nodes[number];
@@ -236,7 +246,7 @@ static int second_heir(const struct graph *graph, int number)
     return is_read_before(graph, other, sum, heir) ? other : MODEL_INPUT;
 }
 
-/* Whether all that a sum adds up have its gradient in one place, or want none. */
+/* Returns whether all inputs of a sum share its gradient, or need none. */
 static bool shares_out(const struct graph *graph, unsigned sum)
 {
     for (unsigned k = 0; k < 2; k++) {
@@ -248,7 +258,8 @@ static bool shares_out(const struct graph *graph, unsigned sum)
     return true;
 }
 
-/* Whether layer `number` is the last that hands a gradient to the rectifier right before it, and makes it apart. */
+/* Returns whether layer `number` is the last to hand a gradient to the rectifier right before
+ * it, and computes it separately. */
 static bool hands_last(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];
@@ -257,8 +268,9 @@ static bool hands_last(const struct graph *graph, unsigned number)
            !node->layer.kind->adds_gradient && !graph_is_head(graph, number);
 }
 
-/* A rectified sum that a batch norm is part of leaves it to that norm's way back, which comes first of those of what was added up,
- * to go back through the rectifier, and to add before that what the rectifier's first reader makes of its gradient. */
+/* If a rectified sum is part of a batch norm's launch, the norm's backward launch, the first of
+ * those of the sum's inputs, also masks by the rectifier, after adding the gradient from the
+ * rectifier's first reader. */
 static void mask_sums(struct graph *graph)
 {
     for (unsigned i = 1; i + 1 < graph->node_count && device_finishes_products(graph->device); i++) {
@@ -271,7 +283,7 @@ static void mask_sums(struct graph *graph)
     }
 }
 
-/* The first layer of all that have a layer's gradient one after the other. */
+/* Returns the first of the layers that own a layer's gradient one after the other. */
 static int last_owner(const struct graph *graph, int number)
 {
     const int heirs[] = {gradient_heir(graph, number), second_heir(graph, number)};
@@ -300,7 +312,8 @@ static void plan_gradient(struct graph *graph, unsigned number)
                                 backward_step(graph, (unsigned)last_owner(graph, (int)number)));
 }
 
-/* Whether a consumer of a layer, mostly the only one, hands its own gradient on as the layer's. */
+/* Returns whether a consumer of a layer, usually the only one, passes its own gradient's memory
+ * on to it. */
 static bool shares_gradient(const struct graph *graph, unsigned number)
 {
     for (unsigned i = number + 1; i < graph->node_count; i++)
@@ -318,7 +331,8 @@ static bool shares_gradient(const struct graph *graph, unsigned number)
     return false;
 }
 
-/* Own layers' gradients, and those that this stage makes for another's. */
+/* Returns whether this graph has the layer's gradient: of its own layers, and those that it
+ * computes for another part. */
 static bool has_gradient_here(const struct graph *graph, unsigned number)
 {
     bool here = graph->nodes[number].own;
@@ -335,7 +349,8 @@ static void keep_gradients(struct graph *graph)
             keep_block(graph, graph->nodes[graph->gradients[i].layer].gradient);
 }
 
-/* Whether a layer that reads this one makes a gradient apart, for others have made theirs before. */
+/* Returns whether a layer that reads this one computes its gradient separately, because others
+ * have written theirs before. */
 static bool wants_spare(const struct graph *graph, unsigned number)
 {
     for (unsigned i = number + 1; i < graph->node_count && graph->nodes[number].consumers > 1; i++) {
@@ -371,9 +386,9 @@ static void plan_gradients(struct graph *graph)
     graph->spare = add_values(graph, spare, (int)graph->node_count, backward_step(graph, 0));
 }
 
-/* What the borrower of a tensor puts into its gradient, until the lender adds its own part: a finished sum that an
- * accumulating pass then adds at once. It is in the lender's part, and where that is another one in the borrower's too, until
- * the lender has it. */
+/* Plans the gradient that a tensor's borrower computes before the lender adds its own: a
+ * finished sum that an accumulating pass then adds at once. It lies in the lender's part; if the
+ * borrower is in another part, also there, until the lender has it. */
 static void plan_borrowed_gradient(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number], *lender = &graph->nodes[node->lender];
@@ -397,7 +412,8 @@ static void plan_borrowed_gradients(struct graph *graph)
             plan_borrowed_gradient(graph, i);
 }
 
-/* A pass of several parts makes the gradient of the last layer's own parameters whole, too, before it adds it. */
+/* Plans the gradient of the last layer's own parameters, which a pass in several parts finishes
+ * before it adds it. */
 static void plan_head_gradient(struct graph *graph)
 {
     const struct graph_node *node = &graph->nodes[graph->node_count - 1];
@@ -431,7 +447,7 @@ static bool reads_batch(const struct graph *graph)
     return false;
 }
 
-/* What is the caller's is rounded on the way into blocks of the graph. */
+/* Plans blocks for rounded copies of the caller's inputs and parameters. */
 static void plan_rounded(struct graph *graph)
 {
     int end = backward_step(graph, 0);
@@ -443,13 +459,14 @@ static void plan_rounded(struct graph *graph)
         graph->rounded_inputs = add_values(graph, graph->format.input_elements, 0, end);
 }
 
-/* Shared memory may be far from the device: what a pass reads more than once is copied first. */
+/* Plans blocks for the batch on the device: what a pass reads more than once is copied there
+ * first. */
 static void plan_batch(struct graph *graph)
 {
     graph->batch_inputs = graph->batch_targets = NO_BLOCK;
     if (device_memory_is_shared(graph->device))
         return;
-    /* A stage copies it again on the way back. */
+    /* A stage copies it again in the backward pass. */
     bool read_once = graph->rounded_inputs != NO_BLOCK && !graph->is_stage;
     int end = backward_step(graph, 0), last_read = read_once ? 0 : end;
     if (reads_batch(graph))
@@ -570,7 +587,7 @@ int graph_plan_buckets(struct graph *graph, struct error *error)
         if (own < 0)
             continue;
         int64_t offset = graph->tensors[own].offset;
-        if (offset == graph->layout.statistics) /* final when every way back is done, as running statistics are */
+        if (offset == graph->layout.statistics) /* final after all backward passes, as running statistics are */
             offset = 0;
         if (end - offset >= limit / 2 || offset == 0) {
             cut_range(graph, offset, end, i);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which layers of a whole model run again on the way back, so that less is kept
- * (Chen et al. 2016): all between two residual sums that everything behind reads
- * the second of, and nothing before it. Of such a stretch the sum alone is kept;
- * when the way back comes to it, what its layers read there is computed again, from
- * the same numbers to the same bits. What follows the last sum is kept: its way
- * back comes at once.
+ * Decides which layers of a whole model are recomputed in the backward pass, so that less is kept
+ * (Chen et al. 2016). A stretch is the layers between two residual sums; later layers read only
+ * the second sum, and nothing before it. Of a stretch only its sum is kept. When the backward pass
+ * reaches the stretch, the outputs that its layers read are computed again, from the same numbers
+ * to the same bits. Layers after the last sum are kept: their backward pass follows at once.
  */
 #include "worker/model/graph_internal.h"
 
-/* Whether all layers behind it read it, or others behind it, alone. The batch is always there. */
+/* Returns whether the later layers read, among this layer and those before it, only this one.
+ * The batch is always available. */
 static bool is_bottleneck(const struct graph *graph, unsigned number)
 {
     for (unsigned i = number + 1; i < graph->node_count; i++)
@@ -28,7 +28,8 @@ static bool ends_stretch(const struct graph *graph, unsigned number)
            is_bottleneck(graph, number);
 }
 
-/* Whether the way back, or a layer that runs again, reads what this one leaves. Layers behind it are marked already. */
+/* Returns whether the backward pass, or a recomputed layer, reads this layer's output. The
+ * layers after it are already marked. */
 static bool is_wanted(const struct graph *graph, unsigned number, unsigned end)
 {
     const struct layer *layer = &graph->nodes[number].layer;
@@ -43,7 +44,8 @@ static bool is_wanted(const struct graph *graph, unsigned number, unsigned end)
     return false;
 }
 
-/* A GELU that a dense layer's launch makes, too: another launch without it may have other bits (graph_fuse_gelus). */
+/* A GELU that a dense layer's launch computes too: a separate launch may give other bits
+ * (graph_fuse_gelus). */
 static bool is_fused(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];

@@ -33,7 +33,7 @@ static void find_values(struct graph *graph, const unsigned *part_of)
         }
 }
 
-/* From the last reader to the first, as one device adds them up. */
+/* Lists gradients from the last reader to the first, the order in which one device adds them. */
 static void find_gradients(struct graph *graph, const unsigned *part_of)
 {
     for (unsigned i = graph->node_count; i-- > 0;)
@@ -50,7 +50,7 @@ static void find_gradients(struct graph *graph, const unsigned *part_of)
         }
 }
 
-/* What a borrower makes of another part's table. */
+/* Lists the gradients of tables that a layer borrows from another part. */
 static void find_tables(struct graph *graph, const unsigned *part_of)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -165,7 +165,8 @@ static void take_values(const struct graph_run *run, const struct graph_stage_pa
     }
 }
 
-/* Where the lender's way back finds what its borrower has made (lend_gradient). */
+/* Copies the borrower's gradient of a table to where the lender's backward pass reads it
+ * (lend_gradient). */
 static void take_table(const struct graph_run *run, const struct graph_crossing *crossing, const void *from)
 {
     const struct graph *graph = run->graph;
@@ -186,7 +187,8 @@ bool graph_stage_adds_gradient(const struct graph *graph, unsigned gradient)
     return false;
 }
 
-/* As hand_to_input does for layers of one graph: the first writes, the others add. */
+/* Takes gradients as hand_to_input does inside one graph: the first is copied, the others are
+ * added. */
 static void take_gradients(const struct graph_run *run, const struct graph_stage_pass *pass)
 {
     struct graph *graph = run->graph;
@@ -222,7 +224,8 @@ static int begin(struct graph *graph, struct device_stream *stream, const struct
     return 0;
 }
 
-/* A stage that computes again on the way back need not do so at the end: there the way back follows at once. */
+/* A stage that recomputes, and has the loss, skips its forward pass: the backward pass follows
+ * at once. */
 static bool defers(const struct graph *graph)
 {
     return graph->recompute && graph_stage_has_loss(graph);

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "worker/model/graph_internal.h"
 
-#define TRIES 8 /* a busy machine spoils most of them */
+#define TRIES 8 /* the fastest counts; other load slows many of them */
 #define MADE_UP 0.01f
 /* x, y, dy, dx, kept, workspace, then parameters and their gradients. */
 #define PIECES_MAX (LAYER_INPUTS_MAX + 5 + 2 * LAYER_PARAMETERS_MAX)
@@ -24,7 +24,7 @@ static void *piece(struct bench *bench, int64_t elements, float value, struct er
     if (device_allocate(bench->device, MEMORY_DEVICE, (size_t)elements * sizeof(float), &memory, error) < 0)
         return NULL;
     bench->pieces[bench->count++] = memory;
-    if (value != 0) /* memory begins as zeros, which tokens are */
+    if (value != 0) /* memory is zeroed, which also serves as tokens */
         device_fill(bench->stream, &(struct fill){elements, value, memory});
     return memory;
 }
@@ -82,7 +82,7 @@ static int measure(struct bench *bench, const struct graph_node *node, int64_t e
         return 0;
     if (!fill_call(bench, &node->layer, &call, error))
         return -1;
-    for (unsigned i = 0; i <= TRIES; i++) { /* the first warms up */
+    for (unsigned i = 0; i <= TRIES; i++) { /* the first run is a warm-up */
         int64_t started = clock_monotonic_ns();
         run(node, &call);
         if (device_stream_synchronise(bench->stream, error) < 0)

@@ -60,7 +60,7 @@ static unsigned find_part(const struct graph_partition *partition, const unsigne
     return partition->parts;
 }
 
-/* Parts in the order of their levels, so that each reads only from lower numbers. */
+/* Numbers the parts in the order of their levels, so that each reads only from lower numbers. */
 static void number_parts(struct graph_partition *partition, const unsigned *level)
 {
     unsigned highest = 0;
@@ -97,7 +97,7 @@ static bool deepen(const struct graph *graph, struct graph_partition *partition)
     return changed;
 }
 
-/* Whether the parts have an order, and their depths in it. */
+/* Finds the depths of the parts. Returns whether the parts have an order. */
 static bool find_depths(const struct graph *graph, struct graph_partition *partition)
 {
     unsigned rounds = 0;
@@ -114,7 +114,8 @@ static bool find_depths(const struct graph *graph, struct graph_partition *parti
 
 /* ---- the order of sums */
 
-/* Those that read a layer's output, the last first, which is the order in which one device adds their gradients. */
+/* Lists the readers of a layer's output from the last to the first, the order in which one
+ * device adds their gradients. Returns how many. */
 static unsigned list_readers(const struct graph *graph, unsigned layer, unsigned *ret_readers)
 {
     unsigned count = 0;
@@ -173,7 +174,7 @@ static int find_any_disorder(const struct graph *graph, const struct graph_parti
     return -1;
 }
 
-/* A stage is one part where that serves. */
+/* Tries to make each stage one part. Returns whether that is possible. */
 static bool take_whole_stages(const struct graph *graph, struct graph_partition *partition)
 {
     unsigned from;
@@ -313,7 +314,8 @@ int partition_given(const struct graph *graph, unsigned stages, struct graph_par
 
 /* ---- stages of equal cost */
 
-/* The layers in groups that are never cut: a layer with what happens in its own memory, and what one product makes. */
+/* Groups layers that are never separated: a layer with those that work in its memory, and layers
+ * that one product computes. */
 static unsigned group_layers(const struct graph *graph, const double *costs, unsigned *group_of, double *group_costs)
 {
     unsigned groups = 0;
@@ -355,7 +357,7 @@ static double total(const double *costs, unsigned count)
     return sum;
 }
 
-/* The least limit that needs no more stages than there are, to a part in 2^40. */
+/* Finds the lowest limit that needs no more stages than there are, to a part in 2^40. */
 static void balance(const double *costs, unsigned groups, unsigned stages, unsigned *stage_of_group)
 {
     double low = 0, high = total(costs, groups);
