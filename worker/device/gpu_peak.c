@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of several that fit, the first. */
+/* The first entry that matches is used. */
 static const struct {
     const char *name, *arithmetic;
     double tera[3]; /* by enum device_peak */
@@ -23,7 +23,7 @@ static const struct {
 
 #define MAKER "NVIDIA "
 
-/* "NVIDIA A100-SXM4-80GB" is an A100, and no A10. */
+/* Compares whole words: "NVIDIA A100-SXM4-80GB" is an A100, not an A10. */
 static bool is_called(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);

@@ -16,7 +16,8 @@
 
 /* ---------------------------------------------------------------- what the machine says */
 
-/* "max" and whatever is no number is no limit; v1 has a number near 2^63 for none. */
+/* Reads a limit. "max", or anything else that is not a number, means no limit; v1 writes a
+ * number near 2^63. */
 static int64_t read_limit(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -46,7 +47,8 @@ static int64_t least_limit(const char *mount, const char *group, const char *fil
     }
 }
 
-/* A line of /proc/self/cgroup: "0::/a/b" is v2's, "9:memory:/a/b" v1's. */
+/* Reads the limit that a line of /proc/self/cgroup names: "0::/a/b" is v2, "9:memory:/a/b" is
+ * v1. */
 static int64_t line_limit(const char *root, char *line)
 {
     line[strcspn(line, "\n")] = '\0';
@@ -78,7 +80,7 @@ static int64_t cgroup_limit(const char *root)
     return least;
 }
 
-/* Of a file of lines such as "MemTotal:  16384 kB"; -1 when it is not there. */
+/* Reads a value from a file of lines such as "MemTotal:  16384 kB"; -1 if it is not there. */
 static int64_t read_kilobytes(const char *path, const char *name)
 {
     FILE *file = fopen(path, "re");

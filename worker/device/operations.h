@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The operations of a device: one argument struct each, launched on a stream by
- * `device_<name>(stream, &arguments)`. Arguments are copied at the launch; what
- * they point to is device memory and must stay until the stream has passed.
+ * `device_<name>(stream, &arguments)`. Arguments are copied at the launch; what they point to is
+ * device memory and must stay until the stream has executed the operation.
  *
- * Tensors are row-major; images are N H W C; tokens and classes are int32. Index names follow the papers: B examples, T positions, C channels or
- * width, NH heads. M, N, K are those of a matrix product. A result depends on
- * shapes, inputs and instruction set only, never on the number of threads.
+ * Tensors are row-major; images are N H W C; tokens and classes are int32. Index names follow the
+ * papers: B examples, T positions, C channels or width, NH heads. M, N, K are those of a matrix
+ * product. A result depends on shapes, inputs and instruction set only, never on the number of
+ * threads.
  *
- * The tensors that layers pass to each other (inputs, outputs, their gradients,
- * logits) and the weights and biases of dense layers and convolutions are stored
- * as the launch says (enum stored): pointers to them are `stored_value *`. All
- * other tensors (parameters of other layers, gradients of parameters, statistics,
- * targets) are always float32, and so is all arithmetic.
+ * The tensors that layers pass to each other (inputs, outputs, their gradients, logits) and the
+ * weights and biases of dense layers and convolutions are stored as the launch says (enum stored).
+ * All other tensors (parameters of other layers, gradients of parameters, statistics, targets) are
+ * always float32, and so is all arithmetic.
  *
- * `tf32` allows a GPU to round the factors of a float32 product to TF32 (ten bits
- * of fraction) for its tensor cores; sums stay float32. CPUs and products of
- * 16-bit values ignore it.
+ * `tf32` allows a GPU to round the factors of a float32 product to TF32 (ten bits of fraction) for
+ * its tensor cores; sums stay float32. CPUs and products of 16-bit values ignore it.
  *
- * `accumulate` adds the finished result to what the memory holds, so that adding
- * shard by shard gives the bits of adding finished shard gradients.
+ * `accumulate` adds the finished result to what the memory holds, so that adding shard by shard
+ * gives the bits of adding finished shard gradients.
  */
 #ifndef COXSWAIN_DEVICE_OPERATIONS_H
 #define COXSWAIN_DEVICE_OPERATIONS_H

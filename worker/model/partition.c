@@ -37,8 +37,9 @@ void partition_release(struct graph_partition *partition)
 
 /* ---- parts */
 
-/* Layers of one stage and one level are a part. A layer's level is that of what it reads, and one more where that is of
- * another stage; `least` lifts it where the order of a sum asks for it. So what a part reads is of parts of lower level. */
+/* Layers of one stage and one level are a part. A layer's level is that of what it reads, and
+ * one more where that is of another stage; `least` lifts it where the order of a sum asks for
+ * it. So what a part reads is of parts of lower level. */
 static void find_levels(const struct graph *graph, const unsigned *stage_of, const unsigned *least, unsigned *level)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -126,9 +127,10 @@ static unsigned list_readers(const struct graph *graph, unsigned layer, unsigned
     return count;
 }
 
-/* A part adds up what its own layers hand to a value of another before it sends that: right for the first that are added,
- * or for a single one. What the value's own part adds comes last. Returns the reader that must be in a part of its own, or
- * -1; and the layer from which it must be parted. */
+/* A part adds up what its own layers hand to a value of another before it sends that: right for
+ * the first that are added, or for a single one. What the value's own part adds comes last.
+ * Returns the reader that must be in a part of its own, or -1; and the layer from which it must
+ * be parted. */
 static int find_disorder(const struct graph_partition *partition, unsigned layer, const unsigned *readers,
                          unsigned count, unsigned *ret_from)
 {
@@ -185,7 +187,8 @@ static bool take_whole_stages(const struct graph *graph, struct graph_partition 
     return find_depths(graph, partition) && find_any_disorder(graph, partition, &from) < 0;
 }
 
-/* Levels only rise, and no higher than twice the number of layers: a layer is lifted above one that comes before it. */
+/* Levels only rise, and no higher than twice the number of layers: a layer is lifted above one
+ * that comes before it. */
 static void cut_stages(const struct graph *graph, struct graph_partition *partition)
 {
     SCOPED_FREE unsigned *least = memory_allocate(partition->layers, sizeof *least);
@@ -204,8 +207,8 @@ static void cut_stages(const struct graph *graph, struct graph_partition *partit
 
 /* ---- what is not cut */
 
-/* The first of the layers whose values one product may make with this one's, or gradients on the way back (graph_fuse_gelus): all
- * from there to here; the layer itself where there is none. */
+/* The first of the layers whose values one product may make with this one's, or gradients on the
+ * way back (graph_fuse_gelus): all from there to here; the layer itself where there is none. */
 static unsigned joined_from(const struct graph *graph, unsigned layer)
 {
     const struct graph_node *node = &graph->nodes[layer];
@@ -330,8 +333,8 @@ static unsigned group_layers(const struct graph *graph, const double *costs, uns
     return groups;
 }
 
-/* How many stages are needed when none may cost more than `limit`, or when the rest of the groups just suffices for the rest
- * of the stages. */
+/* How many stages are needed when none may cost more than `limit`, or when the rest of the
+ * groups just suffices for the rest of the stages. */
 static unsigned cut(const double *costs, unsigned groups, unsigned stages, double limit, unsigned *stage_of_group)
 {
     unsigned stage = 0;

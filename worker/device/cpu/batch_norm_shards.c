@@ -5,7 +5,7 @@
 #include "common/scope.h"
 #include "worker/device/shard_exchange.h"
 
-/* Rows, then the first values of all columns, then the second ones. */
+/* Returns the words of one shard: rows, then the first value of each column, then the second. */
 static size_t words_of(int64_t c)
 {
     return (size_t)(1 + 2 * c);

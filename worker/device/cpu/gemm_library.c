@@ -7,15 +7,16 @@
 #include "worker/device/cpu/gemm_finish.h"
 #include "worker/device/cpu/onednn.h"
 
-/* Below this our own kernel, which need not copy its operand, is as quick. */
+/* Below these sizes our own kernel is as fast, because it need not copy its operand. */
 #define ROWS_MIN 256
 #define DEPTH_MIN 64
 #define COLUMNS_MIN 64
-/* Sums over a long batch, whose operand our kernel would have to copy as well: a wide layer's weight gradient. */
+/* Sums over a long batch, whose operand our kernel would copy too: the weight gradient of a wide
+ * layer. */
 #define DEEP_ROWS_MIN 128
 #define DEEP_COLUMNS_MIN 512
 #define DEEP_DEPTH_MIN 1024
-/* Of a piece; a finished product that is to be added to another fits a thread's scratch. */
+/* Sizes of a piece. A finished product that is added to another must fit a thread's scratch. */
 #define PIECE_ROWS_MAX 256
 #define PIECE_COLUMNS 512
 #define DEEP_PIECE_COLUMNS 128
@@ -24,7 +25,7 @@ _Static_assert(PIECE_ROWS_MAX *PIECE_COLUMNS * sizeof(float) <= CPU_SCRATCH_BYTE
 struct product {
     const struct gemm *gemm;
     int64_t rows, columns; /* of a piece */
-    int64_t bands;         /* pieces below each other */
+    int64_t bands;         /* pieces along the rows */
     _Atomic bool failed;
 };
 
@@ -67,7 +68,8 @@ static void run_piece(const void *context, int64_t piece, void *scratch)
         gemm_finish(gemm, &block, to, to_row);
 }
 
-/* Each piece copies its rows of a and its columns of b: large ones copy less, but there must be several for the threads. */
+/* Returns the rows of a piece. Each piece copies its rows of a and its columns of b: larger
+ * pieces copy less, but there must be several for the threads. */
 static int64_t rows_of_a_piece(const struct gemm *gemm)
 {
     if (gemm->m >= 2048)

@@ -10,7 +10,7 @@
 
 static const struct {
     const char *arithmetic;
-    dnnl_cpu_isa_t most; /* without what newer processors would add */
+    dnnl_cpu_isa_t most; /* the widest instruction set that the library may use */
 } instruction_sets[] = {
     {"avx512", dnnl_cpu_isa_avx512_core},
     {"avx2", dnnl_cpu_isa_avx2},
@@ -18,9 +18,9 @@ static const struct {
 };
 
 static pthread_mutex_t choice = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(const char *) chosen; /* NULL: nothing has been asked for */
+static _Atomic(const char *) chosen; /* NULL: not chosen yet */
 
-/* The library takes its limit before its first product only, which is why the first to ask decides. */
+/* The library accepts a limit only before its first product; so the first caller decides. */
 static const char *choose(const char *arithmetic)
 {
     pthread_mutex_lock(&choice);
@@ -38,7 +38,8 @@ bool onednn_computes_with(const char *arithmetic)
     return strcmp(now ? now : choose(arithmetic), arithmetic) == 0;
 }
 
-/* The library would start a team of its own: OpenMP's, where it was built with that, whose setting is one a thread. */
+/* Keeps the library from starting threads of its own: with OpenMP, by a setting that each thread
+ * has. */
 static void stay_on_this_thread(void)
 {
     static _Thread_local bool done;

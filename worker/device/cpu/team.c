@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "worker/device/cpu/futex.h"
 
-/* Each on a cache line of its own. */
+/* Each share has its own cache line. */
 struct share {
     _Atomic int64_t next;
     int64_t end;
@@ -68,7 +68,7 @@ static void sleep_until_open(struct team *team)
     atomic_fetch_sub(&team->sleepers, 1);
 }
 
-/* Waiting for another thread's last piece: soon over, unless that thread has lost its processor to somebody else. */
+/* Waits for another thread's last piece: usually short, unless that thread has been descheduled. */
 static void pause_or_yield(int round)
 {
     if (round < SPIN_ROUNDS)

@@ -18,7 +18,7 @@
 #include "worker/device/cuda/cuda_device.h"
 
 #define PLACE_TEXT_MAX 64
-/* For communicators of a group that did not come about to end. */
+/* How long to wait for the communicators of a group that failed to form. */
 #define ABANDON_MS 5000
 
 struct cuda_communicator;
@@ -27,16 +27,16 @@ struct cuda_rank {
     struct cuda_communicator *communicator;
     struct cuda_device *device;
     ncclComm_t comm;
-    pthread_t thread; /* of the call to abort */
+    pthread_t thread; /* runs ncclCommAbort */
 };
 
 struct cuda_communicator {
     struct communicator base;
     const struct nccl *nccl;
-    struct cuda_rank *ranks; /* here, one a device */
+    struct cuda_rank *ranks; /* of this process, one per device */
     unsigned count;
-    struct cuda_communicator *parts; /* each of its ranks alone; NULL: it is one */
-    /* Between communicator_abort and the threads that it leaves the calls to: */
+    struct cuda_communicator *parts; /* one communicator per rank; NULL: this is such a part */
+    /* Shared by communicator_abort and the threads that run ncclCommAbort: */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned gone;
@@ -44,7 +44,7 @@ struct cuda_communicator {
 
 /* ---------------------------------------------------------------- errors */
 
-/* What NCCL says of links and peers may be either's end: the crew's coordinator knows which. */
+/* Errors of links and peers may be caused at either end; the crew's coordinator decides which. */
 static enum error_kind kind_of(ncclResult_t result)
 {
     switch (result) {
@@ -99,7 +99,8 @@ static int prepare(struct device *base, struct communicator_standing *ret_standi
     return 0;
 }
 
-/* Threads that NCCL makes take no signals: those are main's business. */
+/* Blocks all signals, so that threads that NCCL creates receive none: the main thread handles
+ * them. */
 static void hold_signals(sigset_t *ret_before)
 {
     sigset_t all;
@@ -133,7 +134,7 @@ static bool goes_on(ncclResult_t result)
     return result == ncclSuccess || result == ncclInProgress;
 }
 
-/* A group that was begun is always ended, or the thread would stay in it. */
+/* Ends a group. A group must always be ended, or the thread would stay in it. */
 static ncclResult_t end_group(const struct nccl *nccl, ncclResult_t result)
 {
     ncclResult_t end = nccl->ncclGroupEnd();
@@ -185,7 +186,7 @@ static ncclResult_t join_all(struct cuda_communicator *communicator, ncclUniqueI
     return end_group(nccl, result);
 }
 
-/* On a thread of its own, since it may not come back. */
+/* Aborts one communicator, on a thread of its own, because the call may not return. */
 static void *abort_comm(void *context)
 {
     struct cuda_rank *rank = context;
@@ -200,7 +201,7 @@ static void *abort_comm(void *context)
     return NULL;
 }
 
-/* At once: one may wait for what another has under way. Returns how many calls have begun. */
+/* Starts all aborts at once, because one may wait for another. Returns how many have started. */
 static unsigned start_aborts(struct cuda_communicator *communicator)
 {
     unsigned begun = 0;
@@ -321,7 +322,8 @@ static int enqueue(struct communicator *base, struct device_stream *const *strea
     return check(communicator->nccl, result, "queueing work", error);
 }
 
-/* NCCL takes one thread at a time for a communicator, and any for another GPU's; its groups are the thread's own. */
+/* NCCL allows one thread at a time per communicator, and other threads on the communicators of
+ * other GPUs; its groups belong to a thread. */
 static struct communicator *part_of(struct communicator *base, unsigned device)
 {
     return &((struct cuda_communicator *)base)->parts[device].base;
