@@ -33,8 +33,8 @@ static bool feeds_rectifier(const struct graph *graph, unsigned number)
     return next == LAYER_RELU || next == LAYER_GELU || next == LAYER_BATCH_NORM;
 }
 
-/* He et al. 2015 before a rectifier, else Glorot and Bengio 2010; GPT-2's rule (0.02, less on
- * residual branches) in models over tokens. */
+/* Returns the standard deviation of initial weights: He et al. 2015 before a rectifier, else
+ * Glorot and Bengio 2010; in models over tokens GPT-2's rule (0.02, less on residual branches). */
 static double deviation_of(const struct graph *graph, unsigned number, const struct layer_parameter *parameter)
 {
     number = graph_whole_layer(graph, number);

@@ -296,8 +296,8 @@ static int last_owner(const struct graph *graph, int number)
     return last;
 }
 
-/* A gradient lives from the backward of its last consumer (or the loss) to the layer's own
- * backward; one that an in-place layer passes on lives until the layer before is done. */
+/* Plans a gradient. It is live from the backward pass of the layer's last consumer (or the loss)
+ * to the layer's own; if an in-place layer passes it on, to that of the layer before. */
 static void plan_gradient(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
@@ -552,8 +552,8 @@ int graph_plan_memory(struct graph *graph, struct error *error)
     return graph->plan_only ? 0 : allocate_arenas(graph, error);
 }
 
-/* Closes the range [offset, end) of gradients that layer `number` makes final, in pieces of
- * about a bucket's size. */
+/* Cuts the gradients [offset, end), which layer `number` makes final, into buckets of about
+ * equal size. */
 static void cut_range(struct graph *graph, int64_t offset, int64_t end, unsigned number)
 {
     int64_t elements = end - offset, limit = GRAPH_BUCKET_BYTES / (int64_t)sizeof(float);
@@ -566,8 +566,8 @@ static void cut_range(struct graph *graph, int64_t offset, int64_t end, unsigned
     }
 }
 
-/* The first tensor that is the layer's own, or -1: its others follow it. A split layer's are
- * those of its first slice, which goes backward last. */
+/* Returns the layer's first own tensor, which its others follow, or -1. A split layer's tensors
+ * count for its first slice, whose backward pass is last. */
 static int first_own_tensor(const struct graph_node *node)
 {
     for (unsigned p = 0; node->slice.index == 0 && p < node->layer.parameter_count; p++)

@@ -21,8 +21,8 @@ static double unit(uint32_t word)
     return ((double)word + 1.0) / 4294967296.0;
 }
 
-/* Standard normal numbers for (seed, tensor, element): Box and Muller 1958 on two words of a
- * Philox block, which is that of an even element and the odd one behind it. */
+/* Computes standard normal numbers for (seed, tensor, element) by Box and Muller 1958, from two
+ * words of a Philox block, which serves an even element and the odd one after it. */
 struct pair {
     double even, odd;
 };

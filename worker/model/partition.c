@@ -37,9 +37,9 @@ void partition_release(struct graph_partition *partition)
 
 /* ---- parts */
 
-/* Layers of one stage and one level are a part. A layer's level is that of what it reads, and
- * one more where that is of another stage; `least` lifts it where the order of a sum asks for
- * it. So what a part reads is of parts of lower level. */
+/* Computes the level of each layer; the layers of one stage and level are a part. A layer's
+ * level is that of its inputs, plus one if an input is on another stage; `least` raises it where
+ * the order of a sum requires it. So a part reads only from parts of lower levels. */
 static void find_levels(const struct graph *graph, const unsigned *stage_of, const unsigned *least, unsigned *level)
 {
     for (unsigned i = 0; i < graph->node_count; i++) {
@@ -127,10 +127,11 @@ static unsigned list_readers(const struct graph *graph, unsigned layer, unsigned
     return count;
 }
 
-/* A part adds up what its own layers hand to a value of another before it sends that: right for
- * the first that are added, or for a single one. What the value's own part adds comes last.
- * Returns the reader that must be in a part of its own, or -1; and the layer from which it must
- * be parted. */
+/* Checks the order in which the gradients of a value are added. A part sums what its own layers
+ * contribute to another part's value before it sends the sum; that is the right order only for
+ * the first readers, or for a single one. The value's own part adds its gradients last. Returns
+ * the reader that must be in a separate part, and in *ret_from the layer that it must be
+ * separated from; -1: the order is right. */
 static int find_disorder(const struct graph_partition *partition, unsigned layer, const unsigned *readers,
                          unsigned count, unsigned *ret_from)
 {
@@ -187,8 +188,8 @@ static bool take_whole_stages(const struct graph *graph, struct graph_partition 
     return find_depths(graph, partition) && find_any_disorder(graph, partition, &from) < 0;
 }
 
-/* Levels only rise, and no higher than twice the number of layers: a layer is lifted above one
- * that comes before it. */
+/* Cuts stages into parts until all sums have the right order. This ends, because levels only
+ * rise, to at most twice the number of layers: a layer is raised above one that comes before it. */
 static void cut_stages(const struct graph *graph, struct graph_partition *partition)
 {
     SCOPED_FREE unsigned *least = memory_allocate(partition->layers, sizeof *least);
@@ -207,8 +208,8 @@ static void cut_stages(const struct graph *graph, struct graph_partition *partit
 
 /* ---- what is not cut */
 
-/* The first of the layers whose values one product may make with this one's, or gradients on the
- * way back (graph_fuse_gelus): all from there to here; the layer itself where there is none. */
+/* Returns the first of the layers that one product computes together with this one, in the
+ * forward or backward pass (graph_fuse_gelus); the layer itself if there are none. */
 static unsigned joined_from(const struct graph *graph, unsigned layer)
 {
     const struct graph_node *node = &graph->nodes[layer];
@@ -333,8 +334,8 @@ static unsigned group_layers(const struct graph *graph, const double *costs, uns
     return groups;
 }
 
-/* How many stages are needed when none may cost more than `limit`, or when the rest of the
- * groups just suffices for the rest of the stages. */
+/* Returns how many stages are needed if none may cost more than `limit`. Also starts a new stage
+ * when the remaining groups are just enough for the remaining stages. */
 static unsigned cut(const double *costs, unsigned groups, unsigned stages, double limit, unsigned *stage_of_group)
 {
     unsigned stage = 0;

@@ -109,8 +109,8 @@ struct convolution {
     bool rectified;
 };
 
-/* <name>: convolution without bias, <name>.norm, and maybe <name>.relu; returns the name of the
- * last. */
+/* Adds <name>, a convolution without bias, <name>.norm, and maybe <name>.relu. Returns the name
+ * of the last. */
 static const char *normalised_conv(struct builder *builder, const char *name, const struct convolution *convolution)
 {
     struct layer_spec *conv = append(builder, name, LAYER_CONV2D);
