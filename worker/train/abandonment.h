@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A step that lasts longer than a process that is asked to leave has patience for
- * is abandoned: until a step changes the state, that is the state of the boundary
- * before it, which can still be saved. A thread waits for that moment; the
- * training thread tells it where it stands:
+ * Abandons a training step, or a wait, that does not end in time after the process was asked to
+ * leave. Until a step changes the state, the state is that of the boundary before it, which can
+ * still be saved. A thread watches the deadline; the training thread reports what it is doing:
  *
  *     abandonment_step_begins
- *         …                        the state is the last boundary's: may be abandoned
- *     abandonment_holds_off        from now on it changes, which takes no time worth a thought
+ *         …                        the state is the last boundary's: the step may be abandoned
+ *     abandonment_holds_off        from here on the state changes, which takes hardly any time
  *     abandonment_step_ends
  *
- * While a step is being abandoned the last two do not return, so that nothing
- * changes under whoever saves. Likewise what has nothing to do with a step, and
- * can be given up without a save:
+ * While a step is being abandoned, the last two calls do not return, so that the state does not
+ * change while it is saved. Waits that can be given up without a save are reported in the same way:
  *
  *     abandonment_wait_begins
- *         …                        what there is to save is saved, or others hold it
+ *         …                        everything is saved, or other processes hold it
  *     abandonment_wait_ends
  */
 #ifndef COXSWAIN_TRAIN_ABANDONMENT_H
@@ -26,8 +24,8 @@
 #include "common/error.h"
 
 struct abandonment_options {
-    int64_t patience_ms; /* from the wish to leave on */
-    /* On the thread, once; saves, and ends the process. */
+    int64_t patience_ms; /* from abandonment_ask until the step is abandoned */
+    /* Called once, on the watching thread. Saves the state and ends the process. */
     void (*abandon)(void *context);
     void *context;
 };
@@ -36,20 +34,22 @@ struct abandonment;
 
 int abandonment_new(const struct abandonment_options *options, struct abandonment **ret_abandonment,
                     struct error *error);
-/* NULL is fine for all that follow. */
+/* Stops the thread; waits for `abandon` if it is running. This function and the others below,
+ * except abandonment_wait, accept NULL and do nothing. */
 void abandonment_free(struct abandonment *abandonment);
 
-/* The process is asked to leave; the first time counts. From any thread. */
+/* Starts the deadline, on the first call only. May be called from any thread. */
 void abandonment_ask(struct abandonment *abandonment);
 
 void abandonment_step_begins(struct abandonment *abandonment);
 void abandonment_holds_off(struct abandonment *abandonment);
 void abandonment_step_ends(struct abandonment *abandonment);
 
-/* `what`, for people, is not copied. */
+/* Begins a wait. `what` names it in messages; it is not copied. */
 void abandonment_wait_begins(struct abandonment *abandonment, const char *what);
 void abandonment_wait_ends(struct abandonment *abandonment);
-/* For `abandon`: the wait that it gives up; NULL: it is a step. */
+/* Returns the wait that `abandon` is giving up; NULL if it is a step. `abandonment` must not be
+ * NULL. */
 const char *abandonment_wait(const struct abandonment *abandonment);
 
 #endif

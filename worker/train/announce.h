@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan, before the first step: what is trained, on what, with which numbers
- * and how much memory. Only the chief says it.
+ * Prints the plan before the first step: model, data, crew, number of steps, and memory. Only the
+ * chief prints it.
  */
 #ifndef COXSWAIN_TRAIN_ANNOUNCE_H
 #define COXSWAIN_TRAIN_ANNOUNCE_H
@@ -9,7 +9,7 @@
 #include "worker/train/trainer.h"
 
 void announce_plan(const struct trainer *trainer);
-/* A Pipeline's memory, where its stages are cut after that. */
+/* Prints the memory plan of a Pipeline whose stages were cut after announce_plan. */
 void announce_cut(const struct trainer *trainer);
 
 #endif

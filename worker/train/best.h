@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The weights of the evaluation with the lowest validation loss (keepBest): one
- * file beside the checkpoints, replaced whole whenever a better one comes, never
- * retired. Its metadata tells job, step and loss, so that a restarted chief goes
- * on from there. Copied at once, they are written in the background; where yet
- * better ones come meanwhile, these are next, and nothing waits. What was not on
- * the disk yet when a chief is lost is lost with it.
+ * Keeps the weights of the evaluation with the lowest validation loss (keepBest) in one file beside
+ * the checkpoints. The file is replaced as a whole by each better evaluation and is never retired.
+ * Its metadata holds job, step and loss, so that a restarted chief continues from there.
+ *
+ * The weights are copied at once and written by a background thread. If better weights arrive while
+ * others wait to be written, they take their place; training never waits. Weights that are not yet
+ * on the disk when the chief is lost are lost with it.
  */
 #ifndef COXSWAIN_TRAIN_BEST_H
 #define COXSWAIN_TRAIN_BEST_H
@@ -14,20 +15,23 @@
 
 struct best;
 
-/* Once the chief may save: what an earlier chief of this job has kept. */
+/* Starts to keep the best weights, if the job wants that and this process is a chief that has begun
+ * its store. Reads the loss of the file that an earlier chief of this job has left. */
 void best_begin(struct trainer *trainer);
 
-/* After an evaluation of the present step, in all ranks; the chief decides and writes. A file that cannot be written is a
- * warning; errors are those of the crew. */
+/* Keeps the present weights if `loss` is the lowest so far. Every rank calls this after an
+ * evaluation; the chief decides and writes. A file that cannot be written is only a warning; the
+ * errors returned are those of the crew's communication. */
 int best_consider(struct trainer *trainer, double loss, struct error *error);
-/* Until all is on the disk, or told to have failed. */
+/* Waits until the background thread has written everything or reported its failure. */
 void best_wait(struct trainer *trainer);
-/* The same, but no longer than that; whether it is so. */
+/* Waits for at most `ms`. Returns whether everything was written or reported as failed by then. */
 bool best_wait_for(struct trainer *trainer, int64_t ms);
-/* Waits as well. NULL is fine. */
+/* Waits like best_wait, then frees. NULL is allowed. */
 void best_free(struct best *best);
 
-/* The final export, of the last weights or the best, in the chief. `model`: the last ones. */
+/* Writes the final export in the chief: the best weights if the job asks for these, else `model`,
+ * which holds the last ones. */
 struct whole_model;
 int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error);
 

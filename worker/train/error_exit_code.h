@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The exit code that an error ends the process with.
+ * Maps an error to the exit code of the process.
  */
 #ifndef COXSWAIN_TRAIN_ERROR_EXIT_CODE_H
 #define COXSWAIN_TRAIN_ERROR_EXIT_CODE_H
@@ -8,7 +8,8 @@
 #include "common/contract/exit_code.h"
 #include "common/error.h"
 
-/* For an error where plain bad input means `code`: kinds that say more win. */
+/* Returns the exit code for `error`. Kinds of errors with an exit code of their own determine it;
+ * for all others it is `code`. */
 enum exit_code error_exit_code(const struct error *error, enum exit_code code);
 
 #endif

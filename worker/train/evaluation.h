@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Metrics of a model on a range of held-out examples. Ranks evaluate disjoint
- * ranges and add their sums (loss_sums is plain data); evaluation_metrics then
- * turns the total into what a person reads.
+ * Computes the metrics of a model on a range of held-out examples. Ranks evaluate disjoint ranges
+ * and add their sums (loss_sums is plain data); evaluation_metrics turns the total into loss,
+ * accuracy and perplexity.
  */
 #ifndef COXSWAIN_TRAIN_EVALUATION_H
 #define COXSWAIN_TRAIN_EVALUATION_H
@@ -18,7 +18,8 @@ struct evaluation_metrics {
 };
 struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums);
 
-/* Sums over examples [first, first + count), in batches of the graph's maximum, in order. Synchronises the stream. */
+/* Sums the loss over examples [first, first + count), in order, in batches of the graph's maximum.
+ * Synchronises the stream. */
 int evaluation_run(struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,
                    const struct dataset *dataset, int64_t first, int64_t count, struct loss_sums *ret_sums,
                    struct error *error);

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The evaluator: a process beside the crew that scores each checkpoint on the
- * held-out examples as it appears, and tells the results like a chief does its
- * own (lines, status, TensorBoard). It takes no part in the training: that it is
- * lost, or slow, stops nobody. It ends once it has scored the run's last step.
+ * Runs the evaluator: a process beside the crew that scores each new checkpoint on the held-out
+ * examples. It reports its results as a chief does (log lines, status, TensorBoard). It takes no
+ * part in training: if it is lost or slow, the crew is unaffected. It ends after it has scored the
+ * checkpoint of the run's last step.
  */
 #ifndef COXSWAIN_TRAIN_EVALUATOR_H
 #define COXSWAIN_TRAIN_EVALUATOR_H
 
 #include "worker/train/trainer.h"
 
-/* A checkpoint: the newest may be replaced by one of the same step that holds more updates. */
+/* Identifies a checkpoint by step and content, since the newest may be replaced by one of the same
+ * step with more updates. */
 struct evaluator_sight {
-    int64_t step; /* -1: none */
+    int64_t step; /* -1: no checkpoint */
     uint32_t digest;
-    bool over; /* the run is */
+    bool over; /* the run ends with this checkpoint */
 };
 struct evaluator_memory {
-    struct evaluator_sight scored; /* last */
-    struct evaluator_sight bad;    /* it could not be read: a warning says so once, and it is tried again … */
-    int64_t again_ns;              /* … from then on, on the clock that never jumps */
+    struct evaluator_sight scored; /* the last one scored */
+    struct evaluator_sight bad;    /* could not be read; reported once, tried again … */
+    int64_t again_ns;              /* … at this time (CLOCK_MONOTONIC) */
 };
 #define EVALUATOR_MEMORY_INIT                                                                                          \
     {                                                                                                                  \
         .scored.step = -1, .bad.step = -1                                                                              \
     }
-/* Scores the newest checkpoint unless it is the last that was. 1: it did, 0: there was none, or it was gone, or bad. */
+/* Scores the newest checkpoint unless it was scored last. Returns 1 if it did, 0 if there was none,
+ * or if it had vanished or could not be read. */
 int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, struct error *error);
 
 int evaluator_run(struct trainer *trainer, struct error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameters as one safetensors file, which appears whole or not at all.
+ * Writes a model's parameters to one safetensors file. Under its name there is either the complete
+ * file or none.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_H
 #define COXSWAIN_TRAIN_EXPORT_H
@@ -17,22 +18,25 @@ struct export
     const struct parameter_layout *layout;
     const float *parameters; /* host memory */
     enum export_names names;
-    const struct json *metadata;          /* an object of strings for __metadata__, or NULL */
-    const struct checkpoint_store *store; /* whose chief writes; NULL: that of `claim` */
-    struct export_claim claim;            /* where there is no store */
+    const struct json *metadata;          /* strings for the file's __metadata__, or NULL */
+    const struct checkpoint_store *store; /* its chief may write; NULL: use `claim` */
+    struct export_claim claim;            /* used without a store */
 };
 
-/* ERROR_INVALID names the first tensor that `names` has no word for. */
+/* Checks that each tensor has a name in the scheme `names`. ERROR_INVALID names the first that has
+ * none. */
 int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error);
 
-/* The file that was written. */
+/* Size and checksum of the file that was written. */
 struct exported {
     int64_t bytes;
     uint32_t crc32c;
 };
 
-/* Creates missing directories; replaces an older file. Of two that write it the later gets its name; ERROR_STALE: another
- * process does, or a newer chief has the store; ERROR_CONFLICT: another job has. Durable on return. `ret_exported` may be NULL. */
+/* Writes the file durably: creates missing directories and replaces an older file. ERROR_STALE:
+ * another process writes the same file, or a newer chief owns the store. ERROR_CONFLICT: another
+ * job owns it. Of two processes that write the same file, the later one succeeds. `ret_exported`
+ * may be NULL. */
 int export_write(const struct export *export, const char *path, struct exported *ret_exported, struct error *error);
 
 #endif

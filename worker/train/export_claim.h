@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which chief may write an export where no checkpoint directory tells: in `.NAME.chiefs/`, beside the file, each leaves an
- * epoch record (epoch_record.h) before it begins. A chief that was cut off and replaced finds its successor's there, and
- * does not take the name. They stay after the end, since such a chief may come back long after.
+ * Decides which chief may write an export if there is no checkpoint directory to decide it. Before
+ * it begins, each chief leaves an epoch record (epoch_record.h) in the directory `.NAME.chiefs/`
+ * beside the file. A chief that was cut off and replaced finds its successor's record there and
+ * does not publish its file. The records are kept after the run, since such a chief may return much
+ * later.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_CLAIM_H
 #define COXSWAIN_TRAIN_EXPORT_CLAIM_H
@@ -12,15 +14,18 @@
 #include "common/error.h"
 
 struct export_claim {
-    const char *job_uid;    /* NULL or "": by hand, where nobody takes over: nothing is written or asked */
-    int64_t attempt, epoch; /* of the pod */
+    const char *job_uid;    /* NULL or "": started by hand, no successor: claims are neither made nor checked */
+    int64_t attempt, epoch; /* the pod's */
 };
 
-/* Before the file `path` is begun, whose directory is there; again when it is begun anew. ERROR_STALE: a newer chief of this job was
- * here. Durable on return. */
+/* Leaves this chief's record durably. Call it before writing the file at `path`, and again before
+ * writing it anew. ERROR_STALE: a newer chief of this job has left a record. A missing directory is
+ * created. */
 int export_claim_take(const char *path, const struct export_claim *claim, struct error *error);
 
-/* Before it gets its name. ERROR_STALE as above; ERROR_CONFLICT, with a sentence, when another job has begun since. */
+/* Checks that this chief's record is still the newest. Call it before the file is renamed to
+ * `path`. ERROR_STALE: a newer chief of this job has left a record; ERROR_CONFLICT: another job
+ * has. */
 int export_claim_check(const char *path, const struct export_claim *claim, struct error *error);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many examples each worker of a PeerToPeer crew had finished when a checkpoint
- * was made: in the manifest's model, "finished":[1200,960], by seat. Each goes
- * through the data in an order of its own, so that who restores the checkpoint and
- * who has trained on meanwhile can tell which of them they both have.
+ * Records in a checkpoint how many examples each worker of a PeerToPeer crew had finished: in the
+ * manifest's model, "finished":[1200,960], by seat. Each worker visits the data in an order of its
+ * own; with these counts, a worker that restores the checkpoint and one that has trained on in the
+ * meantime can determine which examples both of them have seen.
  */
 #ifndef COXSWAIN_TRAIN_FINISHED_EXAMPLES_H
 #define COXSWAIN_TRAIN_FINISHED_EXAMPLES_H
@@ -13,9 +13,10 @@
 #include "common/json.h"
 #include "worker/comm/collective.h"
 
-/* Into the manifest's `model`; nothing where nobody has finished any. */
+/* Writes the counts into the manifest's `model`; writes nothing if all of them are 0. */
 void finished_examples_describe(struct json *model, const int64_t counts[CREW_SIZE_MAX]);
-/* All 0 where the manifest does not tell, as those of other strategies and of earlier releases, or tells no counts. */
+/* Reads the counts. All are 0 if the manifest has none (other strategies, earlier releases) or an
+ * invalid list. */
 void finished_examples_read(const struct json *model, int64_t ret_counts[CREW_SIZE_MAX]);
 
 #endif
