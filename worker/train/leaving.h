@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trainer that is asked to leave (stop.h) does so at the next boundary
- * (train/loop.c). Here: that it is told of the wish, also where it waits for its
- * crew; and that a step, or an evaluation, which does not end within half of
- * the grace period (COXSWAIN_GRACE_SECONDS) is abandoned, the boundary before it
- * saved and the process ended with 143, so that nothing but that step is lost. The
- * wish is voted for as a step begins: one that comes in a step is heeded after the
- * next. The half is therefore for what two steps take; of a longer one the second
- * is abandoned.
+ * Makes a trainer leave in time when it is asked to (stop.h). Normally it leaves at the next
+ * boundary between two steps (train/loop.c). This file passes the request on, also while the
+ * trainer waits for its crew, and abandons a step or an evaluation that does not end within half of
+ * the grace period (COXSWAIN_GRACE_SECONDS): it saves the boundary before that step and ends the
+ * process with exit code 143, so that only that step is lost. Ranks vote on leaving when a step
+ * begins; a request that arrives during a step takes effect after the next one. Half of the grace
+ * period must therefore suffice for two steps; if it does not, the second is abandoned.
  *
- * Likewise a wait for the rest of the crew where nothing of one's own is left to save, and an export: those end after that half without
- * any save, and with 143 too.
+ * A wait for the rest of the crew in which this process has nothing left to save, and an export,
+ * are abandoned after the same time. They end the process with exit code 143 and without a save.
  *
- * Where several ranks hold the state between them, each saves its part of that
- * boundary: those that are asked, and those that see one of them go and find that
- * it has called for theirs (saving.h).
+ * If several ranks hold the state between them, each saves its part of that boundary: those that
+ * are asked to leave, and those that see such a rank go and find that it has called for their parts
+ * (saving.h).
  */
 #ifndef COXSWAIN_TRAIN_LEAVING_H
 #define COXSWAIN_TRAIN_LEAVING_H
 
 #include "worker/train/trainer.h"
 
-/* Whether a step of this trainer can be abandoned, and something is won by it: what it holds is saved, or others hold it too. Parts of
- * a crew with parameter servers have loops of their own, and see to it there. */
+/* Returns whether a step of this trainer can be abandoned: what it holds is saved, or other
+ * processes hold it too. False for the members of a crew with parameter servers, which have their
+ * own loops and abandon work there. */
 bool leaving_can_abandon(const struct trainer *trainer);
 
 int leaving_open(struct trainer *trainer, struct error *error);
-/* From now on nobody is told of the wish, and nothing is abandoned; also for those loops, which open theirs themselves. */
+/* Stops listening for requests to leave; nothing is abandoned from here on. The loops of crews with
+ * parameter servers, which install a listener of their own, call it too. */
 void leaving_close(struct trainer *trainer);
 
-/* Whether a crew that forms may be left: nothing that this process holds could be lost. `formed`: it was in one. */
+/* Returns whether this process may leave while the crew forms, because nothing that it holds could
+ * be lost. `formed`: the process has been in a complete crew before. */
 bool leaving_can_leave_forming(const struct trainer *trainer, bool formed);
 
-/* When the trainer has left, before it is released: gives the best weights that are on their way to the disk (best.h) an eighth of the
- * grace period, and ends the process without them if need be. */
+/* Waits for up to an eighth of the grace period for best weights that are still being written
+ * (best.h). If they are not on the disk by then, ends the process without them. Call it when the
+ * trainer has left, before it is released. */
 void leaving_settle(struct trainer *trainer, const struct error *error);
 
-/* Ends the process, which leaves in the midst of something: what did not end within "half" of the grace period, and what follows
- * from that. */
+/* Reports why, then ends the process with exit code 143. `unfinished` names what was abandoned,
+ * `share` the part of the grace period that it had ("half"), `follows` what happens next. */
 _Noreturn void leaving_end(const struct trainer *trainer, const char *unfinished, const char *share,
                            const char *follows);
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this process will keep in memory, by purpose, worked out before any of it
- * is allocated, and held against what its cgroups and the machine allow, and its
- * GPUs have. A crew's members on one machine (crew_members_here) have a share of
- * the host's memory each. What a GPU's host copies and batches take (pinned memory)
- * is the host's. What CUDA, cuBLAS and NCCL take for themselves at first use is in
- * no plan.
+ * Plans how much memory this process will use, by purpose, before any of it is allocated, and
+ * checks the plan against the limits of its cgroups, the machine and its GPUs. If several members
+ * of the crew run on one machine (crew_members_here), each may use an equal share of the host's
+ * memory. Pinned host memory for a GPU's copies and batches counts as host memory. The memory that
+ * CUDA, cuBLAS and NCCL take for themselves at first use is not planned. Mapped files do not count,
+ * since their pages can be read again.
  *
- * Where nothing says which layers a Pipeline's stages have (trainer->stages), only
- * the state of a lone worker is planned; once they are cut all is, and checked again
- * before it is allocated (trainer_check_stages). `trainer->memory` then tells what
- * was taken before.
- * Files that are mapped do not count: their pages can be read again.
+ * If it is not yet known which layers each stage of a Pipeline has (trainer->stages), only the
+ * state of a lone worker is planned. Once the stages are cut, everything is planned and checked
+ * again before it is allocated (trainer_check_stages); `trainer->memory` then includes what was
+ * allocated before.
  */
 #ifndef COXSWAIN_TRAIN_MEMORY_BUDGET_H
 #define COXSWAIN_TRAIN_MEMORY_BUDGET_H
@@ -19,12 +18,13 @@
 #include "worker/device/host_memory.h"
 #include "worker/train/trainer.h"
 
-/* Of `job`, which need not be the trainer's own: another may be asked about. The trainer's crew, plan and devices are there. */
+/* Plans the memory for `job`, which may differ from the trainer's own job in order to ask what
+ * another would need. The trainer's crew, plan and devices must be open. */
 int memory_budget_plan(const struct trainer *trainer, const struct job_document *job, struct memory_plans *ret_plans,
                        struct error *error);
 
-/* ERROR_NO_SPACE when the host's plan is more than `limit`, or the GPUs' more than they have: with the bytes by purpose, and what
- * would make it fit. */
+/* Fails with ERROR_NO_SPACE if the host's plan exceeds `limit` or the GPUs' plan exceeds their
+ * memory. The error lists the bytes by purpose and what would make the plan fit. */
 int memory_budget_check(const struct trainer *trainer, const struct memory_plans *plans, struct host_memory_limit limit,
                         struct error *error);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the ports of this process say about its health: connections of strangers
- * for the status document, and whether the process is live.
+ * Reports the health of this process's ports: how many connections of strangers were refused, for
+ * the status document, and whether the process is live.
  *
- * It is not live when a thread that accepts connections or hears messages has stood
- * still for ten minutes, or when no connection could be accepted for so long because
- * the process has no descriptor left. Only a new process mends either. Nothing else
- * counts: a process that computes, loads, saves, evaluates or waits for others is live
- * however long that takes (deadlines of its own end it where need be).
+ * The process is not live if a thread that accepts connections or receives messages has made no
+ * progress for ten minutes, or if for that long no connection could be accepted because the process
+ * has no free file descriptor. Only a new process repairs either. Nothing else counts: a process
+ * that computes, loads, saves, evaluates or waits for others is live however long that takes (other
+ * deadlines end it if necessary).
  */
 #ifndef COXSWAIN_TRAIN_PORT_HEALTH_H
 #define COXSWAIN_TRAIN_PORT_HEALTH_H
@@ -17,9 +17,11 @@
 
 #include "common/contract/status_document.h"
 
-/* Fills refused_…: what was refused in the last ten seconds or more. Any thread. */
+/* Fills the refused_… fields with what was refused in the last ten seconds or more. May be called
+ * from any thread. */
 void port_health_fill(struct status_document *document);
-/* False: `reason` says why not. Any thread. */
+/* Returns whether the process is live; if not, writes why into `reason`. May be called from any
+ * thread. */
 bool port_health_is_live(char *reason, size_t size);
 
 #endif

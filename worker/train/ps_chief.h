@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The chief of a parameter-server crew: it decides what the servers start from,
- * brings back those that are lost, tells about steps, has checkpoints written,
- * evaluates where there is no evaluator, and ends the run. Where no chief is
- * given, worker 0's own work runs on a thread beside it.
+ * Runs the chief of a parameter-server crew. It decides what the servers start from, brings lost
+ * servers back, reports steps, has checkpoints written, evaluates if there is no evaluator, and
+ * ends the run. If the job has no chief of its own, worker 0 runs the chief, and its worker runs on
+ * a second thread.
  */
 #ifndef COXSWAIN_TRAIN_PS_CHIEF_H
 #define COXSWAIN_TRAIN_PS_CHIEF_H
@@ -11,7 +11,7 @@
 #include "common/contract/exit_code.h"
 #include "worker/train/trainer.h"
 
-/* *ret_code: how the process should end, when it fails. */
+/* Runs until the end of the run. On failure *ret_code is the exit code for the process. */
 int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chief's inside, for the files that make it: ps_chief.c (the loop),
- * ps_chief_start.c (what servers start from), ps_chief_save.c (checkpoints). Only
- * they include it.
+ * Declares what the files that implement the chief share: ps_chief.c (the loop), ps_chief_start.c
+ * (what servers start from), ps_chief_save.c (checkpoints). Only they include it.
  */
 #ifndef COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
 #define COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
@@ -25,44 +24,50 @@ struct ps_chief {
     struct placement placement;
     struct dispatcher *dispatcher;
 
-    /* To see the values, for evaluations and the export. */
+    /* for reading the values: evaluations and the export */
     struct rpc *rpc;
     struct address_book *book;
     struct servers_link *values;
-    struct graph *graph; /* of its own where a worker computes beside it */
+    struct graph *graph; /* the chief's own if a worker computes in the same process */
 
-    struct ps_worker *worker; /* NULL: there is a chief of its own */
+    struct ps_worker *worker; /* NULL: this process is only the chief */
     pthread_t thread;
     bool thread_runs;
     struct error worker_error;
 
     struct ticket_grant base; /* where ticket base_step * per_step begins; its lineage is the crew's */
-    bool begun;               /* tickets have flowed */
+    bool begun;               /* tickets were handed out under this chief */
     int64_t step, told_ns;
-    int64_t told_lost; /* in the record */
-    bool waits;        /* the status says for whom; the rpc's thread only */
-    int64_t lost_ns;   /* when a server was lost, 0: all are there */
+    int64_t told_lost; /* lost updates, as last reported */
+    bool waits;        /* the status names somebody as waited for; used on the rpc's thread only */
+    int64_t lost_ns;   /* when a server was lost; 0: none is missing */
     int64_t saved_step, saved_ns;
-    bool saw_off; /* servers that are not back: there can be no newer save than the one before they went */
+    bool saw_off; /* servers left and are not back: a save newer than the one before they left is impossible */
     int64_t evaluated_step;
-    enum exit_code code; /* what plain bad input means in what is under way */
+    enum exit_code code; /* the exit code for bad input in the present activity */
 };
 
-/* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
+/* Waits for all servers and starts each from the right state. ERROR_UNAVAILABLE: a server was lost
+ * meanwhile. */
 int ps_chief_start(struct ps_chief *chief, struct error *error);
 
-/* What a checkpoint says of its servers' tickets, if anything; `source` has its step and position already. Of a crew of another size,
- * or with another batch, nothing, since its tickets are cut otherwise: what is above the step is then computed again. */
+/* Reads the servers' tickets from a checkpoint's manifest into `source`, whose step and position
+ * are already set. Reads none if the manifest has none, or if the checkpoint's crew had another
+ * number of servers or of tickets per step, or another batch: its tickets then stand for other
+ * examples, and updates beyond the step are computed again. */
 int ps_chief_read_tickets(const struct ps_chief *chief, const struct manifest *manifest, struct recovery_source *source,
                           struct error *error);
 
-/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well,
- * and it replaces the newest checkpoint where that is of the same step. `last`, before this process or servers leave: servers
- * answer nobody after it, this chief included, before the next beginning. */
+/* Saves now and waits for it. ERROR_UNAVAILABLE: a server was lost. In asynchronous modes the
+ * checkpoint also contains what servers have applied beyond the step, and replaces the newest
+ * checkpoint if that has the same step. `last`: this process or the servers leave after the save;
+ * after it, servers answer nobody, this chief included, until they are started again. */
 int ps_chief_save(struct ps_chief *chief, bool last, struct error *error);
-/* For dispatcher_options.written. */
+/* Returns a number that changes whenever a disk has made progress with the save. For
+ * dispatcher_options.written. */
 int64_t ps_chief_written(void *context, const char *directory);
-/* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */
+/* Saves if a save is due. A failed save is a warning, except for ERROR_STALE and ERROR_CONFLICT
+ * (another chief owns the directory) and ERROR_CANCELLED. */
 int ps_chief_save_if_due(struct ps_chief *chief, struct error *error);
 
 #endif

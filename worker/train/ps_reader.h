@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The examples of a parameter servers' worker, read on a thread of their own: while
- * some are computed those behind them are read, as far as it is known which they
- * are. Each of the worker's devices has two buffers, one of which it reads.
+ * Reads the examples of a parameter-server worker on a thread of its own: while some are computed,
+ * it reads those that follow, as far as they are known. Each of the worker's devices has two
+ * buffers, one of which is being filled.
  *
- * They are read in the order in which they are wanted: what is needed now first,
- * then what is foreseen, as it was foreseen. What fails ahead of time is read
- * again, and told, when it is needed.
+ * Examples that are needed now are read first, then expected ones in the order in which they were
+ * announced. If reading ahead fails, the read is repeated and its error returned when the examples
+ * are needed.
  */
 #ifndef COXSWAIN_TRAIN_PS_READER_H
 #define COXSWAIN_TRAIN_PS_READER_H
@@ -15,7 +15,7 @@
 #include "worker/data/sampler.h"
 #include "worker/strategy/strategy.h"
 
-/* Some of a pass over the data; count 0: none. */
+/* A range of examples of one pass over the data. count 0: none. */
 struct ps_examples {
     int64_t data_epoch, first, count;
 };
@@ -24,30 +24,34 @@ struct ps_batch {
     const void *inputs, *targets; /* shared memory */
 };
 
-struct ps_reader_options { /* borrowed, but for the struct and the sampler */
+struct ps_reader_options { /* all but the struct itself and the sampler is borrowed */
     const struct dataset *dataset;
     const struct sampler *sampler;
     const struct strategy_device *devices;
     unsigned device_count;
-    int64_t at_a_time; /* the most examples */
+    int64_t at_a_time; /* most examples of one read */
 };
 
 struct ps_reader;
 
 int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **ret_reader, struct error *error);
-/* Waits for what is being read, unless ps_reader_rest has in vain. On false a volume that hangs keeps the thread, and with it the reader,
- * its buffers and the data set, which must stay. */
+/* Waits for a read in progress, then frees. If ps_reader_rest has already waited in vain, does not
+ * wait again. Returns false if a volume hangs: the thread then keeps the reader, its buffers and
+ * the data set, which must not be freed. */
 bool ps_reader_free(struct ps_reader *reader);
 
-/* Waits until they are there, for this device; they stay until its next ones are taken, and nothing may still read those before.
- * `following`: what the same caller wants after them. */
+/* Waits until the examples are read and returns them. They stay valid until this device takes its
+ * next ones; by then nothing may still be reading them. `following` are the examples that the
+ * caller will want next. */
 int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples examples, struct ps_examples following,
                    struct ps_batch *ret_batch, struct error *error);
-/* They will be wanted behind what was foreseen before. From any thread. */
+/* Announces examples that will be wanted after those announced before. May be called from any
+ * thread. */
 void ps_reader_foresee(struct ps_reader *reader, unsigned device, struct ps_examples examples);
-/* From now on and for good nobody waits for examples: ps_reader_take fails with ERROR_CANCELLED. From any thread. */
+/* Makes ps_reader_take fail with ERROR_CANCELLED, now and forever. May be called from any thread. */
 void ps_reader_cancel(struct ps_reader *reader);
-/* Forgets what is foreseen, and waits for what is being read, so long at most: whether nothing is being read any more. */
+/* Forgets all announced examples and waits at most `ms` for a read in progress. Returns whether no
+ * read is in progress any more. */
 bool ps_reader_rest(struct ps_reader *reader, int64_t ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A worker of a parameter-server crew: it takes a ticket, pulls the values,
- * computes the gradient of the ticket's share, pushes it, and says that it is
- * done, until the chief says that there are no more tickets.
+ * Runs a worker of a parameter-server crew. It takes a ticket, pulls the values, computes the
+ * gradient of the ticket's share, pushes it, and reports the ticket as done, until the chief says
+ * that there are no more tickets.
  */
 #ifndef COXSWAIN_TRAIN_PS_WORKER_H
 #define COXSWAIN_TRAIN_PS_WORKER_H
@@ -13,16 +13,17 @@
 struct ps_worker;
 
 int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct error *error);
-/* Until the end of the run, or ERROR_CANCELLED after ps_worker_cancel. */
+/* Works until the end of the run. ERROR_CANCELLED after ps_worker_cancel. */
 int ps_worker_work(struct ps_worker *worker, struct error *error);
-/* From any thread. */
+/* Makes ps_worker_work return. May be called from any thread. */
 void ps_worker_cancel(void *worker);
 void ps_worker_free(struct ps_worker *worker);
 
-/* All of it, for a process that is nothing else. */
+/* Creates, runs and frees a worker in a process that is nothing else. Also handles requests to
+ * leave. */
 int ps_worker_run(struct trainer *trainer, struct error *error);
 
-/* Whom it waits for, "" for nobody. From any thread. */
+/* Describes what the worker waits for; "" if it does not wait. May be called from any thread. */
 void ps_worker_describe(struct ps_worker *worker, char text[PS_TEXT_MAX]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SIGTERM and SIGINT. A thread waits for them, so that no code runs inside a
- * signal handler. Before there is anything to save they end the process at once
- * (exit code 143); while training holds them they are a wish that the loop reads,
- * and only the second ends the process.
+ * Handles SIGTERM and SIGINT. A thread waits for them, so that no code runs inside a signal
+ * handler. Before there is anything to save, a signal ends the process at once (exit code 143).
+ * After stop_hold the first signal is a request that the training loop reads, and a second one ends
+ * the process.
  */
 #ifndef COXSWAIN_TRAIN_STOP_H
 #define COXSWAIN_TRAIN_STOP_H
@@ -12,15 +12,17 @@
 
 #include "common/error.h"
 
-/* Called on the signal's thread, once, at the first signal. */
+/* Called once, at the first signal, on the thread that waits for signals. */
 typedef void stop_asked(void *context);
 
-/* Before any other thread is started, so that all of them leave the signals to this one. */
+/* Blocks the signals and starts the thread that waits for them. Call it before any other thread is
+ * started, since threads inherit the blocked signals. */
 int stop_watch(struct error *error);
-/* From now on the first signal is a wish: there is a state to lose. */
+/* Makes the first signal a request: from here on there is a state to lose. */
 void stop_hold(void);
 bool stop_is_asked(void);
-/* Calls `asked` when the signal comes, or at once when it has come; NULL takes it back (and waits for a call under way). */
+/* Calls `asked` when the first signal comes, or at once if it has come. NULL removes the callback,
+ * after waiting for a call in progress. */
 void stop_notify(stop_asked *asked, void *context);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this worker can do of all that a job may ask for, as far as the rules of
- * the job document (common/job/worker_rules.h) cannot tell: whether crew and job
- * go together. A job beyond it ends at once, with a sentence.
+ * Checks whether crew and job go together, as far as the rules of the job document
+ * (common/job/worker_rules.h) cannot. An unsupported job ends at once with an explanation.
  */
 #ifndef COXSWAIN_TRAIN_SUPPORT_H
 #define COXSWAIN_TRAIN_SUPPORT_H
@@ -11,13 +10,14 @@
 #include "common/job/job_document.h"
 #include "worker/launch/crew.h"
 
-/* ERROR_UNSUPPORTED (69) for what this build lacks, ERROR_INVALID (64) for a crew that contradicts the strategy. */
+/* Fails with ERROR_UNSUPPORTED (69) for what this build lacks, with ERROR_INVALID (64) for a crew
+ * that contradicts the strategy. */
 int support_check(const struct job_document *job, const struct crew *crew, struct error *error);
 
-/* Likewise, once it is known into how many shards a batch is cut. */
+/* Checks the number of logical shards, once it is known. ERROR_INVALID. */
 int support_check_shards(const struct job_document *job, int64_t logical_shards, struct error *error);
 
-/* Likewise, once it is known how many held-out examples there are. */
+/* Checks the number of held-out examples, once it is known. ERROR_INVALID. */
 int support_check_validation(const struct job_document *job, int64_t examples, struct error *error);
 
 #endif

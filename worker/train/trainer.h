@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything one process needs to train, opened in order and closed in reverse.
- * Each stage of the opening has the exit code that its failure means.
+ * Holds everything that one process needs to train. The members are opened in a fixed order and
+ * closed in reverse. Each stage of opening has its own exit code for failure.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_H
 #define COXSWAIN_TRAIN_TRAINER_H
@@ -31,7 +31,7 @@ struct abandonment;
 struct best;
 
 struct trainer {
-    /* Given; outlive the trainer. */
+    /* Borrowed; must outlive the trainer. */
     const struct arguments *arguments;
     const struct identity *identity;
     const struct job_document *job;
@@ -43,63 +43,64 @@ struct trainer {
     char *init_path;            /* NULL: start from fresh parameters */
     struct report *report;
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
-    struct part_writer *parts; /* of ranks that hold a part of the state beside the chief's; NULL: no checkpoints */
+    struct part_writer *parts; /* for ranks other than the chief that hold a part of the state; NULL: no checkpoints */
     struct step_plan plan;
-    int64_t recorded_shards;    /* of the checkpoint to go on from; 0: there is none */
-    struct memory_plans memory; /* of this process (memory_budget.h) */
-    struct strategy_device
-        devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
+    int64_t recorded_shards;                              /* of the checkpoint to resume from; 0: there is none */
+    struct memory_plans memory;                           /* planned for this process (memory_budget.h) */
+    struct strategy_device devices[STRATEGY_DEVICES_MAX]; /* each has a graph if the strategy replicates the model */
     unsigned device_count;
     struct device *device;                                            /* the first */
-    struct communicator_standing communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients go through the host */
+    struct communicator_standing communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
     struct device_stream *stream;                                     /* for evaluations */
-    struct graph *graph;                                              /* of the first */
+    struct graph *graph;                                              /* of the first device */
     struct dataset *training, *validation;
     struct sampler sampler;
     struct training_state state;
-    struct endpoint *endpoint; /* crews of more than one */
-    struct member *member;     /* likewise */
+    struct endpoint *endpoint; /* for crews of more than one */
+    struct member *member;     /* for crews of more than one */
     struct peer_hub *hub;      /* PeerToPeer, instead of the endpoint */
     struct strategy *strategy;
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
     bool store_begun;     /* the epoch record is written */
     bool restored_by_us;  /* this process filled the state from a checkpoint or afresh */
-    int64_t applied_step; /* the last that this process has applied */
-    unsigned *stages; /* where each layer runs, as the newest checkpoint says and later the crew; NULL: nobody does */
-    unsigned stage_layers;  /* how many */
-    int64_t evaluated_step; /* -1: none since the crew formed */
-    bool evaluates;         /* what may be abandoned is an evaluation, not a step */
-    bool averaged;          /* the state is the mean of all replicas (averaging.h) */
-    int64_t restored_finished
-        [CREW_SIZE_MAX];      /* what the checkpoint tells that it was restored from (finished_examples.h) */
-    int64_t checkpoint_step;  /* last step whose save was started */
-    int64_t checkpoint_ns;    /* when */
-    int64_t told_failures;    /* failed saves that the report has told */
-    struct world saved_world; /* whose ranks write the last save that was started; read by its background */
-    int64_t told_saves;       /* and those that succeeded */
-    int64_t held_ns;          /* since when saves wait for another rank's last part; 0: they do not */
-    int64_t told_held_ns;     /* when it was last told whose */
-    atomic_bool finishes;     /* waits for a save; read by its background */
-    struct best *best;        /* the chief's, where it keeps the best weights (best.h) */
+    int64_t applied_step; /* last step that this process has applied */
+    unsigned *stages; /* the stage of each layer, from the newest checkpoint, later from the crew; NULL: not known */
+    unsigned stage_layers;                    /* number of layers in `stages` */
+    int64_t evaluated_step;                   /* -1: none since the crew formed */
+    bool evaluates;                           /* an evaluation, not a step, is in progress and may be abandoned */
+    bool averaged;                            /* the state is at present the mean of all replicas (averaging.h) */
+    int64_t restored_finished[CREW_SIZE_MAX]; /* from the checkpoint that was restored (finished_examples.h) */
+    int64_t checkpoint_step;                  /* last step whose save was started */
+    int64_t checkpoint_ns;                    /* when it was started */
+    int64_t told_failures;                    /* failed saves that were reported */
+    struct world saved_world; /* the crew of the last save that was started; read by the thread that saves */
+    int64_t told_saves;       /* successful saves that were reported */
+    int64_t held_ns;          /* since when another rank's older part holds up saves; 0: nothing does */
+    int64_t told_held_ns;     /* when this was last reported */
+    atomic_bool finishes;     /* the end of the run waits for a save; read by the thread that saves */
+    struct best *best;        /* the chief's, if it keeps the best weights (best.h) */
 };
 
-/* On failure *ret_code says how the process should end; the trainer must be released all the same. */
+/* Opens the trainer. On failure *ret_code is the exit code for the process; the trainer must be
+ * released all the same. */
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,
                  const struct job_document *job, enum exit_code *ret_code, struct error *error);
 void trainer_release(struct trainer *trainer);
 
 bool trainer_is_chief(const struct trainer *trainer);
-/* Among whom a batch is shared out. */
+/* Returns among how many workers a batch is divided. */
 unsigned trainer_batch_workers(const struct trainer *trainer);
-/* Whether the job's strategy is ParameterServer, whose parts have loops of their own (parameter_server.h). */
+/* Returns whether the strategy is ParameterServer, whose processes have loops of their own
+ * (parameter_server.h). */
 bool trainer_serves_parameters(const struct trainer *trainer);
-/* Whether gradients may go from device to device, by what the job says, which is the same in all its processes. */
+/* Returns whether gradients may be sent from device to device. Depends on the job only, so that all
+ * its processes agree. */
 bool trainer_may_sum_on_devices(const struct trainer *trainer);
-/* Where this process listens; NULL: on all interfaces. */
+/* Returns the address to listen on; NULL: all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 
-/* Of the strategy's options; `trainer` is their context. */
+/* Implement strategy_options.learning_rate and .votes; `trainer` is their context. */
 double trainer_learning_rate(void *trainer, int64_t step);
 unsigned trainer_votes(void *trainer);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stages in which trainer.c opens a trainer, in this order, and the file of each.
+ * Declares the stages in which trainer.c opens a trainer, in this order, and the file of each.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_STAGES_H
 #define COXSWAIN_TRAIN_TRAINER_STAGES_H
@@ -9,16 +9,18 @@
 
 int trainer_open_crew(struct trainer *trainer, struct error *error);          /* trainer_crew.c */
 int trainer_open_paths(struct trainer *trainer, struct error *error);         /* trainer_storage.c */
-int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error); /* a part of it */
+int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error); /* called by trainer_open_paths */
 int trainer_open_report(struct trainer *trainer, struct error *error);        /* trainer_report.c */
 int trainer_open_store(struct trainer *trainer, struct error *error);         /* trainer_storage.c */
 int trainer_open_plan(struct trainer *trainer, struct error *error);          /* trainer_plan.c */
 int trainer_open_devices(struct trainer *trainer, struct error *error);       /* trainer_devices.c */
 int trainer_open_memory(struct trainer *trainer, struct error *error);        /* trainer_devices.c */
-/* Likewise: for strategy_options.check_stages, of the trainer that `context` is. */
+/* Plans and checks the memory of a Pipeline whose stages are now known. For
+ * strategy_options.check_stages; `context` is the trainer. In trainer_devices.c. */
 int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
 int trainer_open_graphs(struct trainer *trainer, struct error *error); /* trainer_model.c */
-/* Likewise: of a graph of the whole model that takes part in training. */
+/* Returns the options for a graph of the whole model that takes part in training. In
+ * trainer_model.c. */
 struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device);
 int trainer_open_data(struct trainer *trainer, struct error *error);     /* trainer_model.c */
 int trainer_open_state(struct trainer *trainer, struct error *error);    /* trainer_model.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While the training loop waits for its crew, a thread keeps the status document
- * true: whom it waits for, and why.
+ * Keeps the status document up to date while the training loop waits for its crew: a thread reports
+ * which members it waits for, and why.
  */
 #ifndef COXSWAIN_TRAIN_VIGIL_H
 #define COXSWAIN_TRAIN_VIGIL_H
@@ -19,7 +19,8 @@ struct vigil {
     bool running, over;
 };
 
-/* Does nothing for a crew of one. A vigil that cannot start is silently none: it only tells. */
+/* Starts the thread. Does nothing for a crew of one. If the thread cannot be created, waiting is
+ * not reported; training is unaffected. */
 void vigil_start(struct vigil *vigil, struct trainer *trainer);
 void vigil_end(struct vigil *vigil);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of the whole model in the chief, for whoever writes them to one
- * file. Where the ranks hold parts of them (a pipeline), they hand them over.
+ * Collects the parameters of the whole model in the chief, so that they can be written to one file.
+ * If the ranks hold parts of the model (Pipeline), they send them to the chief.
  */
 #ifndef COXSWAIN_TRAIN_WHOLE_MODEL_H
 #define COXSWAIN_TRAIN_WHOLE_MODEL_H
@@ -10,11 +10,12 @@
 
 struct whole_model {
     const struct parameter_layout *layout;
-    const float *parameters; /* host memory; NULL in ranks other than the chief that only hand over */
+    const float *parameters; /* host memory; NULL in ranks other than the chief that only send their parts */
     float *gathered;         /* owned, or NULL */
 };
 
-/* Called by all ranks at the same step where strategy_writers says that there are several. Errors as strategy_step's. */
+/* Collects the parameters. If strategy_writers is above 1, all ranks call it at the same step.
+ * Fails as strategy_step does. The caller releases the model. */
 int whole_model_take(struct trainer *trainer, struct whole_model *ret_model, struct error *error);
 void whole_model_release(struct whole_model *model);
 
