@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line of coxswain-worker. In a pod it is empty: there the
- * environment says everything (identity.h); by hand the options do.
+ * Parses the command line of coxswain-worker. In a pod it is empty, since the environment contains
+ * everything (identity.h); a process started by hand is configured by options.
  */
 #ifndef COXSWAIN_LAUNCH_ARGUMENTS_H
 #define COXSWAIN_LAUNCH_ARGUMENTS_H
@@ -13,11 +13,11 @@
 
 #define ARGUMENT_STORAGES_MAX 32
 
-/* What to do with trained weights in place of training. */
+/* How to use a trained model instead of training one. */
 struct inference_arguments {
     const char *prompt;  /* --generate */
     const char *example; /* --predict: a number, or "all" */
-    const char *weights; /* --weights; NULL: what the job has left */
+    const char *weights; /* --weights; NULL: the job's export or newest checkpoint */
     int tokens;          /* --tokens */
     double temperature;  /* --temperature */
     int top_k;           /* --top-k; 0: all */
@@ -31,19 +31,19 @@ struct arguments {
     unsigned storage_count;
     const char *checkpoint_directory; /* --checkpoint-dir */
     enum log_format format;           /* --log-format */
-    int threads;                      /* --threads; 0: decide */
-    int http_port;                    /* --http-port; -1: none, -2: not said */
+    int threads;                      /* --threads; 0: choose */
+    int http_port;                    /* --http-port; -1: none, -2: not given */
     bool help, version;
     struct inference_arguments inference;
 };
 
 #define HTTP_PORT_UNSAID (-2)
 
-/* ERROR_INVALID names the option. */
+/* Parses the options. ERROR_INVALID names the option that is wrong. */
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
-/* Whether a model is to be used rather than trained. */
+/* Returns whether a model is to be used rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
-/* The same of a command line that arguments_parse has refused. */
+/* Returns whether a command line that arguments_parse has refused asks to use a model. */
 bool arguments_name_use(int count, char **values);
 extern const char arguments_usage[];
 

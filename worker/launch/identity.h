@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who this process is, from the environment that the operator gives its pod
- * (common/contract/environment.h). By hand nothing is set: worker 0, incarnation 0.
+ * Reads the identity of this process from the environment that the operator sets in its pod
+ * (common/contract/environment.h). A process started by hand is worker 0, incarnation 0.
  */
 #ifndef COXSWAIN_LAUNCH_IDENTITY_H
 #define COXSWAIN_LAUNCH_IDENTITY_H
@@ -13,31 +13,31 @@
 
 /* Strings point into the environment, or are static. */
 struct identity {
-    bool in_pod;         /* the operator started it */
+    bool in_pod;         /* started by the operator */
     const char *job_uid; /* "" by hand */
     int64_t attempt, incarnation;
     const char *role;
     int64_t index;
-    const char *pod_ip;               /* NULL: not told */
-    const char *checkpoint_directory; /* NULL: not told */
-    const char *storage;              /* NULL: not told */
-    const char *job;                  /* the job document, NULL: not told */
-    const char *tf_config;            /* NULL: not told */
-    const char *crew_key_file;        /* NULL: a crew without a key */
-    const char *crew_tls_directory;   /* NULL: a crew that talks in the clear */
-    const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
-    const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best there is */
-    const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
+    const char *pod_ip;               /* NULL: not set */
+    const char *checkpoint_directory; /* NULL: not set */
+    const char *storage;              /* NULL: not set */
+    const char *job;                  /* the job document; NULL: not set */
+    const char *tf_config;            /* NULL: not set */
+    const char *crew_key_file;        /* NULL: the crew has no key */
+    const char *crew_tls_directory;   /* NULL: the crew does not use TLS */
+    const char *step_record;          /* COXSWAIN_RECORD; NULL: not set */
+    const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best available */
+    const char *read_delay;           /* COXSWAIN_READ_DELAY; NULL: not set */
     bool launches_singly;             /* COXSWAIN_GPU_GRAPHS is 0 */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     bool waits_for_device;            /* COXSWAIN_GPU_AHEAD is 0 */
-    int64_t logit_rows;               /* COXSWAIN_LOGIT_ROWS as graph_options have it; 0: not told */
-    int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or what Kubernetes gives */
-    int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not told */
-    int threads;                      /* COXSWAIN_THREADS; 0: not told */
+    int64_t logit_rows;               /* COXSWAIN_LOGIT_ROWS, as in graph_options; 0: not set */
+    int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or the default of Kubernetes */
+    int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not set */
+    int threads;                      /* COXSWAIN_THREADS; 0: not set */
 };
 
-/* ERROR_INVALID names the variable. */
+/* Reads the environment. ERROR_INVALID names the variable that is wrong. */
 int identity_read(struct identity *ret_identity, struct error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the job document comes from: --job FILE (YAML or JSON; a job document or
- * a whole TrainingJob, of whose spec that counts which is not for the operator
- * alone, such as roles and runPolicy), else COXSWAIN_JOB.
+ * Reads the job document from --job FILE, else from COXSWAIN_JOB. The file is YAML or JSON and
+ * holds a job document or a whole TrainingJob; fields of the spec that only the operator uses, such
+ * as roles and runPolicy, are ignored.
  */
 #ifndef COXSWAIN_LAUNCH_JOB_SOURCE_H
 #define COXSWAIN_LAUNCH_JOB_SOURCE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TF_CONFIG, the environment variable by which TensorFlow learns its cluster:
+ * Parses TF_CONFIG, the environment variable that describes a TensorFlow cluster:
  *
- *   {"cluster":{"chief":["host:port"],"worker":["host:port",…],"ps":[…]},
- *    "task":{"type":"worker","index":0},"environment":"cloud"}
+ *     {"cluster":{"chief":["host:port"],"worker":["host:port",…],"ps":[…]},
+ *      "task":{"type":"worker","index":0},"environment":"cloud"}
  *
- * The sparse form that TensorFlow also knows, {"worker":{"1":"host:port"}}, is read too.
+ * TensorFlow's sparse form, {"worker":{"1":"host:port"}}, is accepted too.
  */
 #ifndef COXSWAIN_LAUNCH_TF_CONFIG_H
 #define COXSWAIN_LAUNCH_TF_CONFIG_H
@@ -31,7 +31,7 @@ struct tf_config {
     int64_t index;
 };
 
-/* ERROR_INVALID or ERROR_TOO_LARGE with a sentence. */
+/* Parses `text`. Fails with ERROR_INVALID or ERROR_TOO_LARGE and an explanation. */
 int tf_config_parse(const char *text, size_t length, struct tf_config *ret_config, struct error *error);
 void tf_config_release(struct tf_config *config);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The chief of a parameter-server crew, on the wire: it leads the servers (a
- * control stream to each) and hands out tickets to workers (who come to it), by
- * the mind of the dispenser. What needs a disk or a person is left to its caller,
- * who waits for events:
+ * Runs the network side of a parameter-server crew's chief: it leads the servers over a control
+ * stream to each, and hands out tickets to the workers that connect to it. The dispenser decides
+ * which ticket goes to which worker. Work that needs a disk or a person is left to the caller, who
+ * waits for events:
  *
  *     dispatcher_start
- *     again: dispatcher_await_servers     all are there, and what each holds
- *            dispatcher_begin             tells them what to start from; tickets flow
+ *     again: dispatcher_await_servers     all servers are connected and report what they hold
+ *            dispatcher_begin             sends them what to start from; tickets are handed out
  *            dispatcher_next_event …      until SERVER_LOST: goto again
  *     dispatcher_finish, dispatcher_free
  *
- * Everything happens on the rpc's thread; the functions are for one other thread.
+ * All work is done on the rpc's thread; the functions are for one other thread.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
@@ -23,19 +23,19 @@
 struct dispatcher;
 struct dispatcher_plan;
 
-/* What a dispatcher does with workers and tickets. */
+/* What happens to workers and tickets. */
 #define TICKET_FATES(X)                                                                                                \
-    X(JOIN, "join")   /* a worker is there (again), and holds nothing; `ticket`: its clock (dispenser.h) */            \
-    X(LEAVE, "leave") /* it is not; what it held may go to others */                                                   \
+    X(JOIN, "join")   /* a worker has joined (again), and holds no ticket; `ticket`: its clock (dispenser.h) */        \
+    X(LEAVE, "leave") /* it has left; tickets that it held may go to others */                                         \
     X(TAKE, "take")   /* it was given a ticket */                                                                      \
-    X(DONE, "done")   /* it has said that one which it held is done, and that counts */                                \
-    X(AGAIN, "again") /* likewise, but another had done it before */                                                   \
-    X(LATE, "late")   /* as DONE, of one that it held no more: a worker that was taken for lost */                     \
-    X(HOLD, "hold")   /* after JOIN: but this one, which it had before and has still */                                \
+    X(DONE, "done")   /* it has reported a ticket that it held as done, which counts */                                \
+    X(AGAIN, "again") /* it has reported a ticket that another had done before */                                      \
+    X(LATE, "late")   /* as DONE, for a ticket that it held no more, having been taken for lost */                     \
+    X(HOLD, "hold")   /* after JOIN: it still holds this ticket from before */                                         \
     X(CLOCK, "clock") /* it has finished more than its chiefs knew; `ticket`: its clock */                             \
-    X(VOID, "void")   /* whatever is held is held no more; all below the ticket are finished */                        \
-    X(BACK, "back")   /* before that: the crew goes back, and all clocks begin anew */                                 \
-    X(KEPT, "kept")   /* after that: so is this one */
+    X(VOID, "void")   /* no ticket is held any more; all below `ticket` are finished */                                \
+    X(BACK, "back")   /* before VOID: the crew rolls back, and all clocks begin anew */                                \
+    X(KEPT, "kept")   /* after VOID: this ticket is finished too */
 enum ticket_fate {
 #define X(name, text) TICKET_##name,
     TICKET_FATES(X)
@@ -49,50 +49,55 @@ struct dispatcher_options {
     uint16_t port; /* 0: any free one */
     const struct crew_seat *servers;
     unsigned server_count;
-    const struct crew_seat *workers; /* for their names alone; a chief of its own may be among them. NULL: not known */
+    const struct crew_seat *workers; /* for their names; may include the chief; NULL: not known */
     unsigned worker_count;
     uint32_t digest;
     struct dispenser_options dispenser;
     double gradient_clip_norm;                   /* Synchronous; 0: none */
-    double (*rate)(void *context, int64_t step); /* of step 1 …; any thread */
-    /* Asynchronous: whether a ticket's share has no examples under such a plan, and so no update can be lost with it. NULL: none is so;
-     * any thread. */
+    double (*rate)(void *context, int64_t step); /* the learning rate of `step`, from 1; any thread */
+    /* Asynchronous: returns whether a ticket's share has no examples under this plan, so that no
+     * update can be lost with it. NULL: no share is empty. Any thread. */
     bool (*is_empty)(void *context, const struct dispatcher_plan *plan, int64_t ticket);
-    /* Hears of each, in the order in which it happens; quickly, for everybody waits. NULL: nobody. Any thread. */
+    /* Called for each TICKET_FATES event, in order. Must return quickly, since everything waits for
+     * it. NULL: not called. Any thread. */
     void (*witness)(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket);
     void *context;
-    int64_t look_ms;     /* how often to look whether a server is another process now; 0: as lookout.h says */
-    int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
-    int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
-    int64_t save_ms;     /* that the servers have for a save, with which no disk gets on; 0: 120000 */
-    int64_t
-        last_save_ms; /* the same once dispatcher_cancel was called; 0: 15000, as a server that is asked to leave waits for one */
-    /* A number that is another one whenever a disk has got on with a save's shards. NULL: nobody knows, and none does. */
+    int64_t look_ms;      /* how often to check whether a server was replaced; 0: the default of lookout.h */
+    int64_t death_ms;     /* silence after which a worker is lost; 0: 5000 */
+    int64_t patience_ms;  /* for dispatcher_describe; 0: the default of waiting.h */
+    int64_t save_ms;      /* time for a save during which no disk makes progress; 0: 120000 */
+    int64_t last_save_ms; /* the same after dispatcher_cancel; 0: 15000, as long as a leaving server waits */
+    /* Returns a number that changes whenever a disk has made progress with a save's shards. NULL:
+     * progress is not known and does not extend the time. */
     int64_t (*written)(void *context, const char *directory);
 };
 
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
 void dispatcher_free(struct dispatcher *dispatcher);
 uint16_t dispatcher_port(const struct dispatcher *dispatcher);
-/* Ends waiting with ERROR_CANCELLED. From any thread, for good. */
+/* Makes dispatcher_await_servers, dispatcher_begin and dispatcher_next_event fail with
+ * ERROR_CANCELLED, now and forever; see dispatcher_save for its own case. May be called from any
+ * thread. */
 void dispatcher_cancel(struct dispatcher *dispatcher);
 
 struct server_standing {
     uint64_t incarnation;
     bool holds_state;
     uint32_t lineage;
-    int64_t clock, updates, empty;                /* as variables.h has them */
-    int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
+    int64_t clock, updates, empty;                /* as in variables.h */
+    int64_t base_step, base_epoch, base_consumed; /* from the plan that it was started with */
     struct ticket_set tickets;                    /* released by the caller */
 };
-/* ERROR_STALE when a server knows a newer chief, ERROR_FORBIDDEN when one is of another version. */
+/* Waits until all servers are connected and have reported their state. ERROR_STALE: a server knows
+ * a newer chief. ERROR_FORBIDDEN: a server is of another version. The caller releases the
+ * standings. */
 int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
                              struct error *error);
 void server_standing_release(struct server_standing *standing);
 
 struct server_start {
-    bool needed;      /* else it goes on with what it holds */
-    const char *path; /* of a checkpoint; "": afresh */
+    bool needed;      /* false: it continues with what it holds */
+    const char *path; /* of a checkpoint; "": a fresh start */
     struct ticket_set tickets;
     int64_t updates, empty;
 };
@@ -100,13 +105,14 @@ struct dispatcher_plan {
     uint32_t lineage;
     int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
     int64_t step;                                 /* Synchronous: steps applied */
-    int64_t end;                                  /* of the run; 0: the dispenser's */
-    bool keeps_tickets;                           /* what is finished and held stays so: a server alone was restored */
+    int64_t end;                                  /* of the run, in tickets; 0: unchanged */
+    bool keeps_tickets; /* finished and held tickets remain so: only some servers are restored, or none */
     struct ticket_set finished;
     const struct server_start *starts; /* by server */
 };
-/* Sends the starts and waits until every server has what it needs; then tickets flow. *ret_lost: updates that had been
- * acknowledged and are in no server's table any more. ERROR_UNAVAILABLE: a server was lost meanwhile. */
+/* Sends the starts, waits until every server has loaded its state, then hands out tickets.
+ * *ret_lost: updates that were acknowledged and that no server has any more. ERROR_UNAVAILABLE: a
+ * server was lost meanwhile. */
 int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
                      struct error *error);
 
@@ -116,10 +122,11 @@ struct dispatcher_event {
     int64_t step; /* steps finished; asynchronous: tickets / per_step */
     double loss, gradient_norm;
     int64_t correct, targets, examples;
-    int64_t at_ns; /* when, on the clock that never jumps */
+    int64_t at_ns; /* CLOCK_MONOTONIC */
     char text[PS_TEXT_MAX];
 };
-/* EVENT_NONE after `timeout_ms` without any. Errors: ERROR_STALE, ERROR_CANCELLED. */
+/* Waits for an event; EVENT_NONE after `timeout_ms`. Fails with ERROR_STALE or ERROR_CANCELLED,
+ * among others. */
 int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, struct dispatcher_event *ret_event,
                           struct error *error);
 
@@ -130,32 +137,39 @@ struct server_saved {
     int64_t updates, empty;
     struct ticket_set tickets; /* released by the caller */
 };
-/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost, ERROR_SYSTEM when its disk
- * takes too long: it refuses all saves until it has come to the end of that one, which `last` and a save behind EVENT_OVER wait
- * for, as long as for their own. It may be called after
- * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. `last`, where
- * chief or servers leave next: servers answer nobody after it before a chief begins again, for no ticket can be finished until
- * then, and what each of them acknowledged would be its alone. */
+/* Has every server write its shard into `directory`, and waits for all. ERROR_UNAVAILABLE: a server
+ * was lost. ERROR_NO_SPACE, ERROR_SYSTEM: a server could not write. ERROR_SYSTEM: a disk takes too
+ * long; that server refuses other saves until it has finished this one. A `last` save and a save
+ * after EVENT_OVER wait for such a server, as long as for their own shards. May be called after
+ * dispatcher_cancel, which does not end it at once; it then fails with ERROR_CANCELLED if a disk
+ * takes too long. `last`: the chief or servers leave after the save. Servers then answer nobody
+ * until a chief begins again, since no ticket can be finished until then, and what one of them
+ * acknowledged would be lost. */
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
                     struct server_saved saved[PS_SERVERS_MAX], struct error *error);
 
-/* Servers that were asked to leave and wait for a save, server i as bit i: after EVENT_SERVER_PARTS, unless they have gone. */
+/* Returns the servers that were asked to leave and wait for a save, server i as bit i. Call it
+ * after EVENT_SERVER_PARTS; servers that have gone meanwhile are not included. */
 uint64_t dispatcher_parting(struct dispatcher *dispatcher);
-/* After a save: those may go, and are returned. False, and nobody goes, when one was asked since the save was ordered, for it has
- * acknowledged more, and there is no save without the others: save again. */
+/* Lets these servers go after a save, and returns them. Returns false, and lets none go, if one was
+ * asked to leave after the save was ordered: it has acknowledged more since, and no save has that.
+ * Save again then. */
 bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone);
-/* They cannot be saved: each goes as it is. */
+/* Lets these servers go without a save, because they cannot be saved. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 
-/* Whether a server is away, or back without a state: it answers nothing before the next dispatcher_begin. */
+/* Returns whether a server is lost, or back without a state: it answers nothing before the next
+ * dispatcher_begin. */
 bool dispatcher_misses_a_server(struct dispatcher *dispatcher);
-/* Updates lost in all. */
+/* Returns the number of updates lost so far. */
 int64_t dispatcher_lost(struct dispatcher *dispatcher);
-/* Shares in all that came late, after a backup worker's answer to the same (or before it was needed), and were dropped. */
+/* Returns the number of shares that were dropped so far because another worker had finished the
+ * same share before. */
 int64_t dispatcher_late(struct dispatcher *dispatcher);
-/* Whom the crew waits for, and for what; "" for nobody. From any thread. */
+/* Describes which member the crew waits for, and for what; "" if for none. May be called from any
+ * thread. */
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX]);
-/* The run is over: tells everybody, waits a moment until all have heard. */
+/* Informs all members that the run is over, and waits a moment until they have disconnected. */
 void dispatcher_finish(struct dispatcher *dispatcher);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A dispatcher's inside, for the files that make it: dispatcher.c (life cycle),
+ * Declares what the files that implement the dispatcher share: dispatcher.c (life cycle),
  * dispatcher_servers.c (control of the servers), dispatcher_workers.c (tickets),
- * dispatcher_caller.c (the calls of the other thread). Only they include it.
+ * dispatcher_caller.c (calls of the other thread), dispatcher_waiting.c (descriptions). Only they
+ * include it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H
@@ -25,26 +26,27 @@ struct led_server {
     struct dispatcher *dispatcher;
     unsigned number;
     struct rpc_stream *stream;
-    struct lookout lookout; /* for a successor of it */
+    struct lookout lookout; /* watches for its successor */
     int64_t next_dial_ms;
-    bool stands; /* STANDING has come on this stream */
+    bool stands; /* STANDING has arrived on this stream */
     struct server_standing standing;
-    struct ticket_set settled; /* what its state held when it was last started, and what it is told not to wait for */
-    struct ticket_set lost;    /* of these, what was counted as lost … */
-    struct ticket_set hollow;  /* … and what would have been, had its share any examples */
-    int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
-    int64_t heard_ms;          /* when it last said anything … */
-    int64_t prompted_ms;       /* … and was last asked to, while a save waits for it */
-    int64_t updates_lost;      /* settled there, by this chief or one before it, and in none of its values */
+    struct ticket_set
+        settled; /* tickets in its state when it was last started, and those that it is told not to wait for */
+    struct ticket_set lost;   /* of these, those counted as lost … */
+    struct ticket_set hollow; /* … and those whose shares have no examples, so that nothing is lost */
+    int64_t asked_ms;         /* when it was last told to start, save, reduce or apply, or was lost */
+    int64_t heard_ms;         /* when it was last heard … */
+    int64_t prompted_ms;      /* … and was last prompted, while a save waits for it */
+    int64_t updates_lost; /* tickets settled by this chief or an earlier one whose updates are in no server's values */
     bool starting;
     bool reduced, stepped;
     bool parting;         /* it has asked to leave, and waits */
-    bool parting_by_save; /* it did before the last save was ordered: what it acknowledged is there */
+    bool parting_by_save; /* it asked before the last save was ordered, which therefore has all that it acknowledged */
     double squares;
     bool saving, saved;
-    bool busy;              /* it writes a save that nobody waits for any more, and refuses others until that is done */
-    int64_t save_number;    /* of the order under way */
-    struct ps_message save; /* its answer */
+    bool busy;           /* it writes a save that is no longer waited for, and refuses others until it has finished */
+    int64_t save_number; /* of the order in progress */
+    struct ps_message save; /* its answer to the order */
 };
 
 struct ticket_desk {
@@ -53,24 +55,24 @@ struct ticket_desk {
     struct rpc_stream *stream;
     bool joined;
     unsigned worker, wants;
-    int64_t clock; /* that it has brought along, of this lineage; -1: none */
+    int64_t clock; /* the clock that it has brought along, in clock_lineage; -1: none */
     uint32_t clock_lineage;
     int64_t computing; /* the ticket that it has brought along; -1: none */
     int64_t heard_ms, beat_ms;
 };
 
-/* Sums over what was finished since the last step was told. */
+/* Sums over the tickets finished since the last step was reported. */
 struct step_sums {
     double loss, squares;
     int64_t correct, targets, examples;
 };
 
 enum dispatcher_phase {
-    PHASE_CLOSED,   /* no tickets: servers are missing or being started */
-    PHASE_OPEN,     /* tickets flow */
-    PHASE_REDUCING, /* Synchronous: all shares are there, servers sum them … */
+    PHASE_CLOSED,   /* no tickets are handed out: servers are missing or being started */
+    PHASE_OPEN,     /* tickets are handed out */
+    PHASE_REDUCING, /* Synchronous: all shares have arrived, servers sum them … */
     PHASE_APPLYING, /* … and apply the sum */
-    PHASE_OVER,     /* no more tickets; the chief saves and exports, and may have to go back yet */
+    PHASE_OVER,     /* no more tickets; the chief saves and exports, and may still have to roll back */
 };
 
 struct dispatcher {
@@ -80,32 +82,33 @@ struct dispatcher {
     struct rpc_server *door;
     struct address_book *book;
 
-    pthread_mutex_t lock; /* of all that follows; callbacks hold it */
+    pthread_mutex_t lock; /* guards all that follows; callbacks hold it */
     pthread_cond_t changed;
     struct led_server servers[PS_SERVERS_MAX];
     struct ticket_desk *desks;
     uint32_t worker_epochs[PS_WORKERS_MAX];
-    int64_t
-        away_ms[PS_WORKERS_MAX]; /* BoundedStaleness: since when a worker's connection has been lost; 0: it has not */
-    unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was left behind */
+    int64_t away_ms[PS_WORKERS_MAX];    /* BoundedStaleness: when a worker's connection was lost; 0: it was not */
+    unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was overtaken */
     int64_t started_ms;
-    bool assembles; /* BoundedStaleness: a successor waits for the clocks that the workers bring along */
+    bool assembles; /* BoundedStaleness: this new chief waits for the clocks that workers bring along */
     struct dispenser *dispenser;
-    uint32_t dispenser_lineage; /* in which its tickets are finished and held */
+    uint32_t dispenser_lineage; /* the lineage in which its tickets are finished and held */
     enum dispatcher_phase phase;
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;
     int64_t told_step;
-    int64_t done_ms; /* when a ticket was done last, or tickets began to flow */
-    int64_t late;    /* Synchronous: shares that came after another worker's answer to the same, and were dropped */
+    int64_t done_ms;               /* when a ticket was last done, or tickets were first handed out */
+    int64_t late;                  /* Synchronous: shares dropped because another worker had finished the same share */
     struct stragglers *stragglers; /* Synchronous */
     struct error fatal;
-    bool cancelled, finished; /* finished: everybody was told that the run is over */
+    bool cancelled, finished; /* finished: all members were informed that the run is over */
     int64_t cancelled_ms;
-    bool awaits_disks;         /* a save begins once no server is busy with another */
-    bool saves_no_more;        /* a save took too long after that */
-    int64_t written, grown_ms; /* bytes of a save's shards when they were last looked at, and when there were others */
-    void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
+    bool awaits_disks;  /* a save waits until no server is busy with another */
+    bool saves_no_more; /* a save took too long after dispatcher_cancel; the next one does not wait */
+    int64_t written,
+        grown_ms; /* progress of a save's shards (options.written) at the last check, and when it last changed */
+    void (*errand)(struct dispatcher *dispatcher,
+                   void *context); /* a request of the other thread to run on the rpc's thread; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];
     unsigned first_event, event_count;
@@ -116,11 +119,11 @@ static inline int64_t dispatcher_now_ms(void)
     return clock_monotonic_ns() / 1000000;
 }
 
-/* All with the lock held. */
+/* All functions below are called with the lock held. */
 void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const char *text);
 void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event);
 void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "ps 1 (10.0.0.7:2222)"; "worker 2 (…)". */
+/* Format names: "ps 1 (10.0.0.7:2222)", "worker 2 (…)". */
 void dispatcher_name_server(const struct dispatcher *dispatcher, unsigned number, char name[WAITING_NAME_MAX]);
 void dispatcher_name_worker(const struct dispatcher *dispatcher, unsigned worker, char name[WAITING_NAME_MAX]);
 
@@ -136,26 +139,27 @@ static inline void dispatcher_witness(const struct dispatcher *dispatcher, enum 
         dispatcher->options.witness(dispatcher->options.context, fate, worker, ticket);
 }
 
-/* Before any tick. */
+/* Initializes the servers. Call it before any tick. */
 void dispatcher_servers_init(struct dispatcher *dispatcher);
 void dispatcher_servers_tick(struct dispatcher *dispatcher);
-void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */
+void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all servers */
 bool dispatcher_all_stand(const struct dispatcher *dispatcher);
-/* Its state will never have these; `are_empty`: nor would it, for they have no updates. */
+/* Tells a server that its state will never have these tickets' updates; `are_empty`: there are
+ * none, because their shares have no examples. */
 void dispatcher_write_off(struct led_server *server, const struct ticket_set *tickets, bool are_empty);
-/* All shares of the step are there. */
+/* Has the servers sum the step's shares, all of which have arrived. */
 void dispatcher_reduce(struct dispatcher *dispatcher);
-/* After a server came back in the middle of it. */
+/* Repeats the present step's order after a server came back in the middle of it. */
 void dispatcher_resume_step(struct dispatcher *dispatcher);
 
 void dispatcher_desk_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                             void **ret_context);
 void dispatcher_desks_tick(struct dispatcher *dispatcher);
-/* Gives out what may be given out. */
+/* Hands out all tickets that may be handed out now. */
 void dispatcher_deal(struct dispatcher *dispatcher);
-/* Welcomes everybody to (new) terms. */
+/* Sends all workers the present terms (lineage, base). */
 void dispatcher_restart_desks(struct dispatcher *dispatcher);
-/* The run is over: no desk need come back. */
+/* Informs all workers that the run is over, so that none reconnects. */
 void dispatcher_dismiss_desks(struct dispatcher *dispatcher);
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm);
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the name of a server has come to mean another process than the one that
- * a connection leads to. A process that stood still for long may have been
- * replaced, and come back with its connections alive: whoever stays with it trains
- * apart from all who came later.
+ * Watches whether the name of a server has come to mean another process than the one that a
+ * connection leads to. A process that was suspended for long may have been replaced and then resume
+ * with its connections alive; peers that stay with it would train apart from the rest of the crew.
  *
- * Looks the name up every so often. Where it leads elsewhere, whoever is there is
- * asked which process it is, by a stream of its own; only one of a higher
- * generation counts, for a name may also lead to one that was there before. Then
- * the one that the connection leads to is told, by another stream, that it is
- * superseded, and the connection's owner leaves it.
+ * The name is looked up periodically. If it leads to another address, the process there is asked,
+ * on a stream of its own, which generation it has. Only a higher generation counts, since a name
+ * may also lead to an earlier process. If it is higher, the process at the connection's end is
+ * informed, on another stream, that it is superseded, and the owner of the connection leaves it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_LOOKOUT_H
 #define COXSWAIN_PARAMETER_SERVER_LOOKOUT_H
@@ -26,27 +24,27 @@ struct lookout_options {
     const struct crew_seat *seat;
     const char *job_uid;
     int64_t every_ms; /* 0: 5000 */
-    /* There is a newer one. On the rpc's thread; at most once for each lookout_begin. */
+    /* Called when a newer process was found; on the rpc's thread, at most once per lookout_begin. */
     void (*found)(void *context);
     void *context;
 };
 
-/* Embedded in what owns the connection. All on the rpc's thread. */
+/* Embedded in the owner of the connection. Used on the rpc's thread only. */
 struct lookout {
     struct lookout_options options;
     char address[RESOLVE_ADDRESS_MAX]; /* where the connection leads */
     bool is_met, is_told;
-    struct generation met; /* who is there; of all connections the highest */
+    struct generation met; /* highest generation met on any connection */
     int64_t next_ms;
-    struct rpc_stream *probe; /* of whoever is elsewhere */
+    struct rpc_stream *probe; /* to the process at the other address */
 };
 
 void lookout_init(struct lookout *lookout, const struct lookout_options *options);
-/* A connection to `address` begins. */
+/* Starts to watch a new connection to `address`. */
 void lookout_begin(struct lookout *lookout, const char *address);
-/* Who is there has said which process it is. */
+/* Records the generation that the connected process has reported. */
 void lookout_meet(struct lookout *lookout, struct generation generation);
-/* While the connection stands. */
+/* Looks the name up if that is due. Call it periodically while the connection stands. */
 void lookout_tick(struct lookout *lookout);
 
 #endif

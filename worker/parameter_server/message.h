@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What chief, workers and parameter servers say to each other, one value for
- * every type of message; fields that a type does not use are 0. On the wire: a
- * magic number, the crew's protocol (worker/comm/protocol.h), the type, the fields in a fixed little-endian order, a CRC-32C.
+ * Defines the messages between chief, workers and parameter servers. One struct holds all types;
+ * fields that a type does not use are 0. The wire format is a magic number, the crew's protocol
+ * (worker/comm/protocol.h), the type, the fields in a fixed little-endian order, and a CRC-32C.
  *
- * Tensors travel apart: a message that announces them is followed on the same
- * stream by bulk messages, each a head of BULK_HEAD_BYTES and raw bytes of the
- * server's packed array; on a line (worker/comm/bulk_line.h) where the message says so; nowhere where memory is shared. Of
- * tables only the rows travel that the message lists (placement_rows.h).
+ * Tensors are sent separately. A message that announces them is followed on the same stream by bulk
+ * messages, each with a head of BULK_HEAD_BYTES and raw bytes of the server's packed array. If the
+ * message says so, they are sent on a line (worker/comm/bulk_line.h) instead; with shared memory
+ * they are not sent at all. Of embedding tables, only the rows listed in the message are sent
+ * (placement_rows.h).
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_MESSAGE_H
 #define COXSWAIN_PARAMETER_SERVER_MESSAGE_H
@@ -22,58 +23,59 @@
 #include "worker/parameter_server/row_set.h"
 #include "worker/parameter_server/ticket_set.h"
 
-#define PS_METHOD_TICKETS "/coxswain.Tickets/Take"         /* a worker at the chief */
-#define PS_METHOD_EXCHANGE "/coxswain.Parameters/Exchange" /* a worker at a server */
-#define PS_METHOD_CONTROL "/coxswain.Parameters/Control"   /* the chief at a server */
+#define PS_METHOD_TICKETS "/coxswain.Tickets/Take"         /* worker to chief */
+#define PS_METHOD_EXCHANGE "/coxswain.Parameters/Exchange" /* worker to server */
+#define PS_METHOD_CONTROL "/coxswain.Parameters/Control"   /* chief to server */
 
 #define PS_MESSAGE_MAX ((size_t)768 << 10)
 #define PS_UID_MAX 128
 #define PS_TEXT_MAX 256
 #define PS_PATH_MAX 1024
 #define PS_SERVERS_MAX 64
-/* Workers are numbered by their index; the chief pulls values too, under the last number. */
+/* Workers are numbered by their index. The chief pulls values too, under the last number. */
 #define PS_WORKERS_MAX 1025
 #define PS_CHIEF_INDEX 1024
 
-#define PS_MESSAGES(X)                                                                                                          \
-    /* Worker and chief */                                                                                                      \
-    X(JOIN) /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock, ticket (which it computes) */      \
-    X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                          \
-    X(WANT)    /* worker: the next ticket, please; lineage, clock */                                                            \
-    X(TICKET)  /* chief: ticket, lineage */                                                                                     \
-    X(DONE) /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, incarnations of the servers */        \
-    X(RETURN)  /* worker: ticket, not done */                                                                                   \
-    X(RESTART) /* chief: lineage: everything under way is void */                                                               \
-    X(OVER)    /* chief: there are no more tickets */                                                                           \
-    X(BEAT)    /* both ways: the sender is there */                                                                             \
-    X(LEAVE)   /* worker: goes by request */                                                                                    \
-    X(REFUSED) /* generation is stale, or another job's: text */                                                                \
-    /* Worker and server */                                                                                                     \
-    X(OPEN) /* worker: job_uid, generation, index, server, incarnation (nonce of the area), digest, path of the area, newest */ \
-    X(OPENED) /* server: incarnation, generation, shared, holds_state, port and token (of a line) */                            \
-    X(PULL)   /* worker: rows, lined */                                                                                         \
-    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), lined; bulk */                       \
-    X(ACK)    /* server: ticket, verdict, incarnation */                                                                        \
-    X(VALUES) /* server: updates, lined (as was asked); bulk */                                                                 \
-    /* Chief and server */                                                                                                      \
-    X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                        \
-    X(STANDING) /* server: incarnation, generation, holds_state, lineage, clock, updates, empty, tickets */                     \
-    X(START) /* chief: lineage, clock, path (of a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */         \
-    X(REDUCE)  /* chief: step */                                                                                                \
-    X(REDUCED) /* server: step, squares */                                                                                      \
-    X(APPLY)   /* chief: step, rate, scale */                                                                                   \
-    X(STEPPED) /* server: step */                                                                                               \
-    X(ADMIT)   /* chief: tickets flow; take workers in */                                                                       \
-    X(SAVE)    /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                              \
-    X(SAVED) /* server: step, path (file name), bytes, crc, tickets, updates, empty; or text (why not), verdict (errno) */      \
-    X(WRITE_OFF) /* chief: tickets, empty (not 0: all of them are); STANDING follows */                                         \
-    X(FINISH)    /* chief: the run is over */                                                                                   \
-    X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */             \
-    /* Which process is a server */                                                                                             \
-    X(LOOK) /* anybody: job_uid, server, newest */                                                                              \
+#define PS_MESSAGES(X)                                                                                                  \
+    /* Worker and chief */                                                                                              \
+    X(JOIN) /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock, ticket (in progress) */    \
+    X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                  \
+    X(WANT)    /* worker: requests the next ticket; lineage, clock */                                                   \
+    X(TICKET)  /* chief: ticket, lineage */                                                                             \
+    X(DONE)    /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, servers' incarnations */   \
+    X(RETURN)  /* worker: ticket, not done */                                                                           \
+    X(RESTART) /* chief: lineage; everything in progress is void */                                                     \
+    X(OVER)    /* chief: there are no more tickets */                                                                   \
+    X(BEAT)    /* both: keepalive */                                                                                    \
+    X(LEAVE)   /* worker: leaves on request */                                                                          \
+    X(REFUSED) /* chief, server: text (stale generation, another job) */                                                \
+    /* Worker and server */                                                                                             \
+    X(OPEN) /* worker: job_uid, generation, index, server, digest, newest, incarnation (area's nonce), path (area's) */ \
+    X(OPENED) /* server: incarnation, generation, shared, holds_state, port and token (of a line) */                    \
+    X(PULL)   /* worker: rows, lined */                                                                                 \
+    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), lined; bulk */               \
+    X(ACK)    /* server: ticket, verdict, incarnation */                                                                \
+    X(VALUES) /* server: updates, lined (as requested); bulk */                                                         \
+    /* Chief and server */                                                                                              \
+    X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                \
+    X(STANDING) /* server: incarnation, generation, holds_state, lineage, clock, updates, empty, tickets */             \
+    X(START)   /* chief: lineage, clock, path (a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */  \
+    X(REDUCE)  /* chief: step */                                                                                        \
+    X(REDUCED) /* server: step, squares */                                                                              \
+    X(APPLY)   /* chief: step, rate, scale */                                                                           \
+    X(STEPPED) /* server: step */                                                                                       \
+    X(ADMIT)   /* chief: tickets are handed out; accept workers */                                                      \
+    X(SAVE)    /* chief: step, path (a directory), last (accept no worker until ADMIT) */                               \
+    X(SAVED) /* server: step, path (file), bytes, crc, tickets, updates, empty; or text (the error), verdict (errno) */ \
+    X(WRITE_OFF) /* chief: tickets, empty (not 0: their shares have no examples); STANDING follows */                   \
+    X(FINISH)    /* chief: the run is over */                                                                           \
+    X(PARTING)   /* server: asked to leave, save first; chief: go (holds_state: saved; else that is impossible) */      \
+    /* Which process is a server */                                                                                     \
+    X(LOOK) /* any peer: job_uid, server, newest */                                                                     \
     X(SEEN) /* server: generation */
 
-/* A verdict of SAVED that is no errno: the save before is still being written. SAVED of that one follows, for whoever leads then. */
+/* A verdict of SAVED that is not an errno: an earlier save is still being written. Its own SAVED
+ * follows, to whichever chief leads then. */
 #define PS_SAVE_WAITS UINT32_MAX
 
 enum ps_message_type {
@@ -90,7 +92,7 @@ struct ps_message {
     struct generation generation; /* of the sender */
     struct generation newest;     /* attempt and epoch of the newest server of that number that the sender has met */
     uint32_t index;               /* of a worker, or of a server */
-    uint32_t server;              /* who is meant: for a while, a name may lead to where another server is now */
+    uint32_t server;              /* the server that is meant: a name may lead to another server for a while */
     uint64_t incarnation;         /* random, one for each process */
     uint32_t digest;              /* of the model's layout */
     uint32_t lineage;
@@ -98,9 +100,9 @@ struct ps_message {
     uint32_t port;
     uint64_t token;
     bool holds_state, shared, pull, last;
-    bool lined;                           /* the bytes of gradients and values go on the line */
-    int64_t ticket, step, updates, empty; /* empty: tickets in the table that have no update */
-    int64_t clock; /* a worker's (dispenser.h); a server's: the highest at which any has begun what it holds */
+    bool lined;                           /* gradients and values are sent on the line */
+    int64_t ticket, step, updates, empty; /* empty: tickets in the table without an update */
+    int64_t clock; /* a worker's (dispenser.h); a server's: the highest at which a worker began what the server holds */
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;
     int64_t per_step, base_step, base_epoch, base_consumed;
@@ -110,23 +112,23 @@ struct ps_message {
     uint64_t incarnations[PS_SERVERS_MAX];
     char path[PS_PATH_MAX];
     char text[PS_TEXT_MAX];
-    struct ticket_set tickets; /* the owner releases both: ps_message_release */
-    struct row_set rows;       /* that the bulk bytes are of, or shall be of */
+    struct ticket_set tickets; /* both are owned: ps_message_release */
+    struct row_set rows;       /* the rows whose bytes are sent, or requested */
 };
 
 void ps_message_release(struct ps_message *message);
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error);
-/* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED for one of another protocol. */
+/* Decodes a message; the caller releases it. ERROR_CORRUPT: not a whole, intact message.
+ * ERROR_UNSUPPORTED: of another protocol. */
 int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_message, struct error *error);
 
-/* Bulk messages. */
 #define BULK_HEAD_BYTES 24
 #define BULK_BODY_MAX (((size_t)1 << 20) - BULK_HEAD_BYTES)
 struct bulk_head {
-    uint64_t offset, total; /* of this body in all the bytes announced, and how many those are */
+    uint64_t offset, total; /* of this body in all announced bytes, and their number */
 };
 void bulk_head_encode(const struct bulk_head *head, unsigned char bytes[BULK_HEAD_BYTES]);
-/* False when the bytes begin no bulk message. */
+/* Decodes the head of a bulk message. Returns false if the bytes do not begin one. */
 bool bulk_head_decode(const unsigned char *bytes, size_t length, struct bulk_head *ret_head);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which parameter server holds what. Tensors go to the servers in turn; one of
- * PLACEMENT_PARTITION_BYTES or more is cut by rows (of its first dimension) into
- * nearly equal pieces, one for each server. A pure function of the layout and
- * the number of servers, so that nobody need be told.
+ * Determines which parameter server holds what. Tensors are assigned to the servers in turn. A
+ * tensor of PLACEMENT_PARTITION_BYTES or more is cut by rows (of its first dimension) into nearly
+ * equal pieces, one for each server. A pure function of the layout and the number of servers, so
+ * that nothing need be communicated.
  *
- * Each server keeps its pieces packed in one flat array, in the order of the
- * layout. Neighbours in both arrays make one run.
+ * Each server keeps its pieces packed in one flat array, in the order of the layout. Pieces that
+ * are adjacent in both arrays make one run.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_PLACEMENT_H
 #define COXSWAIN_PARAMETER_SERVER_PLACEMENT_H
@@ -24,7 +24,7 @@ struct placement_piece {
     unsigned server;
     int64_t first_row, rows; /* of the tensor's first dimension; a scalar has one */
     int64_t offset;          /* in the layout's flat array */
-    int64_t local;           /* in the server's packed one */
+    int64_t local;           /* in the server's packed array */
     int64_t elements;
 };
 
@@ -38,7 +38,7 @@ struct placement_table {
     const struct parameter_tensor *tensor;
     int64_t offset, local; /* as the piece's */
     int64_t first_row, rows, row_elements;
-    int64_t first; /* number of its first row among those of the server's tables */
+    int64_t first; /* index of its first row among the rows of all the server's tables */
 };
 
 struct placement {
@@ -47,22 +47,22 @@ struct placement {
     unsigned piece_count;
     struct placement_run **runs; /* by server */
     unsigned *run_counts;
-    int64_t *elements;            /* by server: of its packed array */
-    struct placement_run **dense; /* by server: what belongs to no table */
+    int64_t *elements;            /* by server: length of its packed array */
+    struct placement_run **dense; /* by server: runs of what belongs to no table */
     unsigned *dense_counts;
     struct placement_table **tables; /* by server */
     unsigned *table_counts;
     int64_t layout_statistics;
-    int64_t *statistics; /* by server: the first so many of them are running statistics */
+    int64_t *statistics; /* by server: how many of its first elements are running statistics */
 };
 
-/* Tensors are borrowed from the layout. */
+/* Computes the placement. Tensors are borrowed from the layout. */
 void placement_init(struct placement *placement, const struct parameter_layout *layout, unsigned servers);
 void placement_release(struct placement *placement);
 
 bool placement_is_whole(const struct placement_piece *piece);
 
-/* Between a flat array in the layout's order and the packed one of a server. */
+/* Copy between a flat array in the layout's order and a server's packed one. */
 void placement_pack(const struct placement *placement, unsigned server, const float *flat, float *packed);
 void placement_unpack(const struct placement *placement, unsigned server, const float *packed, float *flat);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables, whose rows travel one by one. A table is a server's piece of a token
- * embedding that a pass reads only where its tokens point (parameter_tensor.by_rows),
- * of PLACEMENT_TABLE_BYTES or more in all; smaller ones travel with the rest. A
- * server's tables have their rows numbered through, in the order of its pieces.
+ * Selects the rows of embedding tables that are transferred one by one. A table is a server's piece
+ * of a token embedding of which a pass reads only the rows that its tokens name
+ * (parameter_tensor.by_rows) and which has PLACEMENT_TABLE_BYTES or more in all; smaller ones are
+ * transferred with the rest. The rows of a server's tables are numbered consecutively, in the order
+ * of its pieces.
  *
- * What travels for a set of rows: first all that belongs to no table, in the order
- * of the packed array, then the rows in theirs. For a set that lists none: the
- * packed array as it is.
+ * The transfer for a set of rows contains first everything that belongs to no table, in the order
+ * of the packed array, then the rows in their order. For a set that lists no rows, it is the packed
+ * array itself.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_PLACEMENT_ROWS_H
 #define COXSWAIN_PARAMETER_SERVER_PLACEMENT_ROWS_H
@@ -15,19 +16,19 @@
 #include "worker/parameter_server/placement.h"
 #include "worker/parameter_server/row_set.h"
 
-/* Whether any server has a table. */
+/* Returns whether any server has a table. */
 bool placement_has_tables(const struct placement *placement);
-/* False for a list that names a row which the server does not have. */
+/* Returns false if the set lists a row that the server does not have. */
 bool placement_knows_rows(const struct placement *placement, unsigned server, const struct row_set *rows);
 
-/* Of what travels. */
+/* Returns the number of elements of the transfer. */
 int64_t placement_elements_of(const struct placement *placement, unsigned server, const struct row_set *rows);
 
-/* A part of what travels, contiguous wherever it lies. */
+/* A part of the transfer that is contiguous in all three arrays. */
 struct placement_segment {
     int64_t offset;  /* in an array in the layout's order */
-    int64_t local;   /* in the packed one */
-    int64_t carried; /* in what travels */
+    int64_t local;   /* in the packed array */
+    int64_t carried; /* in the transfer */
     int64_t elements;
     bool is_row;
 };
@@ -35,14 +36,15 @@ typedef void placement_visit(void *context, const struct placement_segment *segm
 void placement_walk(const struct placement *placement, unsigned server, const struct row_set *rows,
                     placement_visit *visit, void *context);
 
-/* Where an array's elements lie. */
+/* The order of an array's elements: the layout's, the packed array's, the transfer's. */
 enum placement_order { ORDER_LAYOUT, ORDER_PACKED, ORDER_CARRIED };
-/* Copies what travels from one array into another. */
+/* Copies the elements of the transfer from one array into another. */
 void placement_carry(const struct placement *placement, unsigned server, const struct row_set *rows, const float *from,
                      enum placement_order from_order, float *to, enum placement_order to_order);
 
-/* The rows of each server's tables whose tokens are marked: `marked` has an entry for each row of the whole tensor. Where listing
- * them would take no less than all of them: all. */
+/* Selects for each server the rows of its tables whose tokens are marked; `marked` has an entry for
+ * each row of the whole tensor. Selects all rows if the list would be longer than ROW_SET_MAX or
+ * the transfer would not be smaller. */
 void placement_choose_rows(const struct placement *placement, const struct parameter_tensor *tensor, const bool *marked,
                            struct row_set *sets);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A server's inside, for the files that make it: server.c (life cycle),
- * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
- * shard of a checkpoint), server_parting.c (leaving on request),
- * server_succession.c (being replaced). Only they include it.
+ * Declares what the files that implement the server share: server.c (life cycle), server_exchange.c
+ * (workers), server_control.c (the chief), server_store.c (its shard of a checkpoint),
+ * server_parting.c (leaving on request), server_succession.c (being replaced). Only they include
+ * it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -18,25 +18,25 @@
 #include "worker/parameter_server/server.h"
 #include "worker/parameter_server/variables_copy.h"
 
-/* A worker's stream. */
+/* A stream from a worker. */
 struct exchange {
     struct exchange *next;
     struct ps_server *server;
     struct rpc_stream *stream;
     unsigned worker;
     uint64_t incarnation;
-    bool open, answered; /* OPEN has come; OPENED has gone */
+    bool open, answered; /* OPEN was received; OPENED was sent */
     bool shared;
     struct shared_area area;
-    struct ps_message push; /* the update whose bytes are coming; its sets are not its own */
-    struct row_set rows;    /* of that update */
+    struct ps_message push; /* the update whose bytes are arriving; its sets are not owned */
+    struct row_set rows;    /* rows of that update */
     bool pushing;
     struct bulk_inbox inbox;
     struct bulk_line *line;       /* NULL: none was offered, or it ended unused */
-    struct variables_copy values; /* on their way on the line */
+    struct variables_copy values; /* being sent on the line */
 };
 
-/* The chief's. */
+/* A stream from the chief. */
 struct control {
     struct ps_server *server;
     struct rpc_stream *stream;
@@ -61,35 +61,34 @@ struct ps_server {
     char *job_uid;
     struct rpc *rpc;
     struct rpc_server *door;
-    struct bulk_lines *lines; /* NULL: the values are too few */
+    struct bulk_lines *lines; /* NULL: the values are too small */
     uint64_t incarnation;
     struct variables variables;
 
-    /* The rpc's thread only. */
+    /* Used on the rpc's thread only. */
     struct exchange *exchanges;
     struct control *control;
-    struct generation chief; /* the highest that was here */
+    struct generation chief; /* the highest that has connected */
     uint32_t worker_epochs[PS_WORKERS_MAX];
-    float *outgoing[PS_WORKERS_MAX]; /* values under way; gRPC may look at them after a stream has ended */
+    float *outgoing[PS_WORKERS_MAX]; /* values being sent; gRPC may still read them after a stream has ended */
     int64_t unled_since_ms, sent_away_ms;
-    struct data_base base; /* kept for a successor of the chief */
+    struct data_base base; /* kept for the chief's successor */
     double squares;        /* of the gradient last reduced */
-    int64_t asked_ms;      /* when the wish to leave was seen; 0: there is none */
-    bool admits;           /* tickets flow, says the chief that is there */
-    int64_t
-        saved_updates; /* in the last save that a chief heard of, or where it began; -1: nobody has saved what it holds */
-    bool frozen;       /* on the way out: nothing more is acknowledged */
-    bool dismissed;    /* the chief has answered the wish */
+    int64_t asked_ms;      /* when the request to leave was seen; 0: none */
+    bool admits;           /* the connected chief hands out tickets */
+    int64_t saved_updates; /* at the last save that a chief learnt of, or at the start; -1: never saved */
+    bool frozen;           /* leaving: nothing more is acknowledged */
+    bool dismissed;        /* the chief has answered the request to leave */
     struct ps_server_counts counts;
-    char waiting[PS_TEXT_MAX]; /* as last told */
+    char waiting[PS_TEXT_MAX]; /* as last reported */
 
     pthread_t storing;
     bool storing_runs;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     struct store_job store;
     bool over, cancelled, stopping;
-    bool leaving; /* asked to */
+    bool leaving; /* asked to leave */
     struct error fatal;
 };
 
@@ -98,12 +97,13 @@ static inline struct data_base data_base_of(const struct ps_message *message)
     return (struct data_base){message->base_step, message->base_epoch, message->base_consumed};
 }
 
-/* Tells the witness; `path`: its last part is whose. NULL: this server's. */
+/* Calls the witness. `whose` is the last component of `path`; NULL: this server. */
 void ps_server_record(struct ps_server *server, enum server_fate fate, const struct variables *variables,
                       int64_t number, const char *path);
-/* Whether a wait since then, for somebody who is there or not, is worth a word. */
+/* Returns whether a wait since then, for a member that is connected or not, is long enough to be
+ * reported. */
 bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is_there);
-/* Ends ps_server_wait. */
+/* Makes ps_server_wait fail with `error`, unless it has already failed. */
 void ps_server_fail(struct ps_server *server, const struct error *error);
 
 /* For rpc_method.opened. */
@@ -112,35 +112,38 @@ void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc
 void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                            void **ret_context);
 
-/* Sees to an orderly leave. */
+/* Handles a request to leave. */
 void server_parting_tick(struct ps_server *server);
-/* The state is being saved on the way out: nothing more is acknowledged, workers wait for the successor. */
+/* Stops acknowledging if the server is leaving, because its last save has begun; workers wait for
+ * the successor. */
 void server_parting_freeze(struct ps_server *server);
 /* The chief has answered the wish to leave: all servers are saved, or cannot be. */
 void server_parting_done(struct ps_server *server, bool is_saved);
-/* There may be another chief, which has not heard of the wish. */
+/* Informs the present chief that this server was asked to leave, since it may be a new one. */
 void server_parting_tell(struct ps_server *server);
 
-/* Closes the stream where another server is meant: what its caller has met is no successor of ours. The caller looks the name up
- * again. */
+/* Returns whether a message is meant for this server. If not, closes the stream: the newer server
+ * that the caller has met is not our successor. The caller looks the name up again. */
 bool server_is_meant(const struct ps_server *server, struct rpc_stream *stream, const struct ps_message *message);
-/* Ends the server, and says why, when `newest` has its place. */
+/* If `newest` is a newer server in this one's place, ends the server with an error that says so,
+ * and returns true. */
 bool server_is_superseded(struct ps_server *server, struct generation newest);
-/* Likewise when somebody of a newer attempt calls: all processes of this one are past. */
+/* The same if the caller has a newer attempt: all processes of this attempt are superseded. */
 bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
 void server_succession_tick(struct ps_server *server);
 
-/* What lines have brought. */
+/* Processes what has arrived on lines. */
 void server_exchange_tick(struct ps_server *server);
-/* Tickets flow (again): whoever has waited for it may begin. */
+/* Tells workers that have waited for the chief to begin that they may begin. */
 void server_exchange_admit(struct ps_server *server);
-/* Sends all workers away, and takes none in before the chief says so. */
+/* Disconnects all workers, and accepts none until the chief allows it. */
 void server_exchange_close(struct ps_server *server);
 void server_control_tick(struct ps_server *server);
 
 int server_store_start(struct ps_server *server, struct error *error);
 void server_store_stop(struct ps_server *server);
-/* Has the state as it is now written, while updates go on. False: it cannot, and the chief has been told why. */
+/* Starts to write a copy of the present state while updates continue. Returns false if that is
+ * impossible; the chief was then told why. */
 bool server_store_begin(struct ps_server *server, const struct ps_message *order);
 void server_store_tick(struct ps_server *server);
 

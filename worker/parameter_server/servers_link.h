@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All parameter servers as one peer sees them: their values in one flat array,
- * its gradients in another. Where a server proves to share memory with us, it
- * writes and reads these arrays itself; else the bytes travel on lines
- * (worker/comm/bulk_line.h) or, where they are few or no line can be had, as bulk messages.
+ * Connects a worker, or the chief, to all parameter servers: their values appear in one flat array,
+ * and gradients are pushed from another. A server that proves to share memory with this process
+ * accesses these arrays itself. Else the bytes are sent on bulk lines (worker/comm/bulk_line.h) or,
+ * if they are few or no line is available, as bulk messages over gRPC.
  *
- * A link heals by itself: a server that is lost is dialled until it, or its
- * successor, is there, and is told again what it has not acknowledged. So a call
- * ends when every server has done its part, however often that takes, unless one
- * whose connection stands falls silent.
+ * A link repairs itself: it reconnects to a lost server until that or its successor answers, and
+ * repeats what was not acknowledged. A call therefore ends when every server has done its part,
+ * however many attempts that takes, unless a connected server falls silent.
  *
- * One thread calls; the rest happens on the rpc's thread, whose tick must call
+ * One thread calls; everything else happens on the rpc's thread, whose tick must call
  * servers_link_tick.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVERS_LINK_H
@@ -26,69 +25,78 @@ struct servers_link;
 struct servers_link_options {
     struct rpc *rpc;
     struct address_book *book;
-    unsigned first_seat; /* of the servers in the book */
+    unsigned first_seat; /* of the first server in the book */
     const struct crew_seat *servers;
     const struct placement *placement;
     int64_t elements; /* of the layout */
     const char *job_uid;
     struct generation generation; /* attempt and epoch of this process */
-    unsigned index;               /* of the worker; PS_CHIEF_INDEX */
+    unsigned index;               /* the worker's, or PS_CHIEF_INDEX */
     uint32_t digest;
-    bool share_memory; /* try it */
-    bool pulls_only;   /* no gradients */
-    /* A pull fails (ERROR_UNAVAILABLE) rather than waits when a server is lost. */
+    bool share_memory; /* try to share memory */
+    bool pulls_only;   /* no gradients are pushed */
+    /* If a server is lost, a pull fails (ERROR_UNAVAILABLE) instead of waiting. */
     bool impatient;
-    /* Asked while such a pull waits: whether a server that it waits for will not answer soon, being without a state. */
+    /* Asked while such a pull waits: returns whether a server has no state and so will not answer
+     * soon. */
     bool (*gives_up)(void *context);
-    /* Hears once, on the rpc's thread, of a server to which large tensors go through gRPC, since it cannot be had on a line. NULL:
-     * nobody. */
+    /* Called once, on the rpc's thread, for a server to which large tensors are sent over gRPC
+     * because no line is available. NULL: not called. */
     void (*warn)(void *context, const char *text);
     void *context;
-    /* How long a server may say nothing at all while its connection stands and something is asked of it: then the call fails
-     * (ERROR_TIMEOUT, with its name). 0: 300 s, as for collectives. One that is away is waited for without end. */
+    /* How long a connected server that was asked for something may be silent before the call fails
+     * (ERROR_TIMEOUT, with its name). 0: 300 s, as for collectives. A server that is not connected
+     * is waited for without limit. */
     int64_t deadline_ms;
-    int64_t patience_ms; /* of servers_link_describe; 0: as waiting.h says */
+    int64_t patience_ms; /* for servers_link_describe; 0: the default of waiting.h */
 };
 
 int servers_link_new(const struct servers_link_options *options, struct servers_link **ret_link, struct error *error);
-/* After rpc_stop: callbacks come until then. */
+/* Frees the link. Call it after rpc_stop, since callbacks run until then. */
 void servers_link_free(struct servers_link *link);
 void servers_link_tick(struct servers_link *link);
 
-/* Flat, in the layout's order, aligned to 64 bytes. */
+/* Return the flat arrays, in the layout's order, aligned to 64 bytes. With pulls_only there is no
+ * array of gradients (NULL). */
 float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
-/* The caller works in that lineage: a server whose word is of one before it does not know of it, for it was superseded while it stood
- * still, and is asked no more; its successor is waited for. Lineages only grow. A push says its own. */
+/* Sets the caller's lineage, which only grows; a push also sets it. A server whose answer has an
+ * older lineage was superseded while it was suspended: it is asked no more, and its successor is
+ * waited for. */
 void servers_link_follow(struct servers_link *link, uint32_t lineage);
 
-/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_FORBIDDEN (a server is
- * of another version), ERROR_UNAVAILABLE, ERROR_TIMEOUT. */
-/* `rows`: by server, which rows of its tables; the others' values stay as they were. NULL: all. Here and in a push they must
- * outlive the link. */
+/* Errors of pull and push: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused
+ * this process), ERROR_FORBIDDEN (a server is of another version), ERROR_UNAVAILABLE,
+ * ERROR_TIMEOUT. */
+/* Pulls values. `rows` lists by server which rows of its tables to pull; the values of other rows
+ * stay as they were. NULL: all. `rows` must outlive the link, here and in a push. */
 int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error);
 
 struct servers_push {
     int64_t ticket;
-    int64_t clock; /* of its grant */
+    int64_t clock; /* of the ticket's grant */
     uint32_t lineage;
     double rate, scale;         /* 0: the share has no examples */
-    bool pull;                  /* the values after it as well, of all rows */
-    const struct row_set *rows; /* by server: whose gradients are not 0; NULL: all */
+    bool pull;                  /* pull the values after the update too, of all rows */
+    const struct row_set *rows; /* by server: rows with gradients that are not 0; NULL: all */
 };
-/* *ret_outdated: a server has left the lineage, or the update came too late for the bound; the ticket is void. `incarnations`: of the servers that acknowledged. */
+/* Pushes an update and waits until every server has acknowledged it. *ret_outdated: a server has
+ * left the lineage, or the update was too late for the staleness bound; the ticket is void.
+ * `incarnations`: those of the servers that acknowledged. */
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
                       uint64_t incarnations[PS_SERVERS_MAX], struct error *error);
 
-/* Whether the last push has brought all values, of that lineage: they need not be pulled then. */
+/* Returns whether the last push has brought all values, in that lineage, so that they need not be
+ * pulled. */
 bool servers_link_is_fresh(struct servers_link *link, uint32_t lineage);
 
-/* From any thread; for good. */
+/* Makes all calls fail with ERROR_CANCELLED, now and forever. May be called from any thread. */
 void servers_link_cancel(struct servers_link *link);
-/* Whom a call has been waiting for, and for what; "" for nobody. From any thread. */
+/* Describes which server a call waits for, and for what; "" if for none. May be called from any
+ * thread. */
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX]);
-/* Bytes of tensors that went through shared memory, on lines and through gRPC. */
+/* Bytes of tensors that were sent or received through shared memory, on lines and over gRPC. */
 struct servers_traffic {
     int64_t shared, lined, streamed;
 };

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one parameter server holds of the model: its pieces' parameters and
- * optimizer slots, packed, and the table of tickets whose updates are in them.
- * The optimizer runs here.
+ * Holds one parameter server's part of the model: its pieces' parameters and optimizer slots,
+ * packed, and the table of tickets whose updates they contain. Runs the optimizer.
  *
- * An update counts once: a ticket that is in the table is a duplicate, whoever
- * sends it again. An update that was computed in another lineage (before the
- * crew rolled back) is refused, and so is, with backup workers and a bound, one
- * whose worker the others have left behind: its ticket is another's by then.
+ * An update is applied once: if its ticket is in the table, it is a duplicate, whichever worker
+ * sends it. An update computed in another lineage (before the crew rolled back) is refused. With
+ * bounded staleness and backup workers, so is an update whose worker was overtaken by more than the
+ * bound: its ticket belongs to another worker by then.
  *
- * Asynchronous: variables_apply. Synchronous: variables_stage each share of a
- * step, then variables_reduce and variables_apply_step once all are there; shares
- * are summed in the tree that all synchronous strategies use, so that the bits are
- * those of one device.
+ * Asynchronous: variables_apply. Synchronous: variables_stage for each share of a step, then
+ * variables_reduce and variables_apply_step once all have arrived; shares are summed in the tree
+ * that all synchronous strategies use, so that the result has the bits of one device.
  *
- * An update may hold the gradients of a table's rows alone (placement_rows.h); the
- * others are 0. Where a gradient of 0 changes nothing, only these rows are touched;
- * else the whole table moves as the optimizer has it (momentum and decay go on).
- * Either way the bits are those of the whole gradient.
+ * An update may contain only the gradients of some of a table's rows (placement_rows.h); all others
+ * are 0. If a gradient of 0 changes nothing under the optimizer, only these rows are touched; else
+ * the whole table is updated (momentum and decay continue). Either way the result has the bits of
+ * the whole gradient.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_H
 #define COXSWAIN_PARAMETER_SERVER_VARIABLES_H
@@ -28,7 +26,7 @@
 #include "worker/parameter_server/placement_rows.h"
 #include "worker/parameter_server/ticket_set.h"
 
-/* Of a step; the shares that are staged at a time. */
+/* Most shares of a step, all of which are staged at a time. */
 #define VARIABLES_SHARES_MAX 64
 
 struct variables_options {
@@ -37,14 +35,15 @@ struct variables_options {
     const struct placement *placement;
     unsigned server; /* whose pieces these are */
     unsigned shares; /* Synchronous: tickets in a step; 0: asynchronous */
-    /* Bounded staleness with backup workers: what was begun at a clock further behind the highest than this is refused. */
+    /* Bounded staleness with backup workers: refuse an update that was begun at a clock more than
+     * `staleness` below the highest. */
     bool refuses_late;
     int64_t staleness;
 };
 
 struct variables_copy;
 
-/* Its fields are for reading. All arrays are packed, host memory, `elements` long. */
+/* Fields are read-only for callers. All arrays are packed, in host memory, and `elements` long. */
 struct variables {
     struct variables_options options;
     struct device_stream *stream;
@@ -55,14 +54,14 @@ struct variables {
 
     bool holds_state;
     uint32_t lineage;          /* raised by each rollback of the crew */
-    int64_t updates;           /* applied in all; Synchronous: steps */
+    int64_t updates;           /* number applied; Synchronous: steps */
     int64_t empty;             /* asynchronous: tickets taken whose shares have no examples, and so no update */
-    struct ticket_set applied; /* Synchronous: staged shares too */
-    int64_t clock;             /* asynchronous: the highest at which a worker has begun one of them in this lineage */
+    struct ticket_set applied; /* Synchronous: includes staged shares */
+    int64_t clock;             /* asynchronous: highest clock at which a worker began one of them in this lineage */
 
-    struct variables_copy *copies; /* under way (variables_copy.h) */
+    struct variables_copy *copies; /* in progress (variables_copy.h) */
 
-    float *spread; /* a whole gradient, 0 where rows did not come; NULL: never needed */
+    float *spread; /* a whole gradient, 0 for rows that were not sent; NULL: never needed */
     struct row_buffer {
         float *parameters, *gradients;
         int64_t elements, capacity;
@@ -77,7 +76,7 @@ struct variables {
 int variables_init(struct variables *variables, const struct variables_options *options, struct error *error);
 void variables_release(struct variables *variables);
 
-/* From the values a fresh model starts with: `flat` is in the layout's order. */
+/* Starts from the values of a fresh model: `flat` is in the layout's order. */
 void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates);
 
 /* How an update was received. */
@@ -94,38 +93,42 @@ enum update_verdict {
 
 struct update {
     int64_t ticket;
-    int64_t clock; /* its worker's, when it began (dispenser.h) */
+    int64_t clock; /* its worker's when it began the ticket (dispenser.h) */
     uint32_t lineage;
     double learning_rate;
-    double gradient_scale;  /* of clipping; 0: its share has no examples */
-    const float *gradients; /* of what travels for `rows`, packed, unless `flat`: then in the layout's order */
+    double gradient_scale;  /* from clipping; 0: the share has no examples */
+    const float *gradients; /* of the transfer for `rows`, packed; if `flat`, in the layout's order */
     bool flat;
     const struct row_set *rows; /* NULL: all */
-    /* Told while all of the packed parameters are updated, from the first to the last: those before `end` are done. May be NULL. */
+    /* Called while all packed parameters are updated from first to last: those before `end` are
+     * done. May be NULL. */
     void (*reached)(void *context, int64_t end);
     void *context;
 };
-/* Asynchronous: there is nothing to apply then, and the optimizer must not take a gradient of 0 for it, by which momentum and
- * decay would go on: its ticket alone is taken. */
+/* Returns whether an update's share has no examples. In asynchronous modes, nothing is applied
+ * then, and only its ticket is recorded: with a gradient of 0 the optimizer would continue momentum
+ * and decay. */
 static inline bool update_is_empty(const struct update *update)
 {
     return update->gradient_scale == 0;
 }
 enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
-/* Asynchronous: applies what is neither duplicate, nor outdated, nor late. */
+/* Asynchronous: applies the update unless it is a duplicate, outdated or late. */
 int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error);
 
-/* Synchronous: keeps a copy. */
+/* Synchronous: keeps a copy of a share's gradients, with the same exceptions. */
 int variables_stage(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error);
-/* Sums the shares of step `updates`; the sum of squares goes into the crew's gradient norm. ERROR_INTERNAL when one is missing. */
+/* Sums the shares of step `updates`. `ret_squares` is the sum's part of the crew's squared gradient
+ * norm. ERROR_INTERNAL: a share is missing. */
 int variables_reduce(struct variables *variables, double *ret_squares, struct error *error);
-/* `step`: the number of steps before it; done before: nothing happens. */
+/* Applies the sum. `step` is the number of steps before it; does nothing if it was applied already. */
 int variables_apply_step(struct variables *variables, int64_t step, double learning_rate, double gradient_scale,
                          struct error *error);
 
-/* Marks tickets as settled whose updates are lost for good; `are_empty`: their shares have no examples, and nothing is lost. */
+/* Marks tickets as settled although their updates are lost for good; `are_empty`: their shares have
+ * no examples, and nothing is lost. */
 void variables_write_off(struct variables *variables, const struct ticket_set *tickets, bool are_empty);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A copy of a server's values as they are at one moment, made while the server goes
- * on: they are cut into segments, and each is copied before the first update since
- * then writes to it, or when the thread that wants the copy comes to it, whichever
- * is sooner. So nobody waits for the whole, and values are handed out meanwhile. Who
- * only sends them copies nothing but what an update writes to before it is sent.
+ * Copies a server's values as they are at one moment, while updates continue. The values are cut
+ * into segments. Each is copied before the first later update writes to it, or when the thread that
+ * wants the copy reaches it, whichever is sooner. So nobody waits for the whole copy, and values
+ * are handed out meanwhile. A thread that only sends the values copies just what an update is about
+ * to overwrite before it was sent.
  *
  *     variables_copy_begin       the moment; on the thread of the updates
  *     variables_copy_complete    on any one other thread; then `values` may be read
- *     variables_copy_give        instead, to send what it is of from the beginning to the end
+ *     variables_copy_give        instead, to send the parameters from beginning to end
  *     variables_copy_end         on the thread of the updates, after that
  *
- * All writers of the values call variables_keep before they write. Several copies may be under way.
+ * All writers of the values call variables_keep before they write. Several copies may be in
+ * progress.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_COPY_H
 #define COXSWAIN_PARAMETER_SERVER_VARIABLES_COPY_H
@@ -23,34 +24,37 @@
 
 enum variables_part { VARIABLES_PARAMETERS, VARIABLES_WITH_SLOTS };
 
-/* Zeroed memory is one that has not begun. It keeps its memory for the next time. */
+/* Zeroed memory is a copy that has not begun. Its memory is kept for the next use. */
 struct variables_copy {
-    struct variables_copy *next; /* of those under way */
-    struct variables values;     /* parameters, slots and table are its own; shares and the like are not */
+    struct variables_copy *next; /* among the copies in progress */
+    struct variables values;     /* owns parameters, slots and table; not the shares and the like */
     const float *from[1 + OPTIMIZER_SLOTS_MAX];
     float *memory;
     size_t bytes;
-    atomic_int *states; /* of the segments */
+    atomic_int *states; /* one for each segment */
     int64_t segments;
-    int64_t reached; /* expected: so many of them are there */
+    int64_t reached; /* after variables_copy_expect: how many of them are available */
 };
 
-/* Always of the same part. ERROR_NO_SPACE. */
+/* Begins a copy. A copy always has the same `part`. ERROR_NO_SPACE. */
 int variables_copy_begin(struct variables_copy *copy, struct variables *variables, enum variables_part part,
                          struct error *error);
 void variables_copy_complete(struct variables_copy *copy);
-/* As begin, of the moment after the next update: what is given of it is what has been reached. */
+/* Begins a copy of the moment after the next update: only what variables_copy_reach has released
+ * can be given. */
 int variables_copy_expect(struct variables_copy *copy, struct variables *variables, enum variables_part part,
                           struct error *error);
 void variables_copy_reach(struct variables_copy *copy, int64_t end);
-/* Writes to the link from byte `offset` of the parameters on, as much as it takes now of one segment; how much that is, or
- * BULK_LINE_LATER. For bulk_line_send_from. */
+/* Writes parameters to the link, from byte `offset` on, as much of one segment as the link accepts
+ * now. Returns how much, or BULK_LINE_LATER if the segment is not available yet. For
+ * bulk_line_send_from. */
 size_t variables_copy_give(void *copy, size_t offset, struct link *link);
-/* Fine to call for one that is not under way. */
+/* Ends a copy. Does nothing if it is not in progress. */
 void variables_copy_end(struct variables_copy *copy, struct variables *variables);
 void variables_copy_release(struct variables_copy *copy);
 
-/* Elements first … first + count - 1, of parameters and slots, are about to be written. */
+/* Saves elements [first, first + count) of parameters and slots for the copies in progress, because
+ * they are about to be written. */
 void variables_keep(struct variables *variables, int64_t first, int64_t count);
 
 #endif

@@ -24,8 +24,7 @@ struct state_tensors {
     unsigned count;
     unsigned parameter_count; /* the parameters come first */
     unsigned shared_count;    /* parameters that only rank 0 writes; other ranks omit them from their parts */
-    unsigned
-        required_count; /* parameters and optimizer slots; a strategy's own slots follow and may be missing in a checkpoint */
+    unsigned required_count;  /* parameters and optimizer slots; a strategy's own slots follow, which are optional */
 };
 
 /* Lists all tensors except copies of tensors that another process holds. */
