@@ -30,13 +30,12 @@ struct led_server {
     int64_t next_dial_ms;
     bool stands; /* STANDING has arrived on this stream */
     struct server_standing standing;
-    struct ticket_set
-        settled; /* tickets in its state when it was last started, and those that it is told not to wait for */
-    struct ticket_set lost;   /* of these, those counted as lost … */
-    struct ticket_set hollow; /* … and those whose shares have no examples, so that nothing is lost */
-    int64_t asked_ms;         /* when it was last told to start, save, reduce or apply, or was lost */
-    int64_t heard_ms;         /* when it was last heard … */
-    int64_t prompted_ms;      /* … and was last prompted, while a save waits for it */
+    struct ticket_set settled; /* tickets in its state at its last start, or not to be waited for */
+    struct ticket_set lost;    /* of these, those counted as lost … */
+    struct ticket_set hollow;  /* … and those whose shares have no examples, so that nothing is lost */
+    int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
+    int64_t heard_ms;          /* when it was last heard … */
+    int64_t prompted_ms;       /* … and was last prompted, while a save waits for it */
     int64_t updates_lost; /* tickets settled by this chief or an earlier one whose updates are in no server's values */
     bool starting;
     bool reduced, stepped;
@@ -103,12 +102,10 @@ struct dispatcher {
     struct error fatal;
     bool cancelled, finished; /* finished: all members were informed that the run is over */
     int64_t cancelled_ms;
-    bool awaits_disks;  /* a save waits until no server is busy with another */
-    bool saves_no_more; /* a save took too long after dispatcher_cancel; the next one does not wait */
-    int64_t written,
-        grown_ms; /* progress of a save's shards (options.written) at the last check, and when it last changed */
-    void (*errand)(struct dispatcher *dispatcher,
-                   void *context); /* a request of the other thread to run on the rpc's thread; NULL: none */
+    bool awaits_disks;         /* a save waits until no server is busy with another */
+    bool saves_no_more;        /* a save took too long after dispatcher_cancel; the next one does not wait */
+    int64_t written, grown_ms; /* of a save's shards (options.written), and when it last changed */
+    void (*errand)(struct dispatcher *dispatcher, void *context); /* to run on the rpc's thread; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];
     unsigned first_event, event_count;

@@ -5,8 +5,8 @@
  *
  * An update is applied once: if its ticket is in the table, it is a duplicate, whichever worker
  * sends it. An update computed in another lineage (before the crew rolled back) is refused. With
- * bounded staleness and backup workers, so is an update whose worker was overtaken by more than the
- * bound: its ticket belongs to another worker by then.
+ * bounded staleness and backup workers, so is an update that was begun at a clock further behind
+ * than the bound: its ticket belongs to another worker by then.
  *
  * Asynchronous: variables_apply. Synchronous: variables_stage for each share of a step, then
  * variables_reduce and variables_apply_step once all have arrived; shares are summed in the tree

@@ -87,7 +87,7 @@ void abandonment_wait_ends(struct abandonment *abandonment)
     set_may_abandon(abandonment, false, NULL);
 }
 
-/* It stays while it is given up. */
+/* `wait` does not change while it is abandoned. */
 const char *abandonment_wait(const struct abandonment *abandonment)
 {
     return abandonment->wait;

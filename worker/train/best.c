@@ -102,7 +102,7 @@ static void tell_failure(const struct best *best, int64_t step, const struct err
                 cause->message);
 }
 
-/* With the lock held, but while it writes. */
+/* Called with the lock held; releases it while writing. */
 static void write_next(struct best *best)
 {
     struct error cause = ERROR_INIT;
@@ -147,7 +147,7 @@ static int start_thread(struct best *best, struct error *error)
     return 0;
 }
 
-/* Takes the place of what waits. */
+/* Replaces weights that wait to be written. */
 static int keep(struct best *best, const struct whole_model *model, double loss, struct error *error)
 {
     const struct safetensors_tensor all = {.name = "parameters",
@@ -227,7 +227,8 @@ static bool is_better(struct best *best, double loss)
     return better;
 }
 
-/* The chief knows what it has kept; where all take part they must hear of it. */
+/* Only the chief knows what it has kept; if all ranks hand over their parts, it shares its
+ * decision. */
 static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
 {
     *ret_wanted = is_better(trainer->best, loss);
@@ -255,7 +256,7 @@ int best_consider(struct trainer *trainer, double loss, struct error *error)
 
 /* ---- the export */
 
-/* Our own file, so names and shapes fit unless somebody has changed it. */
+/* This is our own file, so names and shapes fit unless it was modified. */
 static int read_best(const struct trainer *trainer, const struct safetensors_file *file, float *parameters,
                      struct error *error)
 {
@@ -271,7 +272,7 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
     return safetensors_check(file, error);
 }
 
-/* A successor that finds none exports once more, so this is no reason to fail. */
+/* A successor that finds no record exports again, so a failure here is only a warning. */
 static void note_export(const struct trainer *trainer, const struct exported *exported)
 {
     struct error cause = ERROR_INIT;

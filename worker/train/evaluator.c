@@ -18,7 +18,7 @@
 #include "worker/train/stop.h"
 
 #define LOOK_EVERY_NS 200000000L
-#define BAD_AGAIN_NS ((int64_t)30000000000) /* reading all of it costs as much as of a good one */
+#define BAD_AGAIN_NS ((int64_t)30000000000) /* reading a bad checkpoint costs as much as reading a good one */
 
 static int score(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
 {
@@ -33,7 +33,7 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
     return 0;
 }
 
-/* Of what its files hold. */
+/* Computes the digest from the checksums of the checkpoint's files. */
 static struct evaluator_sight identify(const struct trainer *trainer, const struct manifest *manifest)
 {
     struct evaluator_sight one = {
@@ -61,7 +61,8 @@ static bool find_newest(const struct trainer *trainer, struct evaluator_sight *r
     return true;
 }
 
-/* One that vanishes meanwhile was retired or replaced: there is a newer one. */
+/* Warns about a bad checkpoint once. One that has vanished was retired or replaced: a newer one
+ * exists. */
 static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, const struct evaluator_sight *sight,
                       const struct error *cause)
 {

@@ -10,16 +10,17 @@
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 
-/* A rank that has heard the call for its part begins to write within that, where it can. */
+/* Within this time, a rank that was called for its part begins to write it, if it can. */
 #define PART_MS 10000
 
-/* The chief, or another of several that hold the state between them. */
+/* Returns whether this rank saves: it is the chief, or one of several that hold the state between
+ * them. */
 static bool saves(const struct trainer *trainer)
 {
     return (trainer->store != NULL || trainer->parts != NULL) && trainer->job->checkpoint.save_on_preemption;
 }
 
-/* Who has no store, and holds what others hold as well, has nothing to save. */
+/* A rank without a store that holds only what other ranks hold too has nothing to save. */
 static bool needs_save(const struct trainer *trainer)
 {
     const struct strategy_spec *strategy = &trainer->job->strategy;
@@ -65,7 +66,7 @@ void leaving_end(const struct trainer *trainer, const char *unfinished, const ch
     end_process(trainer, &error);
 }
 
-/* All that a later start needs is saved by then. */
+/* Everything else that a later start needs is saved by then. */
 static bool await_best(struct trainer *trainer)
 {
     int64_t patience_ms = trainer->identity->grace_ms / 8;
@@ -96,7 +97,7 @@ static const char *name_what_follows(const struct trainer *trainer, bool wanted,
                                                 : "the rest of the crew waits for a successor";
 }
 
-/* Parts of others with which their disks do not get on. */
+/* Shortens the wait for other ranks' parts whose disks make no progress. */
 static void hurry(struct trainer *trainer)
 {
     int64_t quarter_ms = trainer->identity->grace_ms / 4;
@@ -104,7 +105,7 @@ static void hurry(struct trainer *trainer)
         checkpoint_hurry_parts(trainer->store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
 }
 
-/* The main thread may be anywhere in it, and goes with the process. */
+/* The main thread may be anywhere in the wait; it ends with the process. */
 static _Noreturn void abandon_wait(struct trainer *trainer)
 {
     char unfinished[96];
@@ -117,7 +118,8 @@ static _Noreturn void abandon_wait(struct trainer *trainer)
                 chief ? "a later start does it again" : name_what_follows(trainer, false, false));
 }
 
-/* A chief's crew waits for a successor; so do the others, and the chief's save is not theirs to wait for, unless it is of parts. */
+/* The crew waits for a successor of the rank that leaves. A rank other than the chief does not wait
+ * for the chief's save; it saves only its own part, if it has one. */
 static void abandon(void *context)
 {
     struct trainer *trainer = context;

@@ -12,7 +12,7 @@
 
 /* A worker has one ticket more than the one that it computes (dispenser.h), or two before it begins. */
 #define FORESEEN_MAX 2
-/* For a volume that may hang: a reading that is needed no more. */
+/* Patience with a read that is no longer needed, in case a volume hangs. */
 #define FREE_PATIENCE_MS 10000
 
 struct buffer_of_examples {
@@ -69,8 +69,8 @@ static bool lacks(const struct lane *lane, const struct ps_examples *examples)
     return examples->count > 0 && !has(lane, examples, &buffer);
 }
 
-/* There is room for one of them alone: what is foreseen behind it waits until it is taken. None before the caller has taken what
- * was read for it. */
+/* Returns what to read ahead. Only one range fits; ranges announced after it wait until it is
+ * taken. Nothing is read ahead before the caller has taken what it waits for. */
 static const struct ps_examples *next_ahead(const struct lane *lane)
 {
     static const struct ps_examples none;
@@ -136,7 +136,7 @@ static void note_failure(struct lane *lane, const struct ps_examples *examples, 
     lane->failure = *cause;
 }
 
-/* With the lock held, which is given away for as long as it reads. */
+/* Called with the lock held; releases it while reading. */
 static void fill(struct ps_reader *reader, struct lane *lane, struct ps_examples examples)
 {
     struct buffer_of_examples *buffer = &lane->buffers[!lane->current];
@@ -296,7 +296,8 @@ int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **re
     return 0;
 }
 
-/* Whether the thread has ended. What was given up once is not waited for again, but may have come to its end meanwhile. */
+/* Stops the thread and returns whether it has ended. A read that was given up once is not waited
+ * for again, but may have finished meanwhile. */
 static bool stop(struct ps_reader *reader)
 {
     pthread_t thread = reader->thread;

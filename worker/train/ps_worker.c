@@ -14,7 +14,8 @@
 #include "worker/train/stop.h"
 
 #define TICK_MS 200
-/* What is read ahead when the run ends is for nobody: a volume that hangs does not hold the worker. */
+/* At the end of the run, reads ahead are no longer needed: a hanging volume must not hold up the
+ * worker. */
 #define REST_MS 10000
 
 struct ps_worker {
@@ -305,7 +306,7 @@ void ps_worker_free(struct ps_worker *worker)
     free(worker);
 }
 
-/* It holds nothing that is not the servers' as well. */
+/* A worker holds nothing that the servers do not hold too. */
 static void abandon(void *context)
 {
     struct ps_worker *worker = context;

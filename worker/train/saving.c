@@ -19,7 +19,7 @@
 #define STAGES_TEXT_MAX 65536
 #define HELD_NS (30 * (int64_t)1000000000)
 
-/* Parameter servers save their own shares. */
+/* Parameter servers save their own shards (strategy is NULL). */
 static void expect_saves(struct trainer *trainer)
 {
     size_t bytes = 0;
@@ -37,7 +37,7 @@ int saving_begin(struct trainer *trainer, struct error *error)
 {
     trainer->held_ns = 0;
     if (trainer->checkpoint_step > trainer->state.progress.step)
-        trainer->checkpoint_step = -1; /* nothing came of it, or the crew would not be behind it */
+        trainer->checkpoint_step = -1; /* that save failed, or the crew would not be behind it */
     if (trainer->store == NULL || trainer->store_begun)
         return 0;
     if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)
@@ -141,7 +141,8 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
     return result;
 }
 
-/* Replicas that differ save their mean; an evaluation that is abandoned was of it. */
+/* Replicas that differ save their mean. If an evaluation was abandoned, the state is the mean
+ * already. */
 static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
     if (trainer->averaged)
@@ -176,7 +177,7 @@ void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NA
     snprintf(name, CHECKPOINT_RANK_NAME_MAX, "%s", text);
 }
 
-/* Where the end waits for the save, that is what this process does. */
+/* If the end of the run waits for the save, this is the process's phase; else a warning. */
 void saving_report_late(void *context, const char *rank, int64_t step, int64_t waited_ms)
 {
     struct trainer *trainer = context;
@@ -248,7 +249,8 @@ unsigned saving_votes(const struct trainer *trainer)
     return yes ? STRATEGY_VOTE_CHECKPOINT : 0;
 }
 
-/* Training goes on without, but somebody should know. What comes of a save that all agree on is told elsewhere. */
+/* Warns that saves are held up; training continues. The results of saves that do start are reported
+ * elsewhere. */
 static void tell_held(struct trainer *trainer, const struct strategy_result *result)
 {
     unsigned rank = result->checkpoint_held_by;
@@ -364,7 +366,7 @@ bool saving_is_called(const struct trainer *trainer)
            strategy_is_whole(trainer->strategy) && checkpoint_parts_are_called(trainer->checkpoint_directory, &key);
 }
 
-/* The manifest alone is a promise; a job is not over before every byte of its last checkpoint is there. */
+/* Verifies every byte: a manifest alone does not prove that the checkpoint is complete. */
 static bool is_whole(const struct trainer *trainer, const struct manifest *manifest)
 {
     const struct checkpoint_name name = {
@@ -379,7 +381,8 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
     return true;
 }
 
-/* A run that goes on from more steps than it is asked for saves none of its own: its record alone tells that it has ended. */
+/* Returns whether this job has finished. A run that resumes beyond its last step saves no
+ * checkpoint of its own; only its export record says that it has ended. */
 static bool has_ended(const struct trainer *trainer, const struct manifest *manifest)
 {
     const char *job_uid = trainer->identity->job_uid;

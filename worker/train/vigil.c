@@ -5,7 +5,7 @@
 
 #define LOOK_INTERVAL_MS 200
 
-/* A wait that is over before the first look is not worth a line. */
+/* Waits that end before the first look are not reported. */
 static void *watch(void *argument)
 {
     struct vigil *vigil = argument;
