@@ -220,7 +220,7 @@ static bool is_allowed(const struct dispenser *dispenser, const struct worker *w
     return worker->clock + worker->held - slowest_clock(dispenser) <= dispenser->options.staleness;
 }
 
-/* For whom the worker would wait. */
+/* Counts the workers that `worker` would have to wait for. */
 static unsigned count_behind(const struct dispenser *dispenser, const struct worker *worker, unsigned *ret_one)
 {
     unsigned behind = 0;
@@ -241,8 +241,8 @@ static unsigned count_overtaken(const struct dispenser *dispenser)
     return overtaken;
 }
 
-/* Not for a ticket that is only asked for ahead: while the one before it is computed those behind may get on. Nor where it would have
- * to wait for somebody all the same. */
+/* Does nothing for a ticket requested in advance: workers behind may catch up while the one before
+ * it is computed. Nor if the worker would still have to wait for another. */
 bool dispenser_overtake(struct dispenser *dispenser, unsigned number, unsigned *ret_overtaken)
 {
     const struct worker *worker = &dispenser->workers[number];
@@ -281,7 +281,7 @@ static bool take_returned(struct dispenser *dispenser, int64_t ticket)
     return false;
 }
 
-/* Its examples may have been read while the step before was not over. */
+/* The worker may have read this share's examples while the step before was still running. */
 static bool take_the_same_share(struct dispenser *dispenser, const struct worker *worker, int64_t *ret_ticket)
 {
     int64_t ticket = dispenser->step * dispenser->options.tickets_per_step + worker->had - 1;
@@ -336,7 +336,7 @@ static int64_t held_ns(const struct dispenser *dispenser, unsigned but, int64_t 
     return shortest_ns;
 }
 
-/* Async: the lowest ticket, of a worker that does not come to its end. */
+/* Async: takes the lowest unfinished ticket if its holders do not finish it. */
 static bool take_overdue(const struct dispenser *dispenser, unsigned taker, int64_t now_ns, int64_t *ret_ticket)
 {
     const struct worker *worker = &dispenser->workers[taker];
@@ -367,20 +367,23 @@ static bool is_slower(const struct worker *a, int64_t a_since, const struct work
     return a_since < b_since;
 }
 
-/* What a worker still needs for what it holds, as far as can be told: one that is overdue, as long again as it has been. */
+/* Estimates how long a worker still needs for what it holds; one that is overdue, as long again as
+ * it is overdue. */
 static int64_t remaining_ns(const struct worker *worker, int64_t since_ns, int64_t now_ns)
 {
     int64_t ahead = since_ns + (int64_t)worker->mean_ns - now_ns;
     return ahead > 0 ? ahead : -ahead;
 }
 
-/* One that would come much too late only misses the next step. Nobody's time is known at first: then it is tried. */
+/* Returns whether the taker would finish soon enough to help; otherwise it would only miss the next
+ * step. At first no times are known, and it is tried. */
 static bool helps(const struct worker *taker, const struct worker *holder, int64_t since_ns, int64_t now_ns)
 {
     return holder->mean_ns == 0 || taker->mean_ns / 2 <= (double)remaining_ns(holder, since_ns, now_ns);
 }
 
-/* A share that one other worker alone is computing: of the slowest of them, if it may be doubled. */
+/* Takes a share that exactly one other worker computes, that of the slowest, if another double is
+ * allowed. */
 static bool take_double(struct dispenser *dispenser, unsigned taker, int64_t now_ns, int64_t *ret_ticket)
 {
     const struct worker *slowest = NULL;

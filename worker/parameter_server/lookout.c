@@ -59,7 +59,8 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
         lookout->probe = NULL;
 }
 
-/* Tells, too: who is there and hears of a newer one of its kind knows that it is superseded. */
+/* Asks a server for its generation. The message also contains the newest generation met, so that an
+ * older server learns that it is superseded. */
 static void ask(struct lookout *lookout, const char *address, struct rpc_stream **ret_stream)
 {
     static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};

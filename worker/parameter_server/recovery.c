@@ -49,7 +49,8 @@ enum recovery_kind recovery_choose(const struct recovery_options *options,
 
 /* ---------------------------------------------------------------- plans */
 
-/* What the plan says is what the holders agree on. */
+/* Takes lineage and base from a server that holds state (all of them agree), and keeps only tickets
+ * that all of them hold. */
 static void take_terms(const struct server_standing *standing, struct dispatcher_plan *plan, bool others)
 {
     plan->lineage = standing->lineage;
@@ -92,8 +93,8 @@ static void start_from(const struct recovery_options *options, const struct reco
     start->updates = is_synchronous(options) ? source->step : source->step * options->per_step - start->empty;
 }
 
-/* One of its own for whatever may still be on its way from before: also from before a chief that finds no server with a state, and
- * so cannot know the last. */
+/* Returns a lineage that nothing still in transit can have. It also exceeds that of an earlier
+ * chief, which this one cannot know if no server holds a state. */
 static uint32_t next_lineage(const struct recovery_options *options, const struct server_standing *standings)
 {
     uint32_t lineage = newest_lineage(options, standings), least = options->chief_epoch << 10;
@@ -126,8 +127,9 @@ static bool has_moved(const struct server_standing *standing, const struct recov
            ticket_set_count_missing(saved, &standing->tickets) > 0;
 }
 
-/* Whether nobody has applied anything since the source was saved, as where servers and chief have left: then an update that a server
- * has and another's shard lacks was never acknowledged by all. */
+/* Returns whether no server has applied anything since the source was saved, as when servers and
+ * chief have left together. An update that one server has and another's shard lacks was then never
+ * acknowledged by all. */
 static bool all_are_at(const struct recovery_options *options, const struct server_standing *standings,
                        const struct recovery_source *source)
 {
@@ -137,8 +139,8 @@ static bool all_are_at(const struct recovery_options *options, const struct serv
     return source->server_count == options->server_count;
 }
 
-/* What a new chief finds with those that go on counts as finished, for it cannot know what they had all acknowledged, unless nothing has
- * happened since the save. */
+/* A new chief cannot know which tickets all servers had acknowledged. It therefore counts all that
+ * the continuing servers hold as finished, unless nothing has happened since the save. */
 static void plan_some(const struct recovery_options *options, const struct server_standing *standings,
                       const struct recovery_source *source, struct server_start *starts, struct dispatcher_plan *plan)
 {

@@ -34,7 +34,7 @@ static void say_standing(struct ps_server *server, bool answers)
                                      .tickets = variables->applied});
 }
 
-/* Whoever asks may have met our successor. */
+/* The peer may have met our successor. */
 static void on_look(struct ps_server *server, const struct control *control, const struct ps_message *message)
 {
     if (strcmp(message->job_uid, server->job_uid) == 0 && server_is_meant(server, control->stream, message) &&
@@ -122,7 +122,8 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
     if (!server_store_begin(server, message))
         return;
     server_parting_freeze(server);
-    /* Else what we acknowledge from here on would be lost when we are asked to leave a moment later. */
+    /* Otherwise updates acknowledged from here on would be lost if we are asked to leave a moment
+     * later. */
     if (message->last)
         server_exchange_close(server);
 }
@@ -134,7 +135,8 @@ static void on_admit(struct ps_server *server, const struct ps_message *message)
     server_exchange_admit(server);
 }
 
-/* The chief hears what came of it: one of them may have been sent again by another worker, and so not be lost. */
+/* Reports the result to the chief: another worker may have sent one of these tickets again, which
+ * is then not lost. */
 static void on_write_off(struct ps_server *server, const struct ps_message *message)
 {
     variables_write_off(&server->variables, &message->tickets, message->empty != 0);

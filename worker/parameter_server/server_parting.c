@@ -2,9 +2,9 @@
 #include "common/clock.h"
 #include "worker/parameter_server/server_parts.h"
 
-/* Well within a pod's grace period, and what a chief needs that is on its way. */
+/* Well within a pod's grace period; long enough for a chief that is about to connect. */
 #define LEAVE_MS_DEFAULT 15000
-/* Without a chief, where there is nothing for one to save. */
+/* Time to wait for a chief if there is nothing to save. */
 #define UNLED_MS 2000
 
 void ps_server_leave(struct ps_server *server)
@@ -15,7 +15,7 @@ void ps_server_leave(struct ps_server *server)
     rpc_wake(server->rpc);
 }
 
-/* Longer where it writes for the chief: to go then would be the end of everybody's save. */
+/* Longer while this server writes a shard: leaving then would fail the save of all servers. */
 static int64_t leave_ms(const struct ps_server *server)
 {
     int64_t ms = server->options.leave_ms > 0 ? server->options.leave_ms : LEAVE_MS_DEFAULT;
@@ -30,7 +30,8 @@ static bool is_asked(struct ps_server *server)
     return leaving;
 }
 
-/* What is acknowledged from here on would end with this process, a moment later: also where it takes a first state yet. */
+/* Stops acknowledging: what is acknowledged from here on would be lost with this process a moment
+ * later. This also holds while it loads its first state. */
 static void freeze(struct ps_server *server)
 {
     server->frozen = true;

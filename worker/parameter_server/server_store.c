@@ -106,7 +106,7 @@ void server_store_tick(struct ps_server *server)
     variables_copy_end(&job->copy, &server->variables);
     job->busy = false;
     if (server->control == NULL)
-        return; /* it is in no checkpoint: nobody is there to name it */
+        return; /* no chief is connected that could add the shard to a checkpoint */
     if (!job->result.text[0])
         server->saved_updates = job->result.updates;
     ps_message_send(server->control->stream, &job->result);

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "worker/parameter_server/server_parts.h"
 
-/* A chief's successor is there sooner, as a rule. */
+/* Usually a chief's successor connects sooner. */
 #define UNLED_MS 5000
 
 bool server_is_meant(const struct ps_server *server, struct rpc_stream *stream, const struct ps_message *message)
@@ -38,7 +38,8 @@ bool server_is_of_a_past_attempt(struct ps_server *server, struct generation cal
     return server_is_superseded(server, newest);
 }
 
-/* The chief may be with a successor of ours: workers look up where our name leads now, and wait there. */
+/* Disconnects the workers if no chief is connected: the chief may be connected to our successor.
+ * The workers look up where our name leads now, and wait there. */
 void server_succession_tick(struct ps_server *server)
 {
     int64_t now_ms = clock_monotonic_ms();
