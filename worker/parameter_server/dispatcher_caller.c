@@ -36,7 +36,7 @@ static void wait_for(struct dispatcher *dispatcher, int64_t ms)
     condition_wait_ms(&dispatcher->changed, &dispatcher->lock, ms);
 }
 
-/* Streams belong to the rpc's thread: has it do something, and waits until that is done. */
+/* Runs a function on the rpc's thread, which owns the streams, and waits until it is done. */
 static void on_rpc(struct dispatcher *dispatcher, void (*errand)(struct dispatcher *dispatcher, void *context),
                    void *context)
 {
@@ -102,15 +102,16 @@ static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, 
     return lost;
 }
 
-/* A beginning, as the rpc's thread does it. */
+/* Arguments and results of dispatcher_begin on the rpc's thread. */
 struct beginning {
     const struct dispatcher_plan *plan;
-    bool keeps;                 /* what is finished and held */
-    struct ticket_set finished; /* else: what is from now on */
+    bool keeps;                 /* finished and held tickets remain so */
+    struct ticket_set finished; /* else: the tickets that are finished from now on */
     int64_t lost;
 };
 
-/* What is finished and held is so in one lineage only: a rollback that did not get to its end has left it all the same. */
+/* Returns whether tickets remain finished and held. They do only within one lineage; even a
+ * rollback that failed halfway has left the old one. */
 static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
     return plan->keeps_tickets && (dispatcher->dispenser == NULL || plan->lineage == dispatcher->dispenser_lineage);
@@ -330,7 +331,8 @@ static bool is_busy(const struct led_server *server)
     return server->busy;
 }
 
-/* It may have come to the end of the other since. */
+/* Returns whether a server refused this save because of an earlier one, which it may have finished
+ * since. */
 static bool is_put_off(const struct led_server *server)
 {
     return server->saved && server->save.verdict == PS_SAVE_WAITS;
@@ -344,7 +346,7 @@ static bool any(const struct dispatcher *dispatcher, bool (*is)(const struct led
     return false;
 }
 
-/* As it failed there: whether a volume is full is told from the errno. */
+/* Fails with the server's own error; its errno says whether the volume is full. */
 static int fail_as(unsigned number, const struct ps_message *save, struct error *error)
 {
     bool full = save->verdict == ENOSPC || save->verdict == EDQUOT;
@@ -383,7 +385,7 @@ static uint64_t find_parting(const struct dispatcher *dispatcher)
     return parting;
 }
 
-/* A successor that has no state yet has nothing to save, and would not answer. */
+/* Orders a save. A new server without a state has nothing to save, and would not answer. */
 static void order_save(struct dispatcher *dispatcher, void *context)
 {
     struct ps_message *order = context;
@@ -403,7 +405,7 @@ static int64_t save_ms(const struct dispatcher *dispatcher)
     return dispatcher->options.save_ms > 0 ? dispatcher->options.save_ms : SAVE_MS_DEFAULT;
 }
 
-/* Without the lock, since it asks a disk. */
+/* Checks the disk's progress; releases the lock meanwhile. */
 static void look_at_shards(struct dispatcher *dispatcher, const char *directory)
 {
     if (directory == NULL || dispatcher->options.written == NULL)
@@ -426,7 +428,8 @@ static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms
            (dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms);
 }
 
-/* Whoever is asked to leave has no time for another. */
+/* Waits until `is` holds for no server, or until that takes too long. A process that is leaving has
+ * no time for a second wait. */
 static void await_none(struct dispatcher *dispatcher, bool (*is)(const struct led_server *server),
                        int64_t save_began_ms, const char *directory)
 {
@@ -440,7 +443,7 @@ static void await_none(struct dispatcher *dispatcher, bool (*is)(const struct le
     dispatcher->saves_no_more = ends && dispatcher->cancelled;
 }
 
-/* A busy one is named by the order that it has not done. */
+/* Waits until no server is busy; a busy one is described by the order that it has not finished. */
 static void await_disks(struct dispatcher *dispatcher, int64_t save_began_ms)
 {
     dispatcher->awaits_disks = true;

@@ -12,7 +12,7 @@
 
 #define SEGMENT_ELEMENTS ((int64_t)1 << 16)
 
-/* AHEAD: of the update that is being applied, and not there yet. */
+/* AHEAD: belongs to the update that is being applied, and is not available yet. */
 enum segment_state { SEGMENT_OUT, SEGMENT_UNDER_WAY, SEGMENT_COPIED, SEGMENT_AHEAD };
 
 static int64_t count_segments(int64_t elements)
@@ -27,7 +27,7 @@ static float *own_array(const struct variables_copy *copy, unsigned number)
     return number == 0 ? copy->values.parameters : copy->values.slots[number - 1];
 }
 
-/* False when another thread has begun it, or has done it. */
+/* Copies a segment. Returns false if another thread has begun or finished it. */
 static bool copy_segment(struct variables_copy *copy, int64_t number)
 {
     int expected = SEGMENT_OUT;
@@ -47,7 +47,8 @@ static bool is_settled(const struct variables_copy *copy, int64_t number)
     return state == SEGMENT_COPIED || state == SEGMENT_AHEAD;
 }
 
-/* Briefly: for a part of a segment at most. Who sends a segment may leave it where it is. */
+/* Waits until a segment is copied, copying it if necessary. Waits briefly: another thread copies
+ * part of a segment at most. A thread that sends a segment may leave it uncopied. */
 static void await_segment(struct variables_copy *copy, int64_t number)
 {
     while (!is_settled(copy, number) && !copy_segment(copy, number))
@@ -69,7 +70,7 @@ void variables_keep(struct variables *variables, int64_t first, int64_t count)
         keep_in(copy, first, count);
 }
 
-/* From the end, since updates come from the beginning. */
+/* Begins at the end, since updates begin at the beginning. */
 void variables_copy_complete(struct variables_copy *copy)
 {
     for (int64_t i = copy->segments - 1; i >= 0; i--)
@@ -78,7 +79,8 @@ void variables_copy_complete(struct variables_copy *copy)
         await_segment(copy, i);
 }
 
-/* From where it is, unless an update has come before; no update comes meanwhile. What has been sent need not be kept. */
+/* Sends a segment from its place, unless an update has forced a copy; no update can write to it
+ * meanwhile. A segment that was sent need not be copied. */
 static size_t give_segment(struct variables_copy *copy, int64_t number, size_t offset, size_t length, struct link *link)
 {
     int expected = SEGMENT_OUT;
@@ -105,7 +107,8 @@ size_t variables_copy_give(void *context, size_t offset, struct link *link)
 
 /* ---------------------------------------------------------------- life cycle */
 
-/* A server's values keep their size. Pages come when they are written to first, mostly on the other thread. */
+/* Allocates memory once, since a server's values keep their size. Pages are allocated at the first
+ * write, mostly on the other thread. */
 static int reserve(struct variables_copy *copy, const struct variables *variables, unsigned arrays, struct error *error)
 {
     size_t bytes = ((size_t)variables->elements * arrays + 1) * sizeof(float);

@@ -11,7 +11,8 @@
 #include "worker/train/ps_share.h"
 #include "worker/train/saving.h"
 
-/* The tickets of each server, so that every update counts once in whatever goes on from here. */
+/* Describes each server's tickets, so that every update counts once in a run that resumes from this
+ * checkpoint. */
 static struct json *describe_tickets(const struct ps_chief *chief, const struct server_saved *saved)
 {
     struct json *tickets = json_new_object();
@@ -27,7 +28,8 @@ static struct json *describe_tickets(const struct ps_chief *chief, const struct 
     return tickets;
 }
 
-/* What all servers have: steps applied, or tickets up to the first that one of them lacks. */
+/* Returns the step that all servers have reached: steps applied, or tickets up to the first that a
+ * server lacks. */
 static int64_t saved_step(const struct ps_chief *chief, const struct server_saved *saved)
 {
     int64_t step = INT64_MAX;

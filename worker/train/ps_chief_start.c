@@ -35,7 +35,7 @@ static int64_t count_empty(const struct ps_chief *chief, const struct recovery_s
     return empty < most ? empty : most;
 }
 
-/* A ticket stands for the same examples. */
+/* Returns whether a ticket of the checkpoint stands for the same examples as now. */
 static bool are_cut_alike(const struct ps_chief *chief, const struct manifest *manifest)
 {
     int64_t batch = resumed_order_batch(manifest);
@@ -145,7 +145,7 @@ static int begin(struct ps_chief *chief, enum recovery_kind kind, const struct r
     return 0;
 }
 
-/* Where the run ends, once it is known where it stands. */
+/* Sets the run's end, which depends on where it begins. */
 static void set_end(struct ps_chief *chief, struct dispatcher_plan *plan)
 {
     struct step_plan *steps = &chief->trainer->plan;

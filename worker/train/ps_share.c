@@ -12,7 +12,7 @@
 #include "worker/train/ps_reader.h"
 #include "worker/train/ps_staging.h"
 
-/* Steps in which a worker has had the same share before that of the next is read ahead. */
+/* After so many steps with the same share, the worker reads that of the next step ahead. */
 #define STEADY 2
 
 /* What one device computes of a share. */
@@ -85,7 +85,7 @@ static struct range find_range(const struct trainer *trainer, const struct ticke
     return find_piece(trainer, grant, grant->per_step, grant->ticket % grant->per_step);
 }
 
-/* Of a share each device has a piece: side by side they are the share. */
+/* Finds the part of one device: the parts of all devices, side by side, make the share. */
 static struct range find_part(const struct ps_share *share, const struct ticket_grant *grant, unsigned part)
 {
     int64_t each = share->part_count;
@@ -113,7 +113,7 @@ static int64_t targets_of_example(const struct trainer *trainer)
     return example_targets(graph_example_format(trainer->graph));
 }
 
-/* Of one pass, from `at` on; none behind the last. */
+/* Finds the examples of one pass, from `at` on; none beyond the last. */
 static struct ps_examples find_examples(const struct ps_share *share, const struct range *range, int64_t at)
 {
     int64_t count = int64_max(0, int64_min(range->count - at, share->at_a_time));
@@ -138,7 +138,8 @@ bool ps_share_rest(struct ps_share *share, int64_t ms)
     return ps_reader_rest(share->reader, ms);
 }
 
-/* One embedding reads the batch at most, for only the first layer can. */
+/* Finds the table of which only some rows are read. There is one at most, since only the first
+ * layer can read the batch. */
 static const struct parameter_tensor *find_table(const struct parameter_layout *layout)
 {
     for (unsigned i = 0; i < layout->tensor_count; i++)
@@ -147,7 +148,7 @@ static const struct parameter_tensor *find_table(const struct parameter_layout *
     return NULL;
 }
 
-/* A token outside the table is an error of the pass that comes. */
+/* Marks the rows of tokens. A token outside the table is reported by the pass that follows. */
 static void mark_tokens(struct ps_share *share, const int32_t *inputs, int64_t tokens, int64_t rows)
 {
     for (int64_t i = 0; i < tokens; i++)
@@ -257,7 +258,8 @@ static bool has_pass(const struct computation *computation, unsigned part, int64
     return at == 0 || at < computation->ranges[part].count;
 }
 
-/* One of each device, side by side. When one fails to start, nothing of the others is still under way. */
+/* Runs one pass on each device, in parallel. If one fails to start, waits for those already
+ * started. */
 static int run_passes(struct ps_share *share, const struct computation *computation, int64_t at,
                       struct ticket_result *result, struct error *error)
 {
@@ -325,7 +327,8 @@ static int64_t largest_part(const struct ps_share *share, const struct computati
     return largest;
 }
 
-/* Who has more than one share of a step comes to the next with one that it had, too, but to no other. */
+/* Counts how many steps in a row this worker has had the same share and no other. A worker with
+ * several shares of a step does not count as steady. */
 static void note_pace(struct ps_share *share, const struct ticket_grant *grant)
 {
     share->steady = grant->ticket == share->last_ticket + grant->per_step ? share->steady + 1 : 0;

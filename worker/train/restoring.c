@@ -70,7 +70,7 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Bits are equal for equal arithmetic alone. */
+/* Warns if the arithmetic has changed: results are bitwise equal only with the same arithmetic. */
 static void compare_arithmetic(struct trainer *trainer, const struct manifest *manifest)
 {
     const char *then = json_string_at(manifest->model, "arithmetic", NULL), *now = device_arithmetic(trainer->device);
@@ -143,7 +143,7 @@ int restoring_state(void *context, struct error *error)
 
 /* ---- the state of a crew that shares it out */
 
-/* In the chief: the newest whole checkpoint, or "" when there is none. */
+/* In the chief: chooses the newest whole checkpoint, or "" if there is none. */
 static int choose_base(struct trainer *trainer, char base[STRATEGY_BASE_MAX], struct error *error)
 {
     struct checkpoint_name name;
@@ -161,7 +161,7 @@ static int choose_base(struct trainer *trainer, char base[STRATEGY_BASE_MAX], st
     return 0;
 }
 
-/* In the others: the one that the chief has named. */
+/* In the other ranks: reads the checkpoint that the chief has named. */
 static int take_base(struct trainer *trainer, const char *base, struct error *error)
 {
     struct checkpoint_name name;
