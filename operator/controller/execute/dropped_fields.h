@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the API server has dropped of a job's status, as it does with fields that its
- * definition of TrainingJob does not have yet: a write of nothing else leaves the
- * object as it was. The same would be written at each look, for ever, so it is
- * written again now and then only, in case the definition has come.
+ * Remembers which fields of a job's status the API server has dropped, so that they are not
+ * written again at every reconcile. The API server silently drops fields that its
+ * CustomResourceDefinition of TrainingJob does not have yet; a patch of only such fields leaves
+ * the object unchanged. The patch is retried every few minutes, in case the definition has been
+ * updated.
  */
 #ifndef COXSWAIN_CONTROLLER_DROPPED_FIELDS_H
 #define COXSWAIN_CONTROLLER_DROPPED_FIELDS_H
 
 #include "common/job/training_job.h"
 
-/* Zeroed: none. Of one job; release with dropped_fields_clear. */
+/* The dropped fields of one job. Zeroed: none. Release with dropped_fields_clear. */
 struct dropped_fields {
-    struct json *patch; /* status_patch's, that changed nothing; NULL: none did */
-    int64_t retry_ms;
-    bool told;
+    struct json *patch; /* the status of the last patch that changed nothing; NULL: none */
+    int64_t retry_ms;   /* when to try it again */
+    bool told;          /* dropped_fields_note has returned the fields' names */
 };
 
-/* Whether `patch` (status_patch.h) was in vain, the object being of `version` after it. */
+/* Returns whether `patch` (status_patch.h) changed nothing: the object's resourceVersion after it,
+ * `version`, is the one that the patch required. */
 bool dropped_fields_in_vain(const struct json *patch, const char *version);
-/* Such a one. Returns what it was about, "status.a, status.b", when that was not told yet, else NULL; free with free(). */
+/* Notes a patch that changed nothing. The first time it returns the names of its fields, "status.a,
+ * status.b" (free with free()), for an event; later times NULL. */
 char *dropped_fields_note(struct dropped_fields *dropped, const struct json *patch, int64_t now_ms);
-/* `after` differs from what the job has in what was dropped alone, and it is not time to try again. */
+/* Returns whether writing `after` would only repeat the dropped patch, and the time to retry it has
+ * not come. */
 bool dropped_fields_cover(const struct dropped_fields *dropped, const struct training_job *job,
                           const struct job_status *after, int64_t now_ms);
 void dropped_fields_clear(struct dropped_fields *dropped);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a plan to requests: all actions in parallel, then the one status write, then
- * the events. What the server refuses is noted in the entry, for the next plan.
+ * Executes a plan: sends the requests of all its actions in parallel, then the one status write,
+ * then the events. Refusals by the API server are noted in the job's entry, for the next plan.
  */
 #ifndef COXSWAIN_CONTROLLER_EXECUTE_H
 #define COXSWAIN_CONTROLLER_EXECUTE_H
@@ -15,13 +15,14 @@ struct executor {
     struct kube_client *client;
     struct event_recorder *recorder;
     const struct plan_options *options;
-    /* Every request is answered; `failed` names the worst that went wrong and is worth a line in the log, NULL: nothing. */
+    /* Called when every request of a plan has been answered. `failed` is the first error that is
+     * worth a line in the log, or a conflict if there was no other; NULL: none. */
     void (*done)(void *context, struct job_entry *entry, const struct error *failed);
     void *context;
 };
 
-/* Takes the plan over. The job is only looked at during the call. `done` is called from the loop, also when there was
- * nothing to do. The entry must live until then. */
+/* Executes `plan` and takes it over. `job` is used only during the call; the entry must live until
+ * `done` is called. That happens from the loop, even if the plan has nothing to do. */
 void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
                   struct plan *plan);
 

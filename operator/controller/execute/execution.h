@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Execution's inside, for the files that make it: execute.c (a plan's begin and
- * end, creates, pods), execute_secrets.c and execute_workload.c. Only they include it.
+ * Declares what the files that execute a plan share: execute.c (start and end of a plan, creates,
+ * pods), execute_secrets.c and execute_workload.c. No other file includes this header.
  *
- * Each request that is sent counts as open until its answer has been dealt with; the
- * last one concludes the plan.
+ * Each request counts as open until its answer has been handled; when the last one ends, the
+ * status is written and the plan is done.
  */
 #ifndef COXSWAIN_CONTROLLER_EXECUTION_H
 #define COXSWAIN_CONTROLLER_EXECUTION_H
@@ -12,75 +12,99 @@
 #include "operator/controller/execute/execute.h"
 #include "operator/controller/objects/pod_build.h"
 
-/* One plan under way. Strings lie in the plan's arena. */
+/* One plan that is being executed. Strings lie in the plan's arena. */
 struct execution {
     struct executor executor;
     struct job_entry *entry;
     struct plan plan;
     const char *namespace, *name, *uid;
-    const char **storages; /* their names (refusal.h) */
+    const char **storages; /* the names of spec.storage (refusal.h) */
     unsigned storage_count;
     struct json *status_patch; /* NULL: no status write */
     bool status_sent;
     enum kube_priority status_priority, pods_priority;
-    struct json *certificate;   /* a Secret to be created when the one in its place is gone */
-    struct adoption *adoptions; /* that wait for word of the job */
-    bool *deleted;              /* by action: that pod's end was asked for */
-    size_t open;                /* requests without an answer */
-    bool created, refused;      /* of the creates: one succeeded, one did not */
-    bool refused_as_wrong;      /* because the object itself is wrong */
+    struct json *certificate;   /* Secret to create once the older one of the same name is deleted */
+    struct adoption *adoptions; /* sent once a read has shown that the job still exists */
+    bool *deleted;              /* per action: the API server has accepted the deletion of its pod */
+    size_t open;                /* requests that are not answered yet */
+    bool created, refused;      /* a create succeeded; a create was refused */
+    bool refused_as_wrong;      /* a create was refused because the object itself is invalid */
     struct error failed;
 };
 
-/* One create whose object may exist already. */
+/* One create request, whose object may exist already. */
 struct creation {
     struct execution *execution;
     struct kube_resource resource;
     enum kube_priority priority;
     char *name;
-    const struct action *action; /* of a pod, else NULL */
-    struct error unsure;         /* of a create that may have been done all the same; ERROR_NONE: of none */
+    const struct action *action; /* the plan's action, if the object is a pod; else NULL */
+    struct error unsure;         /* why the create got no clear answer, though it may have succeeded; else ERROR_NONE */
     bool dry_run, strict;
-    struct json *pod;     /* of one that is strict: what is tried again without */
-    struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
+    struct json *pod;     /* a strict create's pod, to be sent again without strict validation; NULL: do not retry */
+    struct json *service; /* created after the Secret of the crew's key: if the Service exists, so does the key */
 };
 
-/* After a write only the object's resourceVersion matters, after a read only its owner, so answers may be cut to their metadata.
- * Requests for objects that a job has one of go before the creates of a large crew's pods, which wait for them; so do
- * deletes, because other requests wait until the objects are gone. */
+/* Returns the options of most requests: high priority, and answers that contain only metadata,
+ * because after a write only the object's resourceVersion matters and after a read only its owner.
+ * Objects of which a job has one, such as its Service, are created before the pods of large crews,
+ * which wait for them. Deletes have high priority too, because other requests wait until the
+ * objects are gone. */
 struct kube_call_options execution_call_options(struct execution *execution, kube_answered *answered, void *context);
-/* The first that is worth a line in the log; a conflict only means that the cache is behind. */
+/* Keeps the first error for the log. Another error replaces a conflict, which only means that the
+ * cache is outdated. */
 void execution_note_failure(struct execution *execution, const struct error *error, const char *what);
-/* Nothing more is created for this plan, and the job's status says why. */
+/* Stops creating pods for this plan, and notes why in the job's entry, for its next status. */
 void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message);
+/* Ends one open request. The last one writes the status or, if that has been written, ends the
+ * plan. */
 void execution_request_end(struct execution *execution);
-/* Notes a write's answer and ends its request. `write` NULL: of what no plan waits to see. */
+/* Handles the answer to a write and ends its request. `write` is the entry's own_write_note of the
+ * collection; NULL: plans do not wait until the cache shows the write. */
 void execution_write_answered(struct execution *execution, const struct kube_answer *answer, uint64_t *write,
                               const char *what);
 
-/* Of an object that is known by its owner when it exists already. */
+/* Creates `object`. If an object of that name exists, its owner decides: if it is the job's, the
+ * create counts as done, else the obstacle is OBSTACLE_NAME_TAKEN. */
 void execution_create(struct execution *execution, struct kube_resource resource, const struct json *object);
-/* Takes `creation` over: it holds what `answered` needs, which ends it. */
+/* Sends a create request. Copies `creation`, takes over what it owns, and passes the copy to
+ * `answered`, which must call creation_end. */
 void creation_send(struct creation creation, const struct json *object, kube_answered *answered);
+/* Notes in the entry that the create failed. `status`: the Status object of the answer, NULL: there
+ * is none. */
 void creation_note_refusal(const struct creation *creation, const struct error *error, const struct json *status);
+/* Frees the creation and ends its request. */
 void creation_end(struct creation *creation);
 
-/* Whether the job goes on with the fields of its templates: those that pods do not have end it before its first pod, and no later,
- * for an operator that is new must not end what runs. */
+/* Returns whether pods may be created from the job's templates. A field that a PodTemplateSpec does
+ * not have is refused before the job's first pod (OBSTACLE_TEMPLATE). Later it only causes a
+ * warning event, because a newer operator must not end a running job. */
 bool execution_accepts_fields(struct execution *execution, const struct training_job *job);
-/* A builder of its pods. */
+/* Makes a builder for the job's pods. Fails as pod_builder_init does. */
 int execution_builder_init(struct execution *execution, const struct training_job *job, struct pod_builder *ret_builder,
                            struct error *error);
 
-/* execute_secrets.c: the crew's key, and the Service that is made after it; its certificate. */
+/* ---- execute_secrets.c */
+
+/* Creates the job's Service; before it the Secret with the crew's key, if the crew needs one. */
 void execute_create_service(struct execution *execution, const struct training_job *job);
+/* Creates the key's Secret. `dry_run`: only finds out whether it exists, because the operator may
+ * not read Secrets. The answer is noted in the entry's key_look. */
 void execute_send_key(struct execution *execution, const struct training_job *job, bool dry_run);
+/* Creates the Secret of the plan's certificate; from the third certificate on, first deletes the
+ * Secret of that name. */
 void execute_create_certificate(struct execution *execution, const struct training_job *job);
 
-/* execute_workload.c: the job's place in a queue. */
+/* ---- execute_workload.c: the Workload by which Kueue admits the job */
+
+/* Creates the Workload; reads the PriorityClass of the job first, if it names one. */
 void execute_create_workload(struct execution *execution, const struct training_job *job);
+/* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
 void execute_tell_workload(struct execution *execution, const struct training_job *job);
+/* Writes that an evicted Workload has no pods left, so that Kueue frees its quota. */
 void execute_release_workload(struct execution *execution, const struct training_job *job);
+/* Removes status.admission with a merge patch: server-side apply cannot remove a field of another
+ * manager. */
 void execute_clear_admission(struct execution *execution);
 
 #endif

@@ -3,11 +3,10 @@
  * Decides what follows when the API server refuses to create an object of a job:
  * whether it is tried again, and what a person has to change.
  *
- * Only where the API server's own validation finds the object wrong is it the job's
- * fault: it then names the fields in details.causes, or cannot decode the object.
- * What a webhook, a policy, a quota or a role forbids may be allowed later, so it is
- * tried again. Whether a wrong object ends the job is the plan's to say
- * (create_ends_job).
+ * The job is at fault only if the API server's own validation refuses the object: it then names
+ * the fields in details.causes, or cannot decode the object. A webhook, a policy, a quota or a
+ * role that forbids it may allow it later, so it is tried again. Whether an invalid object ends
+ * the job is decided by the plan (create_ends_job).
  */
 #ifndef COXSWAIN_CONTROLLER_REFUSAL_H
 #define COXSWAIN_CONTROLLER_REFUSAL_H
@@ -15,30 +14,32 @@
 #include "common/error.h"
 #include "operator/controller/plan/plan.h"
 
-/* Where what a pod is made of was written. */
+/* The parts of the job's spec from which a pod was made, for messages. */
 struct pod_source {
     const char *role;
     const char *const *storages; /* the names of spec.storage: the pod's first volumes, in their order */
     unsigned storage_count;
 };
 
-/* The part of the spec that the server's words about a pod are about: "spec.roles[ps].template", "spec.storage[runs]". Free with
- * free(). */
+/* Returns the part of the job's spec to which the server's message about a pod refers:
+ * "spec.roles[ps].template", "spec.storage[runs]". Free with free(). */
 char *refusal_place(const struct pod_source *source, const char *words);
 
-/* `status`: the Status of the answer, NULL when no answer came. `source` of a pod, NULL: it is no pod. `has_run`: as in the
- * plan. `ret_message` is the server's words with the remedy; free with free(). */
+/* Classifies the refusal of a create. `status`: the Status object of the answer, NULL: no answer
+ * came. `source`: NULL if the object is not a pod. `has_run`: as in the plan. Sets `ret_message` to
+ * the server's message and the remedy; free with free(). */
 enum obstacle_kind refusal_of_create(const struct error *error, const struct json *status,
                                      const struct pod_source *source, bool has_run, char **ret_message);
 
-/* Why nobody can tell whether pod `name` was made. Never final: nothing is said of the pod. */
+/* Classifies the failure of a read that was to find out whether pod `name` was created. Never an
+ * obstacle that ends the job, because the failure says nothing about the pod. */
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message);
 
-/* Why the PriorityClass of a Workload cannot be read. */
+/* Classifies the failure to read the PriorityClass of a Workload. */
 enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message);
 
-/* The fields that pods do not have and for which one was refused, in the server's words, which lie in the error; NULL: it
- * was refused for something else. */
+/* Returns the part of the error's message that names the unknown fields for which a strict create
+ * was refused; borrowed from the error. NULL: it was refused for another reason. */
 const char *refusal_unknown_fields(const struct error *error);
 
 #endif

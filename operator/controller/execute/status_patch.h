@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one write of a job's status: a patch that turns what the cache shows into what
- * should stand, and only if nobody was faster.
+ * Builds the patch that writes a job's status: it changes the status in the cache into the wanted
+ * one, and fails with a conflict if the job has been changed meanwhile.
  */
 #ifndef COXSWAIN_CONTROLLER_STATUS_PATCH_H
 #define COXSWAIN_CONTROLLER_STATUS_PATCH_H
 
 #include "common/job/training_job.h"
 
-/* A JSON merge patch of the object: {"metadata":{"resourceVersion":…},"status":{…}}, with null for what goes. Free with
- * json_free. */
+/* Returns a JSON merge patch of the object, {"metadata":{"resourceVersion":…},"status":{…}}, with
+ * null for fields that are removed. Free with json_free. */
 struct json *status_patch(const struct training_job *job, const struct job_status *after);
 
 #endif
