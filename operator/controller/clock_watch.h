@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether somebody set the machine's clock. Times in the API are the wall clock's;
- * how long something has lasted is not, when that clock was set meanwhile. So the
- * operator compares it with one that cannot be set, and knows by how much a time
- * that was noted before is to be moved.
+ * Detects that the machine's wall clock was set. Times in the API are wall-clock times, so a
+ * duration computed from them is wrong if the clock was set in between. The operator compares the
+ * wall clock with one that cannot be set, to know by how much to shift times noted before.
  */
 #ifndef COXSWAIN_CONTROLLER_CLOCK_WATCH_H
 #define COXSWAIN_CONTROLLER_CLOCK_WATCH_H
@@ -11,18 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Less is a clock that is being slewed. */
+/* A smaller difference is taken for slewing and ignored. */
 #define CLOCK_SET_MIN_MS 500
 
-/* Zeroed, until the first look. */
+/* Zeroed before the first clock_watch_look. */
 struct clock_watch {
     bool begun;
-    int64_t ahead_ms; /* of the clock that cannot be set */
-    int64_t set_ms;   /* by how much the wall clock was set, in all */
+    int64_t ahead_ms; /* wall clock minus the clock that cannot be set */
+    int64_t set_ms;   /* total by which the wall clock was set */
 };
 
-/* By how much the wall clock, `now_ms`, was set since the last look; 0: not, or that is left to the next look. `before_ms` and
- * `after_ms`, read around it: of a clock that never jumps and goes on while the machine sleeps. */
+/* Returns by how much the wall clock was set since the last call; 0: it was not, or the readings
+ * lie too far apart to tell, and the next call finds out. `now_ms` is the wall clock; `before_ms`
+ * and `after_ms` are readings, just before and after it, of a clock that never jumps and continues
+ * while the machine sleeps. */
 int64_t clock_watch_look(struct clock_watch *watch, int64_t before_ms, int64_t now_ms, int64_t after_ms);
 
 #endif

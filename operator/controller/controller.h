@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The controller: informers for jobs, pods and Services feed a queue of job keys;
- * each key is planned from the caches alone and the plan executed.
+ * Reconciles TrainingJobs: informers for jobs, pods and Services feed a queue of job keys. For
+ * each key, a plan is made from the caches alone and then executed.
  *
- * Life cycle: controller_start -> (loop runs) -> controller_stop, then free the
- * client, then controller_free: requests under way end in between.
+ * Life cycle: call controller_start, run the loop, call controller_stop, free the client (which
+ * ends requests in flight), then call controller_free.
  */
 #ifndef COXSWAIN_CONTROLLER_CONTROLLER_H
 #define COXSWAIN_CONTROLLER_CONTROLLER_H
@@ -19,26 +19,28 @@ struct controller;
 struct controller_options {
     const char *name_space; /* NULL: all */
     const char *instance;   /* for events */
-    bool holds_lease;       /* nobody else acts; else another operator may, for a moment or longer */
+    bool holds_lease;       /* no other operator acts at the same time; false: one may */
     struct plan_options plan;
 };
 
-/* `pods_client` speaks plain HTTP to pods. Clients must outlive controller_stop; options are copied, their strings
- * borrowed. */
+/* Starts a controller. `pods_client` speaks plain HTTP to pods. Both clients must outlive
+ * controller_stop. Copies `options` but borrows its strings. */
 struct controller *controller_start(struct kube_client *client, struct http_client *pods_client,
                                     const struct controller_options *options);
-/* Takes up nothing new. */
+/* Stops starting new work. */
 void controller_stop(struct controller *controller);
 void controller_free(struct controller *controller);
 
-/* Every cache has its first state. */
+/* Returns whether the initial state of every cache is complete. */
 bool controller_synced(const struct controller *controller);
 
-/* What the API server says where it does not let the operator watch (any more) what it needs; NULL: nothing. */
+/* Returns the API server's error if it refuses to let the operator watch a collection that it
+ * needs; NULL: not refused. */
 const struct error *controller_refusal(const struct controller *controller);
 
-/* Appends Prometheus text: coxswain_reconciles_total, coxswain_reconcile_duration_seconds, coxswain_queue_depth,
- * coxswain_jobs{state}, coxswain_pods_cached, coxswain_watch_refused{resource}. */
+/* Appends Prometheus text: coxswain_reconciles_total, coxswain_reconcile_duration_seconds,
+ * coxswain_queue_depth, coxswain_jobs{state}, coxswain_pods_cached,
+ * coxswain_watch_refused{resource}. */
 int controller_write_metrics(const struct controller *controller, struct buffer *out, struct error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A burst (ten thousand jobs created at once, a list of all pods) leaves the heap full
- * of holes, which the C library keeps: by it they would be reused, but nobody may come.
- * Their whole pages go back to the system every now and then.
+ * Returns unused heap memory to the system periodically. After a burst, such as ten thousand jobs
+ * created at once or a list of all pods, the C library keeps the freed memory for reuse, which
+ * may never come.
  */
 #ifndef COXSWAIN_CONTROLLER_HEAP_TRIM_H
 #define COXSWAIN_CONTROLLER_HEAP_TRIM_H
@@ -11,8 +11,9 @@
 
 struct heap_trim;
 
-/* As long as the loop runs, and until it is ended. */
+/* Trims the heap every `period_ms` while the loop runs, until heap_trim_end. */
 struct heap_trim *heap_trim_start(struct event_loop *loop, int64_t period_ms);
+/* Stops and frees `trim`; NULL is allowed. */
 void heap_trim_end(struct heap_trim *trim);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operator's command line.
+ * Parses the operator's command line.
  */
 #ifndef COXSWAIN_CONTROLLER_OPTIONS_H
 #define COXSWAIN_CONTROLLER_OPTIONS_H
@@ -19,7 +19,7 @@ struct options {
     const char *worker_image;
     const char *coscheduling_scheduler;
     int64_t certificate_period_ms; /* 0: the default */
-    const char *lease_namespace;   /* NULL: the credentials' */
+    const char *lease_namespace;   /* NULL: the namespace of the credentials */
     const char *lease_name;
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];
@@ -29,7 +29,8 @@ struct options {
     bool help, version;
 };
 
-/* Strings are borrowed from `arguments`. ERROR_INVALID names the option and says what it takes. */
+/* Parses the arguments; strings are borrowed from them. ERROR_INVALID names the option and the
+ * values it accepts. */
 int options_parse(int count, char **arguments, struct options *ret_options, struct error *error);
 
 extern const char *const options_usage;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the controller counts about itself, for Prometheus.
+ * Counts reconciles and their durations, for Prometheus.
  */
 #ifndef COXSWAIN_CONTROLLER_RECONCILE_METRICS_H
 #define COXSWAIN_CONTROLLER_RECONCILE_METRICS_H
@@ -18,7 +18,7 @@ struct durations {
 
 struct reconcile_metrics {
     struct durations planning, watch_lag;
-    uint64_t failed, waited; /* waited: for the cache to show an own write */
+    uint64_t failed, waited; /* waited: until the cache showed an own write */
 };
 
 void durations_observe(struct durations *durations, int64_t ns);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificates under which the pods of one job talk (spec.encryption: TLS):
- * generation after generation, each a key and a certificate that signs itself, in
- * a Secret of its own. All pods have those of two generations mounted, in the
- * places "even" and "odd", and present the newer one from its time on
- * (worker/comm/crew_certificates.h). A new generation goes into the place of the
- * last but one, which nobody presents any more, a period before it is presented:
- * time enough for the kubelets to bring it everywhere.
+ * Builds the Secrets with the TLS certificates of a crew (spec.encryption: TLS) and mounts them
+ * into its pods. Certificates are rotated: each generation is a private key and a self-signed
+ * certificate in one Secret. Every pod mounts the Secrets of two generations, "even" and "odd",
+ * and presents the newer one from a given time on (worker/comm/crew_certificates.h). A new
+ * generation replaces the last but one, which no pod presents any more. It is created one period
+ * before it is first presented, so that the kubelets have time to update the mounted files.
  *
- * Nothing of them is read back: which generation is the newest stands in the
- * job's status. A certificate is good for several periods, so that a crew outlives
- * an operator that is away.
+ * The operator does not read the Secrets; the job's status contains the number of the newest
+ * generation. A certificate is valid for several periods, so that a crew keeps working while the
+ * operator is down.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_CERTIFICATE_H
 #define COXSWAIN_CONTROLLER_CREW_CERTIFICATE_H
@@ -18,24 +17,25 @@
 #include "common/job/training_job.h"
 
 #define CREW_CERTIFICATE_VOLUME "coxswain-crew-tls"
-#define CREW_CERTIFICATE_PERIODS 7 /* after it begins to be presented */
+#define CREW_CERTIFICATE_PERIODS 7 /* validity, from when the crew begins to present it */
 
-/* One of the certificates of a crew, which follow each other. */
+/* One generation of a crew's certificate. */
 struct certificate_generation {
     int64_t number;  /* from 0; FIELD_UNSET: none */
     int64_t from_ms; /* when the crew begins to present it */
     int64_t period_ms;
 };
 
-/* Encryption is asked for, and there is somebody to talk to. */
+/* Returns whether the job asks for encryption and its crew needs a key (crew_key_is_needed). */
 bool crew_certificate_is_needed(const struct training_job *job);
-/* Another generation's Secret has the name of this one's. */
+/* Returns whether the generation's Secret has the name of an older generation's, which must be
+ * deleted first. */
 bool crew_certificate_replaces(int64_t generation);
-/* The Secret with a new key and certificate. */
+/* Builds the Secret of `generation` with a new key and certificate. */
 int crew_certificate_build(const struct training_job *job, const struct certificate_generation *generation,
                            int64_t now_ms, struct json **ret_secret, struct error *error);
 
-/* The volume of a pod's spec, the mount of a container. */
+/* Add the Secrets' volume to a pod's volumes, and its mount to a container's mounts. */
 void crew_certificate_add_volume(struct json *volumes, const struct training_job *job);
 void crew_certificate_add_mount(struct json *mounts);
 

@@ -12,21 +12,24 @@
 
 #include "common/job/training_job.h"
 
-/* How many pods the spec asks for. 0 where the number is out of range: an invalid spec is parsed, too. */
+/* Returns how many pods of the role the spec asks for; 0 if the number is out of range, since
+ * invalid specs are parsed too. */
 #define CREW_ROLE_MAX 100000
 int64_t crew_role_count(const struct training_job *job, enum role role);
-/* The fewest pods with which the crew can work: elastic.minWorkers of an elastic crew's workers, else all. */
+/* Returns the fewest pods of the role with which the crew can work: elastic.minWorkers for workers
+ * of an elastic crew, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);
-/* How many of spec.devices a pod of the role computes on. Parameter servers use none, because they keep the variables in
- * host memory; nor does our own chief of ParameterServer, which only coordinates. Our evaluator uses one. Foreign chiefs and
- * evaluators are given all devices, because their scripts may train there (as TensorFlow's chief does). */
+/* Returns how many of spec.devices a pod of the role uses. Parameter servers use none, because they
+ * keep the variables in host memory; nor does our own chief of ParameterServer, which only
+ * coordinates. Our evaluator uses one. Foreign chiefs and evaluators are given all devices, because
+ * their scripts may train there (as TensorFlow's chief does). */
 int64_t crew_role_devices(const struct training_job *job, enum role role);
 
-/* The role whose first pod leads the crew: chief when there is one, else worker. */
+/* Returns the role whose first pod leads the crew: chief if the job has one, else worker. */
 enum role crew_chief_role(const struct training_job *job);
 
-/* Ranks of torch.distributed, JAX and the hosts of a TPU slice: counted through the roles in their order, so that a chief
- * has rank 0. Evaluators have none. */
+/* Ranks of torch.distributed, JAX and the hosts of a TPU slice: numbered through the roles in their
+ * order, so that a chief has rank 0. Evaluators have no rank. */
 bool crew_has_rank(enum role role);
 int64_t crew_rank(const struct training_job *job, enum role role, int64_t index);
 int64_t crew_world_size(const struct training_job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a framework wants its processes to be told. One of these for each; the
+ * Describes how a framework's environment variables are built: one struct for each framework. The
  * table is in environment_build.c.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_FRAMEWORK_H
@@ -10,7 +10,8 @@
 #include "common/job/training_job.h"
 
 struct environment_framework {
-    /* What all pods of the job share, made once; NULL: nothing. On success `*ret_text` may still be NULL. */
+    /* Makes the text that all pods of the job share; NULL: there is none. On success `*ret_text`
+     * may be NULL. */
     int (*document)(const struct training_job *job, char **ret_text, struct error *error);
     /* Adds the variables of one pod. */
     void (*add)(const struct training_job *job, enum role role, int64_t index, const char *document, struct json *list);

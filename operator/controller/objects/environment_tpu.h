@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the TPU runtime (libtpu) of a pod wants to be told when a slice spans several
- * hosts: their names, and which of them it is. On Google Kubernetes Engine an
- * admission webhook says it to the pods of a Job; ours belong to none.
+ * Sets the environment variables that the TPU runtime (libtpu) needs if a slice spans several
+ * hosts: TPU_WORKER_HOSTNAMES, the names of all hosts, and TPU_WORKER_ID, the pod's index among
+ * them. On Google Kubernetes Engine an admission webhook sets them for pods of a Kubernetes Job;
+ * the pods of a TrainingJob belong to no Job.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_TPU_H
 #define COXSWAIN_CONTROLLER_ENVIRONMENT_TPU_H
@@ -10,10 +11,13 @@
 #include "common/error.h"
 #include "common/job/training_job.h"
 
-/* Whether the hosts' names fit into a variable: else ERROR_TOO_LARGE. A job without TPUs always fits. */
+/* Checks that the names of all hosts fit into an environment variable; if not, fails with
+ * ERROR_TOO_LARGE. Always succeeds for a job without TPUs. */
 int environment_tpu_check(const struct training_job *job, struct error *error);
-/* Adds nothing to a job without TPUs, nor to an evaluator. */
+/* Appends the variables of one pod to `list`. Does nothing for a job without TPUs, or for an
+ * evaluator. */
 void environment_add_tpu(const struct training_job *job, enum role role, int64_t index, struct json *list);
+/* Returns whether `name` is one of the two variables. */
 bool environment_tpu_is_reserved(const char *name);
 
 #endif

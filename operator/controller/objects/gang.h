@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gang scheduling: the PodGroup of a job, and what its pods carry to be found as
- * members of it. One line of a table for each scheduler.
+ * Builds what gang schedulers need: the PodGroup of a job, and the labels and annotations by which
+ * its pods are members of the group.
  */
 #ifndef COXSWAIN_CONTROLLER_GANG_H
 #define COXSWAIN_CONTROLLER_GANG_H
@@ -13,16 +13,18 @@
 
 struct gang_kind {
     const char *group;
-    const char *versions[OPTIONAL_VERSIONS_MAX + 1]; /* that this operator knows, the best first */
+    const char *versions[OPTIONAL_VERSIONS_MAX + 1]; /* supported API versions, the preferred one first */
     bool waits;                                      /* pods are created once the group has left Pending */
 };
-/* NULL for GANG_NONE. */
+/* Returns the scheduler's PodGroup API; NULL for GANG_NONE. */
 const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler);
 
-/* The PodGroup, in this version of its API. ERROR_INVALID when the pods cannot be built. */
+/* Builds the PodGroup for this version of its API. ERROR_INVALID if the job's pods cannot be built.
+ */
 int gang_build(const struct pod_builder *builder, const char *version, struct json **ret_group, struct error *error);
 
-/* Makes a pod a member. `scheduler_name` is that of Coscheduling. */
+/* Makes a pod a member of the job's PodGroup. `scheduler_name`: the schedulerName to use for
+ * Coscheduling. */
 void gang_mark(struct json *pod, const struct training_job *job, enum role role, const char *scheduler_name);
 
 #endif

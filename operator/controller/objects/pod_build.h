@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pod of one role and index: our default, the user's template laid over it,
- * and on top what keeps the crew together (name, labels, owner, host name,
- * restartPolicy), which no template can change.
+ * Builds the pod of one role and index: the operator's default, the user's template merged over
+ * it, then the fields on which the crew depends (name, labels, owner, host name, restartPolicy),
+ * which no template can change.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_BUILD_H
 #define COXSWAIN_CONTROLLER_POD_BUILD_H
@@ -16,27 +16,30 @@ struct pod_options {
     const char *worker_image;           /* for framework Coxswain without an image of its own */
 };
 
-/* What the pods of a job share; made once for many. Borrows the job. */
+/* What all pods of a job share. Borrows the job. */
 struct pod_builder {
     const struct training_job *job;
     const struct pod_options *options;
     const char *image;
     const struct json *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere */
     char *document;
-    bool has_run; /* pods of the job were made before; not unless it is set */
+    bool has_run; /* pods of the job were created before; set by the caller */
 };
 
-/* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.
- * The options' worker image is used by framework Coxswain when the job names none. */
+/* Initialises a builder. ERROR_INVALID if the job cannot have pods: it has no image, or its
+ * document or TF_CONFIG is too large. A job of framework Coxswain that names no image uses the
+ * options' worker image. */
 int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);
 
-/* For the incarnation and attempt of the job's status. ERROR_INVALID when the template sets what it must not. */
+/* Builds a pod for the incarnation and attempt in the job's status. ERROR_INVALID if the template
+ * sets a reserved field. */
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error);
 
-/* "digits-worker-0-5"; free with free(). */
+/* Returns the pod's name for the incarnation in the job's status, "digits-worker-0-5"; free with
+ * free(). */
 char *pod_name(const struct training_job *job, enum role role, int64_t index);
 
 #endif

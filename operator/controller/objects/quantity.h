@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Amounts of resources as Kubernetes writes them ("500m", "1.5Gi", "2e3"), kept in
- * thousandths, and sums of them by resource.
+ * Parses, prints and adds Kubernetes resource quantities ("500m", "1.5Gi", "2e3"), as integers in
+ * thousandths.
  */
 #ifndef COXSWAIN_CONTROLLER_QUANTITY_H
 #define COXSWAIN_CONTROLLER_QUANTITY_H
@@ -11,19 +11,23 @@
 
 #include "common/json.h"
 
-/* Rounded up to a thousandth; false for what is none, is negative or is beyond nine quadrillion. */
+/* Parses a quantity and rounds it up to a thousandth. Returns false if the text is not a quantity,
+ * is negative, or exceeds nine quadrillion. */
 bool quantity_parse(const char *text, int64_t *ret_thousandths);
 
 #define QUANTITY_TEXT_MAX 32
-/* "2", "1500m". */
+/* Prints a quantity: "2", "1500m". */
 void quantity_print(int64_t thousandths, char text[QUANTITY_TEXT_MAX]);
 
-/* Adds `times` the amounts of `more` ({"cpu":"1"}) to those of `sum`; what is no amount is left out. */
+/* Adds `times` the quantities in `more`, such as {"cpu":"1"}, to those in `sum`. Ignores values
+ * that are not quantities, and sums that overflow. */
 void quantities_add(struct json *sum, const struct json *more, int64_t times);
 
-/* What a scheduler sets aside for a pod: the sum over its containers and sidecars (init containers that run on), or an init
- * container and the sidecars before it where that is more; limits stand for requests that are not given. What the pod
- * requests as a whole takes the place of that, its limit stands where nobody requests, and its overhead comes on top. A new object; free with json_free. */
+/* Returns the resources that a scheduler reserves for a pod, as a new object; free with json_free.
+ * For each resource this is the sum over the containers and sidecars (init containers that keep
+ * running), or, if that is more, an init container and the sidecars before it. A missing request
+ * defaults to the limit. The pod-level request replaces that sum, the pod-level limit is used if
+ * neither the pod nor a container requests the resource, and the pod's overhead is added. */
 struct json *quantities_of_pod(const struct json *spec);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lays a user's pod template over a default one as kubectl apply would: objects
- * merge member by member, null removes, lists whose elements have a key (containers
- * by name, mounts by path, …) merge element by element, other lists replace.
+ * Merges a user's pod template over a default one as kubectl apply would: objects are merged
+ * member by member, null removes a member, lists whose elements have a key (containers by name,
+ * mounts by path, …) are merged element by element, and other lists are replaced.
  * Source: Kubernetes' strategic merge patch and the patchMergeKey of each field of
  * core/v1 PodSpec.
  */
@@ -11,11 +11,12 @@
 
 #include "common/json.h"
 
-/* Changes `base` in place. Takes time with the square of how broad the overlay is: what users have written is to be checked. */
+/* Merges `overlay` into `base`. The time grows with the square of the number of elements in a list
+ * or object, so check a user's overlay with template_overlay_check first. */
 void template_overlay(struct json *base, const struct json *overlay);
 
-/* ERROR_INVALID for an object, or a list that merges by element, of more than TEMPLATE_BREADTH_MAX: no pod needs as many, and one
- * job must not keep all others waiting. */
+/* Fails with ERROR_INVALID if an object, or a list that is merged by element, has more than
+ * TEMPLATE_BREADTH_MAX elements: no pod needs that many, and one job must not delay all others. */
 #define TEMPLATE_BREADTH_MAX 1000
 int template_overlay_check(const struct json *overlay, struct error *error);
 
