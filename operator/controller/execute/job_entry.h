@@ -105,8 +105,9 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old,
 void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
-/* Notes that a pod of the crew has vanished from the cache, unless it had ended by itself or we had
- * deleted it. Call it before job_entry_remove_pod. */
+/* Notes that a pod of the crew, evaluators apart, has vanished from the cache. A pod that had ended
+ * by itself, or of whose attempt we have deleted pods, counts only if it was disrupted. Call this
+ * before job_entry_remove_pod. */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 /* Notes that we delete a pod of the job `uid`. */
 void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod);

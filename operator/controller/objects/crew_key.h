@@ -12,7 +12,8 @@
 
 #define CREW_KEY_VOLUME "coxswain-crew-key"
 
-/* Returns whether the crew needs a key: it runs our worker and has several pods. */
+/* Returns whether the crew needs a key: it runs our worker and has, or can grow to, several pods.
+ */
 bool crew_key_is_needed(const struct training_job *job);
 /* Builds the Secret with a new random key. ERROR_SYSTEM if the system provides no random numbers.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the roles of a job's spec mean for its pods: how many each role has, which
- * of them leads, how many devices each computes on, and the ranks by which
- * processes that all do the same know each other.
+ * Computes from the roles of a job's spec how many pods each role has, which role leads the crew,
+ * how many devices each pod uses, and the ranks of the pods.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_ROLES_H
 #define COXSWAIN_CONTROLLER_CREW_ROLES_H

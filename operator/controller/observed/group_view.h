@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator keeps of a PodGroup, whichever scheduler's: whose it is, and
- * how far it has come.
+ * Reads from a PodGroup, of any supported scheduler, the few fields that the operator needs: its
+ * owner and its scheduling state.
  */
 #ifndef COXSWAIN_CONTROLLER_GROUP_VIEW_H
 #define COXSWAIN_CONTROLLER_GROUP_VIEW_H
@@ -10,11 +10,11 @@
 
 #include "common/json.h"
 
-/* One block; free with free(). Absent strings are "". */
+/* A single allocation; free with free(). Absent strings are "". */
 struct group_view {
-    const char *uid, *owner_uid, *job_uid; /* whose it is (owner.h), and its label */
+    const char *uid, *owner_uid, *job_uid; /* owner_uid: of its controller (owner.h); job_uid: from its label */
     const char *phase;                     /* Volcano and Coscheduling: "Pending", "Inqueue", … */
-    const char *words;                     /* why it is not placed, as its scheduler says */
+    const char *words;                     /* the scheduler's message why it is not scheduled */
     bool deleting;
 };
 

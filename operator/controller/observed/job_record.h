@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job as the cache keeps it. There may be ten thousand of them, of which a plan looks at one at a time, and a
- * training_job is large, since it has room for all that a job may say; so one is made of a record when it is needed.
+ * Stores a job compactly in the cache. A struct training_job is large, because it has a member for
+ * every setting, and there may be ten thousand jobs. A plan needs only one job at a time, so its
+ * training_job is made from the record when it is needed.
  */
 #ifndef COXSWAIN_CONTROLLER_JOB_RECORD_H
 #define COXSWAIN_CONTROLLER_JOB_RECORD_H
@@ -10,13 +11,13 @@
 
 struct job_record;
 
-/* Of a job as the API server shows it. */
+/* Makes a record from the job's JSON object. */
 struct job_record *job_record_read(const struct json *object);
 void job_record_free(struct job_record *record);
 
-/* All that it points to lies in the record: it is not to be released. */
+/* Returns the job. Its pointers are borrowed from the record; do not release it. */
 struct training_job job_record_view(const struct job_record *record);
-/* What is wrong with its spec, NULL: nothing. */
+/* Returns what is wrong with the job's spec; NULL: it is valid. */
 const char *job_record_invalid(const struct job_record *record);
 
 #endif

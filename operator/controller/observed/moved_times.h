@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times of the API that were known when the machine's clock was set (clock_watch.h),
- * and by how much that was since: moved along, they say how long something has
- * lasted. A time that is first seen later is the new clock's, and stays as it is.
- * In memory only: a successor reads all times by its own clock.
+ * Corrects times from the API after the machine's clock was set (clock_watch.h), so that durations
+ * computed from them stay right. For each time that was known when the clock was set, the sum of
+ * all adjustments since is kept and added when the time is read. A time that is first seen later
+ * was taken by the new clock and is not changed. In memory only: another operator process reads all
+ * times by its own clock.
  */
 #ifndef COXSWAIN_CONTROLLER_MOVED_TIMES_H
 #define COXSWAIN_CONTROLLER_MOVED_TIMES_H
@@ -13,7 +14,7 @@
 #include "common/job/training_job.h"
 #include "operator/controller/observed/pod_view.h"
 
-/* What a plan compares with the time. */
+/* The times in a status that a plan compares with the present. */
 #define STATUS_TIMES(X)                                                                                                \
     X(STATUS_TIME_START, start_ms)                                                                                     \
     X(STATUS_TIME_COMPLETION, completion_ms)                                                                           \
@@ -37,9 +38,9 @@ enum status_time { STATUS_TIMES(X) STATUS_TIME_COUNT };
 enum pod_time { POD_TIMES(X) POD_TIME_COUNT };
 #undef X
 
-/* Of the pods of that role that wait (replicas[role].backing_off). */
+/* Returns the time of replicas[role].backoff_until_ms. */
 enum status_time status_time_of_back_off(enum role role);
-/* FIELD_UNSET: it has none. */
+/* Returns a time of the status, uncorrected; FIELD_UNSET: it has none. */
 int64_t status_time_of(const struct job_status *status, enum status_time time);
 
 /* Zeroed: the clock was not set. */
@@ -47,16 +48,18 @@ struct status_moves {
     int64_t known_ms[STATUS_TIME_COUNT], by_ms[STATUS_TIME_COUNT];
 };
 void status_moves_clock_set(struct status_moves *moves, const struct job_status *status, int64_t by_ms);
-/* `moves` NULL: the clock was not set. */
+/* Returns by how much to shift a time of the status; 0 if it was first seen after the clock was
+ * set. `moves` NULL: the clock was not set. */
 int64_t status_moves_by(const struct status_moves *moves, const struct job_status *status, enum status_time time);
 
 struct pod_moves {
     int64_t by_ms[POD_TIME_COUNT];
 };
 void pod_moves_clock_set(struct pod_moves *moves, const struct pod_view *pod, int64_t by_ms);
-/* The pod changed: times that did so are the new clock's. */
+/* Called when the pod changes: times that have changed were taken by the new clock and are no
+ * longer shifted. */
 void pod_moves_change(struct pod_moves *moves, const struct pod_view *old, const struct pod_view *pod);
-/* The pod's times, as the clock would have told them. */
+/* Shifts the times in the view to the present clock. */
 void pod_moves_apply(const struct pod_moves *moves, struct pod_view *pod);
 
 #endif

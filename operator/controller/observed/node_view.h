@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a node can still end its pods. The operator watches no nodes: it reads
- * the one node of a pod that does not end.
+ * Decides whether a node can still terminate its pods. The operator does not watch nodes: it reads
+ * a node only if one of its pods does not terminate.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_VIEW_H
 #define COXSWAIN_CONTROLLER_NODE_VIEW_H
@@ -11,19 +11,19 @@
 #include "common/json.h"
 
 enum node_state {
-    NODE_UNKNOWN, /* it could not be read: no right, or no answer */
-    NODE_ALIVE,   /* its kubelet reports: a slow pod is being ended */
-    NODE_DEAD,    /* gone, not ready, or marked as unreachable or out of service */
+    NODE_UNKNOWN, /* it could not be read: access denied, or no answer */
+    NODE_ALIVE,   /* its kubelet reports, so the pod is only slow to terminate */
+    NODE_DEAD,    /* deleted, not ready, or marked as unreachable or out of service */
 };
 
-/* What a read of a node has shown. */
+/* The result of reading a node. */
 struct node_look {
     const char *name;
     enum node_state state;
     int64_t at_ms;
 };
 
-/* NODE_ALIVE or NODE_DEAD. */
+/* Returns NODE_ALIVE or NODE_DEAD for a node's JSON object. */
 enum node_state node_state_of(const struct json *node);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose an object is: that of its controller, the one owner reference which says
- * so. Labels tell where to look for an object, never whose it is: anybody may copy
- * them. Of what there is one of by the job's name, and which has lost its controller,
- * the label of the job's UID tells enough.
+ * Decides which job an object belongs to: the one named by its controller owner reference. Labels
+ * are used only to find objects, because anybody can copy them. The exception is an object named
+ * after the job, such as its Service, that has lost its controller reference: it belongs to the job
+ * whose UID is in its label.
  */
 #ifndef COXSWAIN_CONTROLLER_OWNER_H
 #define COXSWAIN_CONTROLLER_OWNER_H
@@ -12,27 +12,30 @@
 
 #include "common/json.h"
 
-/* The texts lie in the object; all "" where nothing controls it. */
+/* An object's controller. Strings are borrowed from the object; all are "" if it has no controller.
+ */
 struct owner {
     const char *uid, *kind, *name;
-    bool is_job; /* a TrainingJob, of whatever UID */
+    bool is_job; /* it is a TrainingJob, of any UID */
 };
 struct owner owner_of(const struct json *object);
 
-/* The label of the job for which it was made; "" without. */
+/* Returns the label with the UID of the job for which the object was created; "": no label. */
 const char *owner_label(const struct json *object);
 
-/* An object of the job's name is that job's: `owner_uid` of its controller, `label_uid` from its label. */
+/* Returns whether an object named after the job belongs to it. `owner_uid`: of its controller;
+ * `label_uid`: from its label, used if it has no controller. */
 bool owner_is_job(const char *owner_uid, const char *label_uid, const char *job_uid);
 
-/* It has owner references, of whatever kind. */
+/* Returns whether the object has any owner reference. */
 bool owner_is_any(const struct json *object);
 
-/* "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name"; free with free(). */
+/* Returns the message that an object's name is taken: "services digits exists and belongs to
+ * ReplicaSet web: remove it, or give the job another name". Free with free(). */
 char *owner_name_taken(const char *plural, const char *name, const struct owner *owner);
 
-/* "services digits is this job's, but lacks the label …": such an object has the name and is not found by what the operator
- * watches for. NULL: it has it. Free with free(). */
+/* Returns the message that an object of the job has lost its label, without which the operator's
+ * watch does not include it. NULL: it has the label. Free with free(). */
 char *owner_label_lost(const struct json *object, const char *plural, const char *job_uid);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pod as the cache keeps it: what its view holds, in one small block. There may
- * be a hundred thousand of them, of which a plan looks at a few at a time; so a
- * view is made of a record when it is needed, and some of its texts are made anew.
+ * Stores a pod compactly in the cache: the content of its view (pod_view.h) in one small block.
+ * There may be a hundred thousand pods, but a plan needs only a few at a time, so the view is made
+ * from the record when it is needed; some of its strings are then generated again.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_RECORD_H
 #define COXSWAIN_CONTROLLER_POD_RECORD_H
@@ -13,24 +13,25 @@
 
 struct pod_record;
 
-/* Free with free(). Texts longer than POD_TEXT_MAX are cut. */
+/* Makes a record of a view; free with free(). Strings longer than POD_TEXT_MAX are truncated. */
 struct pod_record *pod_record_new(const struct pod_view *view);
-/* Of a pod as the API server shows it. */
+/* Makes a record from the pod's JSON object; free with free(). */
 struct pod_record *pod_record_read(const struct json *pod);
 
-/* Where the texts of a view are made that a record has in another form; nothing to begin with. */
+/* Buffers for strings of a view that the record stores in another form. Need not be initialised. */
 struct pod_room {
     char uid[UID_TEXT_MAX], job_uid[UID_TEXT_MAX];
     char name[POD_PLACE_NAME_MAX];
 };
 
-/* The view's texts lie in the record and in `room`. */
+/* Returns the view. Its strings lie in the record and in `room`. */
 struct pod_view pod_record_view(const struct pod_record *record, struct pod_room *room);
 
-/* Whether a member of the crew has that place and is labelled `current`: of many pods, the view of one is wanted. */
+/* Returns whether the pod is the member of the crew with this role and index, and is labelled
+ * `current`. Finds one of many pods without making views of the others. */
 bool pod_record_holds(const struct pod_record *record, enum role role, int64_t index);
 
-/* Views of `count` records, in the arena; the records must outlive them. */
+/* Returns views of `count` records, in the arena; the records must outlive them. */
 const struct pod_view **pod_record_views(const struct pod_record *const *records, size_t count, struct arena *arena);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator knows of a pod: the few fields that its policies read. The
- * cache keeps them in less room (pod_record.h), and the pod's JSON not at all.
+ * Reads from a pod the few fields that the operator's policies need. The cache stores them
+ * compactly (pod_record.h) and does not keep the pod's JSON.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_VIEW_H
 #define COXSWAIN_CONTROLLER_POD_VIEW_H
@@ -22,33 +22,34 @@ enum pod_phase { POD_PHASES(X) };
 
 #define EXIT_CODE_NONE (-1)
 
-/* Longer texts are cut; the API keeps no longer termination messages. */
+/* Longer strings are truncated. The API server's limit for termination messages is the same. */
 #define POD_TEXT_MAX 4096
 
 /* Absent strings are "", absent times FIELD_UNSET. */
 struct pod_view {
     const char *name, *uid;
-    const char *job_name;            /* of the job that controls it, else as the label says */
-    const char *job_uid, *owner_uid; /* the label; whose it is (owner.h) */
+    const char *job_name;            /* of the job that controls it, else from the label */
+    const char *job_uid, *owner_uid; /* from the label; of its controller (owner.h) */
     const char *ip;
     const char *reason, *message; /* of the pod's end: status.reason "Evicted", … */
-    /* Of the main container; of an init container where that has failed, or keeps the main one from starting. */
-    const char *init_container;                   /* its name; "": the rest is the main container's */
+    /* Of the main container, or of an init container that has failed or keeps the main one from
+     * starting. */
+    const char *init_container;                   /* its name; "": the following are the main container's */
     const char *waiting_reason, *waiting_message; /* "ImagePullBackOff", … */
     const char *end_reason, *termination_message; /* "OOMKilled", "StartError", … */
     const char *memory_limit;                     /* as written */
-    const char *unschedulable;                    /* the scheduler's words */
-    const char *node;                             /* once it is to end; "": it has none */
-    const char *conditions; /* once it has ended or is to end: "DisruptionTarget=True\nReady=False\n" */
+    const char *unschedulable;                    /* the scheduler's message */
+    const char *node;                             /* only once it is being deleted; "": it has none */
+    const char *conditions; /* only once it has ended or is being deleted: "DisruptionTarget=True\nReady=False\n" */
     int64_t incarnation, attempt, index;
     int64_t created_ms, started_ms, finished_ms;
     int64_t
-        startable_ms;   /* since when nothing but itself keeps the container from starting: it has a node, and the init
+        startable_ms;    /* since when nothing but itself keeps the container from starting: it has a node, and the init
                              containers before it are done */
-    int64_t waiting_ms; /* since when its container was seen to wait in vain, in memory only; FIELD_UNSET: it was not */
-    int64_t deletion_ms; /* when it was asked to end: deletionTimestamp less its grace period */
-    int64_t grace_ms;    /* how long it may take to end then; 0 once it was deleted by force */
-    int exit_code;       /* of that container, EXIT_CODE_NONE until it has ended */
+    int64_t waiting_ms;  /* since when its container cannot start, in memory only; FIELD_UNSET: it is not waiting */
+    int64_t deletion_ms; /* when its deletion was requested: deletionTimestamp minus its grace period */
+    int64_t grace_ms;    /* its grace period for deletion; 0 after a forced deletion */
+    int exit_code;       /* of that container; EXIT_CODE_NONE until it has ended */
     enum role role;
     enum pod_phase phase;
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
@@ -60,36 +61,43 @@ struct pod_view {
     bool current, ready, scheduled, disruption_target;
 };
 
-/* What a pod lacks is absent in the view. Its texts lie in `pod` and in `conditions`, which is initialised here and
- * released by the caller. */
+/* Reads a pod's JSON object. The view's strings lie in `pod` and in `conditions`, which this
+ * function initialises and the caller releases. */
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions);
 
-/* The name that follows from its job, role, index and incarnation: "digits-worker-3-7". False: it is longer than that of any pod
- * of ours, whose job has a short name (JOB_NAME_MAX). */
-#define POD_PLACE_NAME_MAX 96 /* with its end */
+/* Makes the name derived from the pod's job, role, index and incarnation: "digits-worker-3-7".
+ * Returns false if it is longer than any name of a pod of ours; the length of job names is limited
+ * (JOB_NAME_MAX). */
+#define POD_PLACE_NAME_MAX 96 /* includes the NUL */
 bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_NAME_MAX]);
 
-/* A pod of the job with this UID, whatever its labels say. */
+/* Returns whether the job with this UID controls the pod, whatever its labels say. */
 bool pod_view_is_of(const struct pod_view *pod, const char *job_uid);
-/* It is nobody's, and its labels name that job. */
+/* Returns whether the pod has no owner and its labels name that job. */
 bool pod_view_is_orphan_of(const struct pod_view *pod, const char *job_uid);
-/* Of another job, whose name it has in its labels: one that was deleted, where it is not the one that is looked at. */
+/* Of another job, whose name it has in its labels: one that was deleted, where it is not the one
+ * that is looked at. */
 bool pod_view_is_of_another_job(const struct pod_view *pod, const char *job_uid);
 
-/* Still there as a process: neither Succeeded nor Failed. A pod that terminates is alive until it is gone. */
+/* Returns whether the pod is neither Succeeded nor Failed. A pod that is terminating is alive until
+ * it is gone. */
 bool pod_view_alive(const struct pod_view *pod);
-/* Its main container has ended, or the pod as a whole. */
+/* Returns whether the main container, or the pod as a whole, has ended. */
 bool pod_view_ended(const struct pod_view *pod);
 bool pod_view_deleting(const struct pod_view *pod);
 bool pod_view_succeeded(const struct pod_view *pod);
-/* Image, command or configuration keep its container from starting: a kubelet tries again. */
+/* Returns whether the image, command or configuration keeps the container from starting; the
+ * kubelet keeps trying. */
 bool pod_view_waits_in_vain(const struct pod_view *pod);
-/* It has succeeded of its own accord: many programs exit with 0 when they are asked to end as well. */
+/* Returns whether the pod succeeded without having been asked to end. Many programs also exit with
+ * 0 on SIGTERM. */
 bool pod_view_finished(const struct pod_view *pod);
-/* Something else than its container ended it: a node that was drained or lost, a preemption. Deletion alone does not say so: the
- * rest of a crew that starts over is deleted by us. */
+/* Returns whether the pod was ended by something other than its container: a node that was drained
+ * or lost, a preemption. Deletion alone is no disruption, because the operator deletes the other
+ * pods of a crew that starts over. */
 bool pod_view_was_disrupted(const struct pod_view *pod);
-/* It had not ended when it was asked to, as far as can be told: one tells the API server's clock, the other its node's. */
+/* Returns whether the pod was still running when its deletion was requested. Compares times of two
+ * clocks, the node's and the API server's, so it may be wrong by their difference. */
 bool pod_view_was_asked_to_end(const struct pod_view *pod);
 
 #endif

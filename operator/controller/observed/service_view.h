@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator keeps of a Service: whose it is.
+ * Reads from a Service what the operator needs to know: its owner.
  */
 #ifndef COXSWAIN_CONTROLLER_SERVICE_VIEW_H
 #define COXSWAIN_CONTROLLER_SERVICE_VIEW_H
@@ -9,11 +9,12 @@
 
 #include "common/json.h"
 
-/* One block; free with free(). Of a Service that nothing controls the owner's texts are "". */
+/* A single allocation; free with free(). The owner's strings are "" if the Service has no
+ * controller. */
 struct service_view {
     const char *name, *owner_uid, *owner_kind, *owner_name;
-    const char *job_uid; /* the label */
-    bool of_job;         /* of a TrainingJob, of whatever UID */
+    const char *job_uid; /* from the label */
+    bool of_job;         /* the owner is a TrainingJob, of any UID */
     bool deleting;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UIDs as API servers make them, UUIDs in lower case, in sixteen bytes. Whatever else is called a UID stays a text.
+ * Stores a UID in sixteen bytes. API servers use UUIDs in lower case; other UIDs must be stored as
+ * strings.
  */
 #ifndef COXSWAIN_CONTROLLER_UID_BYTES_H
 #define COXSWAIN_CONTROLLER_UID_BYTES_H
@@ -8,9 +9,10 @@
 #include <stdbool.h>
 
 #define UID_BYTES 16
-#define UID_TEXT_MAX 37 /* with its end */
+#define UID_TEXT_MAX 37 /* includes the NUL */
 
-/* False: it is none of those, so that uid_bytes_print would not give the same text. */
+/* Parses a UID. Returns false if it is not a UUID in lower case, so that uid_bytes_print would not
+ * return the same text. */
 bool uid_bytes_parse(const char *text, unsigned char ret_bytes[UID_BYTES]);
 void uid_bytes_print(const unsigned char bytes[UID_BYTES], char ret_text[UID_TEXT_MAX]);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator keeps of Kueue's objects: of a Workload whose it is, what its
- * conditions say and what its parts were given; of a ResourceFlavor where its pods
- * belong.
+ * Reads from Kueue's objects what the operator needs: from a Workload its owner, its conditions and
+ * the flavors assigned to its pod sets; from a ResourceFlavor its node selector and tolerations.
  */
 #ifndef COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
 #define COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
@@ -11,14 +10,16 @@
 
 #include "common/json.h"
 
-/* One block; free with free(). Absent strings are "". */
+/* A single allocation; free with free(). Absent strings are "". */
 struct workload_view {
-    const char *uid, *owner_uid, *job_uid; /* whose it is (owner.h), and its label */
+    const char *uid, *owner_uid, *job_uid; /* owner_uid: of its controller (owner.h); job_uid: from its label */
     const char *queue_name;
-    const char *waiting;        /* why it is not admitted, in Kueue's words */
+    const char *waiting;        /* Kueue's message why it is not admitted */
     const char *evicted_reason; /* "Preempted", … */
     const char *evicted_message;
-    /* JSON, by part: {"worker":{"flavors":["spot"],"nodeSelector":{},"labels":{},"annotations":{},"tolerations":[]}} */
+    /* JSON, by pod set:
+     * {"worker":{"flavors":["spot"],"nodeSelector":{},"labels":{},"annotations":{},"tolerations":[]}}
+     */
     const char *assignments;
     bool deleting, has_admission;
     bool reserved, admitted, evicted, finished; /* conditions that are True */
@@ -27,7 +28,8 @@ struct workload_view {
 };
 struct workload_view *workload_view_new(const struct json *workload);
 
-/* A ResourceFlavor as JSON text: {"nodeSelector":{},"tolerations":[]}; free with free(). */
+/* Returns a ResourceFlavor's placement as JSON text, {"nodeSelector":{},"tolerations":[]}; free
+ * with free(). */
 char *flavor_view_new(const struct json *flavor);
 
 #endif

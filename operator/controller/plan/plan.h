@@ -14,7 +14,7 @@
  *   promised, the pod existed           -> it is lost (known only until the operator is killed)
  *   completed, no current pod           -> it has finished and was removed since
  *   neither, no current pod             -> it is lost: an event to be judged
- *   a pod of a lower incarnation        -> superseded: its end was judged already
+ *   a pod older than the promise        -> superseded: its end was judged already
  *
  * A promised pod that a successor does not find may have existed and been deleted by force from a
  * node that is cut off, where its process still runs. Fencing could not distinguish a second pod
@@ -165,8 +165,9 @@ struct plan_input {
     int64_t gone_incarnation;
     const struct unsure_pod *unsure; /* in memory only; each until it is known whether the pod exists */
     size_t unsure_count;
-    /* When a pod of the crew last vanished or was disrupted without our having deleted pods of its
-     * attempt, and that attempt; 0: never. In memory only. */
+    /* When a pod of the crew last vanished, and its attempt; 0: never. Pods that had ended by
+     * themselves, and those of attempts of which we have deleted pods, count only if they were
+     * disrupted. In memory only. */
     int64_t vanished_ms, vanished_attempt;
     const struct finished_pod *finished; /* in memory only; until a status that includes them was written */
     size_t finished_count;
@@ -244,7 +245,7 @@ struct plan_event {
 struct plan {
     struct action *actions;
     size_t action_count;
-    struct plan_event *events; /* emitted after the status write has succeeded */
+    struct plan_event *events; /* emitted after the status write; not if it fails */
     size_t event_count;
     struct gang_input gang; /* the input's, for its actions */
     struct queue_input queue;
@@ -276,7 +277,8 @@ struct plan {
 void plan_job(const struct plan_input *input, struct plan *ret_plan);
 /* Plans for the pods of a job that no longer exists: `job` has only its names and the defaults. */
 void plan_without_job(const struct plan_input *input, struct plan *ret_plan);
-/* Returns whether the plan has an action, a status write or an event. */
+/* Returns whether the plan has an action, a status write, or an event that needs no status write.
+ */
 bool plan_has_work(const struct plan *plan);
 /* Returns whether the plan only informs people that pods of a crew come and go: it has no action,
  * no promise that pods wait for, nothing that counts against a limit, and does not end the job. */
