@@ -44,7 +44,8 @@ const char *optional_api_refusal(const struct optional_api *api);
 /* Returns whether access is refused and optional_api_need was called within the last `within_ms`.
  */
 bool optional_api_is_missed(const struct optional_api *api, int64_t within_ms);
-/* Returns the resource in the version that discovery found or is about to try. */
+/* Returns the resource in the version that discovery found; if it found none, in the preferred
+ * version. */
 struct kube_resource optional_api_resource(const struct optional_api *api);
 /* Returns a cached object; NULL if it does not exist, or the state is not OPTIONAL_READY. */
 const void *optional_api_get(const struct optional_api *api, const char *key);

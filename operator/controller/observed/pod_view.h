@@ -96,8 +96,8 @@ bool pod_view_finished(const struct pod_view *pod);
  * or lost, a preemption. Deletion alone is no disruption, because the operator deletes the other
  * pods of a crew that starts over. */
 bool pod_view_was_disrupted(const struct pod_view *pod);
-/* Returns whether the pod was still running when its deletion was requested. Compares times of two
- * clocks, the node's and the API server's, so it may be wrong by their difference. */
+/* Returns whether the pod was still running when its deletion was requested. The end is a time of
+ * the node's clock, which may be late, so an end shortly before the request counts as after it. */
 bool pod_view_was_asked_to_end(const struct pod_view *pod);
 
 #endif

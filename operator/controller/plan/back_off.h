@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose successors wait, and until when (how long: restart_delay.h). A wait is that
- * of the slots whose pods ended, in the status of their role: those of another role
- * come and go without it, and so does whoever is promised for another reason. Slots
- * of one role that wait at a time do so until the last of their times.
+ * Keeps track of which slots wait before their pods are replaced, and until when (restart_delay.h
+ * computes how long). Only slots whose pods ended wait; they are noted in the status of their role.
+ * Pods of other roles, and pods promised for other reasons, do not wait. If several slots of one
+ * role wait at the same time, all wait until the latest of their times.
  *
- * status.backoffUntil is the latest of all. Where a status has nothing else, for an
- * older operator has written it or an older definition has dropped the rest, it
- * holds for all that were lost, and for a crew that waits as a whole.
+ * status.backoffUntil is the latest of all these times. A status that was written by an older
+ * operator, or from which an older CustomResourceDefinition has dropped the rest, contains only
+ * this; it then applies to all pods that were lost, and to a crew that waits as a whole.
  */
 #ifndef COXSWAIN_CONTROLLER_BACK_OFF_H
 #define COXSWAIN_CONTROLLER_BACK_OFF_H
 
 #include "operator/controller/plan/planning.h"
 
-/* FIELD_UNSET: it has no wait. The time may have passed. */
+/* Returns until when the slot waits; the time may have passed. FIELD_UNSET: it does not wait. */
 int64_t back_off_until(const struct planning *planning, const struct slot *slot);
 
-/* The successors of those slots wait so long; 0: not at all. */
+/* Lets the slots that `waits` selects wait for `delay_ms`; 0: they do not wait. */
 void back_off_begin(struct planning *planning, slot_wanted *waits, int64_t delay_ms);
 
-/* Who waits still, into the next status. */
+/* Writes into the next status which slots still wait. */
 void back_off_update(struct planning *planning);
 
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The six conditions of a job, and the one word that sums them up.
+ * Sets the conditions of a job's status, and the one-word state that summarises them.
  */
 #ifndef COXSWAIN_CONTROLLER_CONDITIONS_H
 #define COXSWAIN_CONTROLLER_CONDITIONS_H
 
 #include "operator/controller/plan/planning.h"
 
-/* Succeeded or Failed is True. */
+/* Returns whether Succeeded or Failed is True. */
 bool status_terminal(const struct job_status *status);
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted);
 
-/* In the next status; the transition time changes only with the status. `reason` is static, `message` in the plan's arena
- * or static; it is cut at CONDITION_MESSAGE_MAX. */
+/* Sets a condition in the next status; its transition time changes only if its status does.
+ * `reason` is static; `message` is static or lies in the plan's arena, and is truncated at
+ * CONDITION_MESSAGE_MAX. */
 void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
                    const char *reason, const char *message);
 
-/* Running, Restarting and Scheduled as the crew shows, and the state, once all policies have spoken. */
+/* Sets Running, Restarting and Scheduled from the crew, and the state. Called after all policies.
+ */
 void conditions_update(struct planning *planning);
 
 #endif

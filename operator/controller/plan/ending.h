@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a pod ended, and whose fault it was: the table of docs/operations.md, asked
- * in its order.
+ * Classifies how a pod ended and what caused it: implements the table in docs/operations.md, in the
+ * order of its rows.
  */
 #ifndef COXSWAIN_CONTROLLER_ENDING_H
 #define COXSWAIN_CONTROLLER_ENDING_H
@@ -13,7 +13,8 @@
 #include "common/job/training_job.h"
 #include "operator/controller/observed/pod_view.h"
 
-/* In the order of blame: of two ends at the same moment the earlier in this list is the cause. */
+/* Of two pods that ended at the same moment, the one whose kind is earlier in this list is the
+ * cause. */
 #define ENDINGS(X)                                                                                                     \
     X(ENDING_NONE, "") /* it lives */                                                                                  \
     X(ENDING_SUCCESS, "Succeeded")                                                                                     \
@@ -26,27 +27,30 @@
 #define X(name, text) name,
 enum ending_kind { ENDINGS(X) };
 #undef X
-/* CamelCase, for conditions and events. */
+/* Returns the kind's name in CamelCase, for conditions and events. */
 const char *ending_reason(enum ending_kind kind);
 
 struct ending {
     enum ending_kind kind;
-    int64_t at_ms;    /* when it happened, as far as the API says; else now */
-    int64_t check_ms; /* ENDING_NONE: look again then; FIELD_UNSET: no need */
-    unsigned rule;    /* of failurePolicy, from 1; 0: none matched */
-    bool follows;     /* from a loss of the same crew that was counted before */
+    int64_t at_ms;    /* when it ended; the present time if the API does not say */
+    int64_t check_ms; /* ENDING_NONE: when to check again; FIELD_UNSET: no need */
+    unsigned rule;    /* number, from 1, of the failurePolicy rule that matched; 0: none */
+    bool follows;     /* it follows from a loss in the same crew that was counted before */
 };
 
-/* Of a pod that has ended. Of our own worker exit code 0 says so; many others exit with 0 when they are asked to end, too, or when
- * their node evicts them. */
+/* Returns whether a pod that has ended succeeded. For our own worker exit code 0 is enough. Many
+ * other programs also exit with 0 on SIGTERM, so that their pods must not have been deleted or
+ * evicted before. */
 bool ending_is_success(const struct pod_view *pod, enum framework framework);
 
-/* `start_failure_ms`: how long its container may wait in vain to be started before that is permanent. */
+/* Classifies a pod's end. `start_failure_ms`: how long its container may fail to start before that
+ * is permanent. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
                               int64_t now_ms);
 
-/* Appends a sentence that begins with the cause where the program named one: "images.gz is truncated (pod digits-worker-1-1, exit
- * code 65: the training data is wrong or missing)", else "pod digits-worker-1-1 exited with code 137 (signal 9, Killed)". */
+/* Appends a sentence about the end. It begins with the cause if the program reported one:
+ * "images.gz is truncated (pod digits-worker-1-1, exit code 65: the training data is wrong or
+ * missing)", else "pod digits-worker-1-1 exited with code 137 (signal 9, Killed)". */
 void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out);
 
 #endif

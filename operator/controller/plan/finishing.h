@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a job has succeeded. In most frameworks its chief tells when training is
- * over; every process of PyTorch and JAX trains to the end by itself.
+ * Decides when a job has succeeded. In most frameworks training is over when the chief has
+ * finished. In PyTorch and JAX every process trains to the end by itself, so all must finish.
  *
- * Of an elastic crew of such, elastic.minWorkers must, the first of them included,
- * since it is where they meet. Once one has finished, training is over: who comes
- * later finds nobody to train with, and nobody is made, waited for or made good any
- * more, as long as enough of those that are at work may still finish. Where too few
- * are left, the crew starts over as a whole: those that have finished take in nobody.
- * A pod that was asked to end and has long outlasted its grace period is on a silent
- * node, and not at work.
+ * In an elastic PyTorch or JAX crew, elastic.minWorkers workers must finish, including the first,
+ * which hosts the rendezvous. Once one worker has finished, training is over: a pod that starts
+ * later has no crew to join. So no worker is created, replaced or waited for any more, as long as
+ * enough of the running workers can still finish. If too few are left, the whole crew starts over,
+ * because the finished workers accept no new members. A deleted pod that has far outlasted its
+ * grace period is on a node that does not report, and does not count as running.
  */
 #ifndef COXSWAIN_CONTROLLER_FINISHING_H
 #define COXSWAIN_CONTROLLER_FINISHING_H
 
 #include "operator/controller/plan/planning.h"
 
-/* It has ended well: the status knows, or its pod shows it. */
+/* Returns whether the slot's pod has succeeded, by the status or by the pod. */
 bool finishing_slot_done(const struct planning *planning, const struct slot *slot);
 
-/* Every worker, and not the chief alone, has to end well. */
+/* Returns whether every worker must succeed, not only the chief. */
 bool finishing_needs_workers(const struct training_job *job);
 
-/* Of an elastic crew; FINISHING_NOT of all others. Whoever is to end is looked at again once he is late. */
+/* Returns how far an elastic crew has finished; FINISHING_NOT for all others. If a pod is being
+ * deleted, the plan is made again when its grace period and dead_node_ms have passed. */
 enum finishing finishing_of(struct planning *planning);
 
-/* When the chief has finished, for the time when its pod is gone; into the next status, once its attempt is known. */
+/* Notes in the next status when the chief finished, which must be known after its pod is gone. Call
+ * it once the next status' attempt is known. */
 void finishing_update(struct planning *planning);
 
-/* Takes back the promises of workers that would come too late. */
+/* Withdraws the promises of all workers, because they would start too late. */
 void finishing_promise_nobody(struct planning *planning);
 
 #endif

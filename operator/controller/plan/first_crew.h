@@ -1,39 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first crew of a job, whose pods need not wait for the status that promises
- * them. A promise is written first so that whoever comes later knows what was
- * decided, and so that an old cache is found out by the write's resourceVersion.
- * A job that this operator saw come into being while it held the lease (there must
- * be one: --leader-elect) has no history that a cache could lack: nobody else has
- * acted on it, and what is decided is always the same, attempt 1, incarnation 1, every
- * pod. So its pods are created as soon as its Service is there, and the status says so
- * with what comes of them.
+ * Creates the first crew of a new job without waiting for a status that promises it (plan.h), which
+ * saves one write. A promise is normally written first so that a successor knows what was decided,
+ * and so that the write's resourceVersion detects an outdated cache. A job is new if this operator
+ * saw its creation while it held the lease (--leader-elect is required). No other operator has
+ * acted on it, so the cache cannot lack any history, and the decision is always the same: attempt
+ * 1, incarnation 1, every pod. So its pods are created as soon as its Service exists, and the
+ * status is written afterwards. A crew that the status does not include yet is called untold.
  *
- * An operator that is killed in between leaves pods of attempt 1 and incarnation 1
- * under a status that knows of none. Its successor, for which the job is not new,
- * first writes a status in which those that it sees hold their places, and the
- * others are promised under incarnation 2: a pod of incarnation 1 that it does not see may be
- * on its way still, or have been removed by force from a node that is cut off and
- * where its process lives on; a fence tells neither from a second one of its name
- * and incarnation. Where it sees none of them at all, all of them may be such: so
- * whoever promises a first crew by a status while it holds a lease does it under
- * incarnation 2. Incarnation 1 is the untold crew's alone, and that of jobs which can have none.
+ * If the operator is killed in between, it leaves pods of attempt 1 and incarnation 1 and a status
+ * that includes none of them. The job is not new for its successor, which first writes a status in
+ * which the pods that it sees keep their slots and the others are promised under incarnation 2. It
+ * must not use incarnation 1 for them: a pod of incarnation 1 that it does not see may still be
+ * about to be created, or may have been deleted by force from a node that is cut off, where its
+ * process still runs. Fencing could not distinguish a second pod of that name and incarnation from
+ * it. Even if the successor sees no pod at all, all of them may be in that state. So an operator
+ * that holds a lease always promises a first crew under incarnation 2. Only untold crews, and jobs
+ * that cannot have an untold crew, use incarnation 1.
  *
- * The same where a living operator's cache of pods was made anew meanwhile.
+ * The same applies if an operator's cache of pods was listed again in between.
  *
- * What is given up is the word of the API server, by the write of a status, that
- * the job is still as the plan has it. The plan goes by the newest that the watch
- * has brought, but a job that is suspended, put into a queue or deleted just after
- * its creation may get its pods all the same, until the change arrives: for as long
- * as the watch lags and the creates wait for their turn, and perhaps outside its
- * quota for that time. They are sent away as those of any job to which this happens;
- * the owner reference takes them along with a job that is gone. Jobs that are
- * created suspended or with a queue's label have no such moment. A job has it once:
- * one whose status was written, by whomever, is not new any more, even if somebody
- * empties it.
+ * The price is that no status write confirms that the job is still as the plan assumes. The plan
+ * uses the newest state that the watch has delivered. A job that is suspended, queued or deleted
+ * just after its creation may still get its pods until that change arrives, perhaps exceeding its
+ * quota for that time. They are then deleted like those of any other such job; if the job itself
+ * is gone, its owner reference removes them. Jobs that are created suspended or with a queue's
+ * label are not affected. Once anybody has written a job's status, the job is no longer new, even
+ * if the status is emptied later.
  *
- * Not so for jobs whose first pods wait for something, or whose size may change
- * before anything is written.
+ * Jobs whose first pods must wait for something, and jobs whose size may change before the first
+ * status write (elastic jobs), always have their first crew promised.
  */
 #ifndef COXSWAIN_CONTROLLER_FIRST_CREW_H
 #define COXSWAIN_CONTROLLER_FIRST_CREW_H
@@ -43,32 +39,35 @@
 #define FIRST_ATTEMPT 1
 #define FIRST_INCARNATION 1
 
-/* Of the first crew that a status promises. */
+/* Returns the incarnation of a first crew that a status promises: 1 if the job cannot have an
+ * untold crew, else 2. */
 int64_t first_crew_told_incarnation(const struct planning *planning);
 
-/* An operator may have made it: the status has counted its incarnation and attempt, or it is of a first crew untold. */
+/* Returns whether an operator may have created the pod: a status has reached its incarnation and
+ * attempt, or it belongs to an untold first crew. */
 bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt);
 
-/* The status is as if nobody had ever written it. */
+/* Returns whether the status is blank, as if nobody had ever written it. */
 bool first_crew_may_lie_ahead(const struct job_status *status);
 
-/* The plan goes on as if the status had promised the first crew already. */
+/* Returns whether the first crew may be created now, as if the status had promised it already. */
 bool first_crew_may_begin(const struct planning *planning);
-/* `ret_job` is the job with that status, and stands for it from here on. */
+/* Continues the plan as if the status had promised the first crew. `ret_job`, the job with that
+ * status, replaces the job in `planning` and must live as long. */
 void first_crew_begin(struct planning *planning, struct training_job *ret_job);
 
-/* No pod of the job was ever made, as far as the status and the cache know. */
+/* Returns whether no pod of the job was ever created, as far as the status and the cache show. */
 bool first_crew_is_unmade(const struct planning *planning);
 
-/* There are pods of the first crew, and the status knows of no crew at all. */
+/* Returns whether pods of the first crew exist though the status includes no crew. */
 bool first_crew_is_untold(const struct planning *planning);
-/* The next status knows of them and since when they have been there, and promises those that are not there under the
- * next incarnation. */
+/* Writes the untold crew into the next status: its pods, the time since which they have existed,
+ * and a promise of the missing pods under the next incarnation. */
 void first_crew_take_over(struct planning *planning);
 
-/* The status tells no more than that the first crew is on its way. */
+/* Returns whether the first crew is still starting: it is whole (see below) and not running yet. */
 bool first_crew_starts(const struct job_status *status);
-/* Nothing has befallen it. */
+/* Returns whether the status is that of the first crew, without any restart, suspension or end. */
 bool first_crew_is_whole(const struct job_status *status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of small numbers, written as ranges ("0-3,7"): which indices of a role the
- * status promises. Lives in an arena.
+ * Implements sets of small numbers, written as ranges ("0-3,7"), such as the indices of a role that
+ * the status promises. Allocated in an arena.
  */
 #ifndef COXSWAIN_CONTROLLER_INDEX_SET_H
 #define COXSWAIN_CONTROLLER_INDEX_SET_H
@@ -16,11 +16,12 @@ struct index_set {
     int64_t size; /* members are below it */
 };
 
-/* Empty. */
+/* Makes an empty set. */
 struct index_set index_set_make(struct arena *arena, int64_t size);
-/* Numbers from `size` on are ignored; so is everything from the first character that cannot be understood. */
+/* Adds the numbers in `text`. Ignores numbers that are not below `size`, and everything from the
+ * first syntax error on. */
 void index_set_parse(struct index_set *set, const char *text);
-/* NULL for an empty set. */
+/* Returns the set as text; NULL if it is empty. */
 const char *index_set_print(const struct index_set *set, struct arena *arena);
 
 bool index_set_has(const struct index_set *set, int64_t index);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JoinBlocked: members are missing while the chief refuses very many connections
- * that do not belong to the job. The condition comes with the first such report of
- * the chief, and turns False when it reports otherwise.
+ * Sets the condition JoinBlocked: members are missing while the chief refuses very many connections
+ * that do not belong to the job. It becomes True with the chief's first such report, and False once
+ * the chief reports otherwise.
  */
 #ifndef COXSWAIN_CONTROLLER_JOIN_H
 #define COXSWAIN_CONTROLLER_JOIN_H

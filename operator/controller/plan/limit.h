@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an event costs. Each is counted once, in the counter of its class;
- * backoffLimit bounds the failures and the deaths by lack of memory together.
+ * Counts the ends of pods against backoffLimit. Each end is counted once, in the counter of its
+ * kind; backoffLimit limits the sum of failures and out-of-memory kills.
  *
- * The one beyond it fails the job. Where a disruption may still explain a failure
- * (take_back.h), the status counts it and promises the successors as ever, but nothing
- * is created or judged until that has surfaced, or can no more.
+ * The first end beyond the limit fails the job. If a disruption may still explain a failure
+ * (take_back.h), the status counts it and promises the next pods as usual, but no pod is created
+ * and no end judged until the disruption is seen or the time for it has passed.
  */
 #ifndef COXSWAIN_CONTROLLER_LIMIT_H
 #define COXSWAIN_CONTROLLER_LIMIT_H
@@ -17,9 +17,10 @@
 void limit_count(struct job_status *status, enum ending_kind kind);
 bool limit_exceeded(const struct job_status *status, const struct run_policy *policy);
 
-/* The end of the job. `last` is what was beyond it, NULL: nobody knows any more. */
+/* Fails the job. `last` describes the end that exceeded the limit; NULL: it is not known any more.
+ */
 void limit_finish(struct planning *planning, const char *last);
-/* Why nothing is created, of a job that waits at its limit. */
+/* Returns the message why a job that waits at its limit creates no pods. */
 const char *limit_wait_words(struct planning *planning);
 
 #endif

@@ -9,7 +9,7 @@
  * plan that sees this status in the cache creates the promised pods, under names derived from role,
  * index and incarnation. Only the first crew of a new job needs no promise (first_crew.h). So
  * whenever the operator is killed, its successor finds in the API what was decided:
- *   promised, no pod of the incarnation -> create it; a successor does so under the next incarnation
+ *   promised, no pod of the incarnation -> create it; a successor uses the next incarnation
  *   promised, the pod exists            -> it was created; the promise is cleared
  *   promised, the pod existed           -> it is lost (known only until the operator is killed)
  *   completed, no current pod           -> it has finished and was removed since

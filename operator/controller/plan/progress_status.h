@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a worker's status document to status.progress.
+ * Converts a worker's status document into status.progress.
  */
 #ifndef COXSWAIN_CONTROLLER_PROGRESS_STATUS_H
 #define COXSWAIN_CONTROLLER_PROGRESS_STATUS_H
@@ -8,17 +8,18 @@
 #include "common/contract/status_document.h"
 #include "common/job/training_job.h"
 
-/* Everything unknown. */
+/* Returns a progress in which everything is unknown. */
 struct progress progress_none(void);
 
-/* Strings go to `arena`. What the document leaves out keeps the value of `before`. */
+/* Converts a document. Strings are copied into `arena`; members that the document lacks keep their
+ * values from `before`. */
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
                                        struct arena *arena);
 
-/* While the crew does not work, nobody knows how fast it does, nor how long it will take. */
+/* Removes speed and remaining time, which are unknown while the crew does not train. */
 void progress_rest(struct progress *progress);
 
-/* At a job's success all steps are done. */
+/* Marks all steps as done, when the job has succeeded. */
 void progress_complete(struct progress *progress);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a crew waits before a pod is replaced.
+ * Computes how long the operator waits before it replaces a pod.
  *
- * After any event: nothing the first time, then a second, doubled at each further
- * event, less ten times the time for which the pod had worked. So a node that
- * vanishes once a day costs nothing, and a pod that fails at once does not keep the
- * cluster busy.
+ * After any event: no delay the first time, then one second, doubled with each further event,
+ * minus ten times the time for which the pod had run. So a node that fails once a day causes no
+ * delay, and a pod that fails at once does not keep the cluster busy.
  *
- * A failure of a foreign script waits longer, as in a Kubernetes Job: nothing the
- * first time, then ten seconds, doubled at each further failure, unless the crew had
- * run for ten minutes. That a foreign pod is ready says only that its process runs:
- * a script that crashes ten seconds after each start has worked for no time at all.
- * Our own worker is ready once it has joined its crew.
+ * After a failure of a user's own script the delay is longer, as in a Kubernetes Job: none the
+ * first time, then ten seconds, doubled with each further failure, unless the crew had run for ten
+ * minutes. The reason is that such a pod is ready as soon as its process runs, so a script that
+ * crashes ten seconds after each start would seem to have worked. Our own worker is ready only
+ * once it has joined its crew.
  *
  * Up to a tenth of jitter is added to each wait.
  */
@@ -25,13 +24,15 @@
 #define RESTART_DELAY_RECOVERED_MS (10 * 60 * 1000)
 #define RESTART_DELAY_CEILING_MS (6 * 60 * 1000)
 
-/* `events`: how many there were, this one included. `ran_ms`: how long the pod had worked, and the crew with it. `seed` makes
- * the jitter. */
+/* Returns the delay after any event. `events`: their number, including this one. `ran_ms`: how long
+ * the pod had run with its crew. `seed` determines the jitter. */
 int64_t restart_delay_ms(int64_t events, int64_t ran_ms, uint64_t seed);
-/* After a failure of a foreign script; `failures` include this one. */
+/* Returns the delay after a failure of a user's own script; `failures`: their number, including
+ * this one. */
 int64_t restart_delay_failure_ms(int64_t failures, int64_t ran_ms, uint64_t seed);
 
-/* A seed from the job and the event: the same after a restart, another for each job. */
+/* Returns a seed for the jitter: different for each job and event, the same after a restart of the
+ * operator. */
 uint64_t restart_delay_seed(const char *job_uid, int64_t incarnation);
 
 #endif

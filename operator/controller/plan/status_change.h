@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What differs between two statuses: how urgent it is to write the new one.
+ * Compares two statuses to decide how urgently the new one must be written.
  */
 #ifndef COXSWAIN_CONTROLLER_STATUS_CHANGE_H
 #define COXSWAIN_CONTROLLER_STATUS_CHANGE_H
@@ -10,8 +10,8 @@
 enum status_change {
     STATUS_SAME,
     STATUS_PROGRESS, /* nothing but progress */
-    STATUS_COUNTS,   /* pods counted, messages, kept promises: may wait a moment */
-    STATUS_DECISION, /* what other writes rest on, or what somebody waits for: at once */
+    STATUS_COUNTS,   /* numbers of pods, messages, promises that were kept: may wait for a moment */
+    STATUS_DECISION, /* other writes depend on it, or somebody waits for it: write at once */
 };
 
 enum status_change status_compare(const struct job_status *before, const struct job_status *after);

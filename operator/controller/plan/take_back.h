@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The death of a peer often shows in a foreign process as exit code 1. Such a
- * failure is charged at once; when within TAKE_BACK_MS a disruption of the same
- * crew surfaces, it was that, and is counted as a disruption instead. The charge is
- * noted in the status, so that a restarted operator still knows of it.
+ * Corrects a failure that turns out to have been caused by a disruption. If a peer dies, a user's
+ * own script often exits with code 1. Such a failure is counted at once. If a disruption of the
+ * same crew is seen within TAKE_BACK_MS, it caused the failure, which then no longer counts against
+ * backoffLimit. The failure is noted in the status, so that a restarted operator still knows of it.
  */
 #ifndef COXSWAIN_CONTROLLER_TAKE_BACK_H
 #define COXSWAIN_CONTROLLER_TAKE_BACK_H
@@ -13,11 +13,12 @@
 
 #define TAKE_BACK_MS 60000
 
-/* After an event was counted as `kind`; `cause` is the slot to blame. */
+/* Notes that an event was counted as `kind`; `cause` is the slot whose pod caused it. */
 void take_back_note(struct planning *planning, const struct slot *cause, enum ending_kind kind);
 
-/* A failure that the next status has counted may be taken back yet: its time is not over, and a pod of that crew has
- * vanished, or is left and may turn out to have been disrupted. Then the plan looks again when the time is over. */
+/* Returns whether a failure counted in the next status may still be corrected: its time has not
+ * passed, and a pod of that crew has vanished, or still exists and may turn out to have been
+ * disrupted. If so, requeues the job for the end of that time. */
 bool take_back_may_follow(struct planning *planning);
 
 #endif
