@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/clock_watch.h"
 
-/* Readings that lie further apart tell nothing: the process got no processor in between. */
+/* Readings further apart are not compared: the process was not scheduled in between. */
 #define MOMENT_MS 100
 
 int64_t clock_watch_look(struct clock_watch *watch, int64_t before_ms, int64_t now_ms, int64_t after_ms)

@@ -8,7 +8,7 @@
 
 /* Entries taken before other sources of the loop get their turn. */
 #define BATCH 64
-#define FAILURE_DOUBLINGS_MAX 6 /* 13 s: within 30 s after an outage all is as it should be */
+#define FAILURE_DOUBLINGS_MAX 6 /* 13 s: jobs are reconciled within 30 s after an outage */
 #define GATE_RETRY_MS 5
 
 struct work_queue {

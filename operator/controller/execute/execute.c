@@ -96,7 +96,8 @@ static void finish_later(void *context)
     finish(context);
 }
 
-/* The status cannot say it: the job stands still, and its last status looks as if all were well. */
+/* Emits an event, because the status cannot report that it was refused: the job makes no progress,
+ * and its old status looks healthy. */
 static void tell_of_refused_status(struct execution *execution, const struct error *error)
 {
     if (error->kind != ERROR_INVALID && error->kind != ERROR_FORBIDDEN && error->kind != ERROR_TOO_LARGE)
@@ -106,7 +107,8 @@ static void tell_of_refused_status(struct execution *execution, const struct err
     event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusRefused", "WriteStatus", note);
 }
 
-/* The definition of TrainingJob is older than this operator. */
+/* Reports status fields that the API server dropped: its definition of TrainingJob is older than
+ * this operator. */
 static void heed_dropped_fields(struct execution *execution, const struct kube_answer *answer)
 {
     struct job_entry *entry = execution->entry;
@@ -151,7 +153,7 @@ static void write_status(struct execution *execution)
     kube_client_patch(execution->executor.client, &path, execution->status_patch, &options);
 }
 
-/* Every action is answered. */
+/* Writes the status, or ends the plan, once every action is answered. */
 static void conclude(struct execution *execution)
 {
     if (execution->open > 0)
@@ -172,8 +174,8 @@ void execution_request_end(struct execution *execution)
 
 /* ---------------------------------------------------------------- creates */
 
-/* A plan's pods are mostly refused for one reason: the first counts once, whatever the crew's size. A wrong object counts before
- * all others, because it may end the job. */
+/* Notes one obstacle for each plan, because all its pods are usually refused for one reason. An
+ * invalid object replaces other obstacles, because it may end the job. */
 static void obstruct(struct execution *execution, enum obstacle_kind kind, const char *plural, const char *message)
 {
     bool is_wrong = obstacle_is_objects_fault(kind);
@@ -193,7 +195,7 @@ static void refuse_creation(const struct creation *creation, enum obstacle_kind 
     obstruct(creation->execution, kind, creation->resource.plural, message);
 }
 
-/* Of a pod. */
+/* Returns the source of a creation that is a pod. */
 static struct pod_source source_of(const struct creation *creation)
 {
     const struct execution *execution = creation->execution;
@@ -236,7 +238,8 @@ static bool is_jobs(const struct creation *creation, const struct owner *owner, 
     return owner_is_job(owner->uid, label, creation->execution->uid);
 }
 
-/* Why what exists is of no use; NULL: it is what was to be made. Free with free(). */
+/* Returns why the existing object cannot be used; NULL: it is the object that was to be created.
+ * Free with free(). */
 static char *why_taken(const struct creation *creation, const struct json *object)
 {
     struct owner owner = owner_of(object);
@@ -250,14 +253,16 @@ static bool is_absent(const struct kube_answer *answer)
     return answer->error && answer->error->kind == ERROR_NOT_FOUND && strcmp(answer->reason, "NotFound") == 0;
 }
 
-/* A pod that existed and does not may have been ours, and its process may live on where it was removed by force: under this
- * name and incarnation none is made again. */
+/* Returns whether the pod existed but no longer does. It may have been ours, and its process may
+ * still run if the pod was deleted by force, so no pod of this name and incarnation may be created
+ * again. */
 static bool came_and_went(const struct creation *creation, const struct kube_answer *answer)
 {
     return creation->action && is_absent(answer);
 }
 
-/* Until somebody can be asked, no other pod comes in its place. */
+/* Notes whether it is known that the pod exists. While it is not known, no other pod is created in
+ * its place. */
 static void note_certainty(const struct creation *creation, const struct kube_answer *answer)
 {
     struct execution *execution = creation->execution;
@@ -269,7 +274,8 @@ static void note_certainty(const struct creation *creation, const struct kube_an
         job_entry_note_unsure(execution->entry, execution->uid, creation->action);
 }
 
-/* AlreadyExists: ours, from before a crash or from a try whose answer was lost? Or the answer was lost just now. */
+/* Handles the read that follows AlreadyExists or a lost answer: the object may be ours, created
+ * before a crash or by the request whose answer was lost. */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -312,8 +318,9 @@ void creation_note_refusal(const struct creation *creation, const struct error *
     refuse_creation(creation, kind, message);
 }
 
-/* A pod may be there although the server did not say so. The cache may be behind, and who then lists all pods anew, and does not
- * see it, promises another in its place, beside which it would live on. */
+/* Returns whether a pod may have been created although no answer said so. An operator whose cache
+ * is outdated might not see it in a new list and promise another pod in its place, and both would
+ * run. */
 static bool may_be_done(const struct creation *creation, const struct kube_answer *answer)
 {
     enum error_kind kind = answer->error->kind;
@@ -364,7 +371,8 @@ void execution_create(struct execution *execution, struct kube_resource resource
 
 /* ---------------------------------------------------------------- fields that pods do not have */
 
-/* The job has run with them: they go on having no effect, and are told of once. */
+/* Reports, once, unknown fields in the templates of a job that has run with them: they still have
+ * no effect. */
 static void ignore_fields(struct execution *execution, const char *place, const char *fields)
 {
     if (!job_entry_is_about(execution->entry, execution->uid) || execution->entry->fields_ignored)
@@ -443,8 +451,8 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         json_free(pod);
 }
 
-/* Other jobs are not to wait for long while the pods of a large crew are built, nor is memory to be full of them: the rest is
- * planned again once these are answered. */
+/* Limits of one batch of pods, so that a large crew neither delays other jobs for long nor fills
+ * the memory. The other pods are planned again once these creates are answered. */
 #define BUILDING_NS 200000000
 #define BATCH_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
@@ -487,7 +495,8 @@ static void note_unanswered_look(const struct creation *creation, const struct e
     refuse_creation(creation, kind, message);
 }
 
-/* It is there, and the cache will show it; or it is not, and is made next; or that is not known yet. */
+/* Handles the answer whether a pod exists. If it does, the cache will show it; if not, the next
+ * plan creates it; if there is no clear answer, the read is repeated later. */
 static void pod_looked_for(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -515,7 +524,8 @@ static void look_for_pod(struct execution *execution, const struct training_job 
 
 /* ---------------------------------------------------------------- the other actions */
 
-/* A patch that carries another uid than the object has is no conflict but an attempt to change what cannot be changed. */
+/* Returns whether a patch was refused because its uid differs from the object's. The API server
+ * reports this not as a conflict but as a change of an immutable field. */
 static bool is_about_uid(const struct kube_answer *answer)
 {
     const struct json *causes = json_at(answer->object, "details.causes");
@@ -525,8 +535,9 @@ static bool is_about_uid(const struct kube_answer *answer)
     return false;
 }
 
-/* What was meant is gone, or its name is another's: what was wanted of it holds, and the cache will show it. Until then
- * the same plan would be made again and again, so it counts as a conflict, which waits. */
+/* Notes a failed write. If the object is gone or its name belongs to another one, nothing is left
+ * to do, and the cache will show that. Until then the same plan would be made repeatedly, so the
+ * error counts as a conflict, which waits. */
 static void note_refused(struct execution *execution, const struct kube_answer *answer, const char *what)
 {
     struct error error = *answer->error;
@@ -551,7 +562,7 @@ static void pod_write_answered(void *context, const struct kube_answer *answer)
     execution_write_answered(execution, answer, &execution->entry->pod_write, "pod");
 }
 
-/* Of the job or one of its children. */
+/* Handles the deletion of the job or of one of its children. */
 static void delete_answered(void *context, const struct kube_answer *answer)
 {
     execution_write_answered(context, answer, NULL, "delete");
@@ -584,7 +595,8 @@ static void delete_pod(struct execution *execution, const struct action *action,
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
 
-/* A node that cannot be read is looked at again; meanwhile the plan waits for longer. */
+/* Notes the state of a node. A node that cannot be read is read again later; meanwhile the plan
+ * waits longer. */
 static void node_read(void *context, const struct kube_answer *answer)
 {
     const struct pod_request *request = context;
@@ -632,7 +644,7 @@ static void remove_current(struct execution *execution, const struct pod_view *p
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
-/* An orphan that is to be the job's. */
+/* The adoption of a pod that has lost its owner reference. */
 struct adoption {
     struct adoption *next;
     struct execution *execution;
@@ -640,7 +652,8 @@ struct adoption {
     char *name;
 };
 
-/* It may be refused for as long as a policy stands, and the job must go on. */
+/* Notes that an adoption failed. A policy may refuse it permanently, and the job must continue
+ * without the pod. */
 static void note_no_adoption(struct adoption *adoption, const struct kube_answer *answer)
 {
     struct job_entry *entry = adoption->execution->entry;
@@ -671,7 +684,8 @@ static void adopted(void *context, const struct kube_answer *answer)
     execution_request_end(execution);
 }
 
-/* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
+/* Uses server-side apply, which keeps other managers' fields. If two operators adopt a pod at the
+ * same time, the API server refuses the second. */
 static void apply_adoption(struct adoption *adoption)
 {
     struct execution *execution = adoption->execution;
@@ -687,7 +701,8 @@ static bool is_living_job(const struct execution *execution, const struct json *
            !json_at(job, "metadata.deletionTimestamp");
 }
 
-/* Whoever deletes a job and keeps its pods wants them to have no owner: the cache may not show that yet. */
+/* Adopts the pods only if the job still exists: somebody who deletes a job and keeps its pods wants
+ * them to have no owner, and the cache may not show the deletion yet. */
 static void owner_lives(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
@@ -710,7 +725,7 @@ static void owner_lives(void *context, const struct kube_answer *answer)
     execution_request_end(execution);
 }
 
-/* One question for all. */
+/* Reads the job once for all adoptions of the plan. */
 static void ask_for_owner(struct execution *execution)
 {
     struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
@@ -820,7 +835,7 @@ static void act(struct execution *execution, const struct training_job *job, con
     }
 }
 
-/* A promise is what pods wait for. */
+/* A status with a promise has high priority, because pods wait for it. */
 static enum kube_priority status_priority(const struct plan *plan, const struct job_status *old)
 {
     if (plan_only_tells(plan, old))
@@ -828,7 +843,8 @@ static enum kube_priority status_priority(const struct plan *plan, const struct 
     return replicas_promised(&plan->status) ? KUBE_HIGH : KUBE_NORMAL;
 }
 
-/* So few pods that nobody waits for long behind them. */
+/* Up to this number of pods, creates have high priority, because other requests wait only briefly
+ * behind them. */
 #define FEW_PODS 16
 
 static enum kube_priority pods_priority(const struct plan *plan)
@@ -839,7 +855,7 @@ static enum kube_priority pods_priority(const struct plan *plan)
     return count <= FEW_PODS ? KUBE_HIGH : KUBE_NORMAL;
 }
 
-/* The job as its new pods are made of it. */
+/* Returns the job with the attempt and incarnation of the pods to be created. */
 static struct training_job job_of_pods(const struct training_job *job, const struct plan *plan)
 {
     struct training_job copy = *job;

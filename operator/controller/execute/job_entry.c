@@ -11,9 +11,9 @@
 
 #define OBSTACLE_BASE_MS 2000
 #define OBSTACLE_DOUBLINGS_MAX 5
-#define OUTAGE_DOUBLINGS_MAX 2 /* an API server that is back is not to be waited for */
+#define OUTAGE_DOUBLINGS_MAX 2 /* short, so that jobs continue soon after the API server is back */
 #define ADOPTION_BASE_MS 10000
-#define ADOPTION_DOUBLINGS_MAX 6 /* the job does without the pod: once in ten minutes will do */
+#define ADOPTION_DOUBLINGS_MAX 6 /* about ten minutes: the job can continue without the pod */
 
 void own_write_note(uint64_t *write, const char *version)
 {
@@ -233,7 +233,8 @@ void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct 
         add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, incarnation);
 }
 
-/* One that has lost its owner is the job's as for adopt_plan: what somebody else made counts for nothing when it goes. */
+/* Returns whether the pod belongs to the job. A pod without an owner does only if adopt_plan would
+ * adopt it; a pod created by somebody else does not count when it vanishes. */
 static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
 {
     if (!entry->job_uid)
@@ -250,7 +251,8 @@ void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const st
         entry->sent_away_attempt = pod->attempt;
 }
 
-/* Whoever was asked to end by us says nothing by going, unless it says itself that it was disrupted. */
+/* A pod that we deleted does not count as vanished, unless its status says that it was disrupted.
+ */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
 {
     struct pod_room room;
@@ -345,7 +347,8 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
     entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
 }
 
-/* Whoever began that attempt, perhaps an operator before this one, asks the crews before it to end. */
+/* Notes that pods of attempts before `attempt` are deleted by whichever operator began that
+ * attempt. */
 static void sent_away_below(struct job_entry *entry, int64_t attempt)
 {
     if (attempt - 1 > entry->sent_away_attempt)

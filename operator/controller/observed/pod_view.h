@@ -75,8 +75,8 @@ bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_
 bool pod_view_is_of(const struct pod_view *pod, const char *job_uid);
 /* Returns whether the pod has no owner and its labels name that job. */
 bool pod_view_is_orphan_of(const struct pod_view *pod, const char *job_uid);
-/* Of another job, whose name it has in its labels: one that was deleted, where it is not the one
- * that is looked at. */
+/* Returns whether the pod's labels name a job of another UID, and no other owner controls the pod:
+ * usually it belongs to a deleted job of the same name. */
 bool pod_view_is_of_another_job(const struct pod_view *pod, const char *job_uid);
 
 /* Returns whether the pod is neither Succeeded nor Failed. A pod that is terminating is alive until

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates the first crew of a new job without waiting for a status that promises it (plan.h), which
- * saves one write. A promise is normally written first so that a successor knows what was decided,
+ * Creates the first crew of a new job without waiting for a status that promises it (plan.h).
+ * A promise is normally written first so that a successor knows what was decided,
  * and so that the write's resourceVersion detects an outdated cache. A job is new if this operator
  * saw its creation while it held the lease (--leader-elect is required). No other operator has
  * acted on it, so the cache cannot lack any history, and the decision is always the same: attempt
