@@ -53,7 +53,7 @@ struct pod_view {
     enum role role;
     enum pod_phase phase;
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
-    bool adoptable; /* nobody's, and its container is told what its labels say: as an operator made it */
+    bool adoptable; /* no owner, and its environment agrees with its labels, as an operator would create it */
     bool
         fenced; /* it is to end, and is a worker of ours that has begun and has a checkpoint directory: later jobs of its
                        name fence it off there */

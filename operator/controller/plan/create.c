@@ -9,7 +9,7 @@ static bool slot_to_fill(const struct slot *slot)
     return slot->promised && !slot->occupant && !slot->blocked;
 }
 
-/* FIELD_UNSET: there is no wait, or it is over. */
+/* Returns until when the slot waits; FIELD_UNSET: it does not wait, or the wait is over. */
 static int64_t back_off_end(const struct planning *planning, const struct slot *slot)
 {
     int64_t until_ms = back_off_until(planning, slot);
@@ -26,7 +26,7 @@ static bool slot_is_due(const struct planning *planning, const struct slot *slot
     return slot_to_fill(slot) && !create_backs_off(planning, slot);
 }
 
-/* Looks again for those that wait. */
+/* Requeues the job for the slots that still wait. */
 static bool has_slot_that_is_due(struct planning *planning)
 {
     const struct crew *crew = &planning->crew;
@@ -41,8 +41,9 @@ static bool has_slot_that_is_due(struct planning *planning)
     return found;
 }
 
-/* Whose names would lead nowhere, or to the pods of somebody else, whose Service of that name the cache does not show: no
- * pod comes before the Service is there and the job's. */
+/* Returns whether the job's Service exists; no pod is created before. Without it the pods' host
+ * names would not resolve, or, if another owner has a Service of that name, would resolve to other
+ * pods. */
 static bool has_service(const struct planning *planning)
 {
     const struct service_view *service = planning->input->service;
@@ -60,7 +61,8 @@ bool create_promises_again(const struct planning *planning)
     return planning->old->incarnation <= planning->input->inherited_incarnation;
 }
 
-/* Pods that may be there already, under whatever incarnation: no other is made, nor promised, beside one of them. */
+/* Looks for pods that may exist already, under any incarnation. No other pod is created or promised
+ * in their place. */
 static bool look_for_unsure(struct planning *planning)
 {
     bool found = false;
@@ -91,7 +93,7 @@ static void create_pods(struct planning *planning)
     }
 }
 
-/* Where pods that Kueue admitted belong. */
+/* Waits until the flavors that Kueue assigned to the pods are known. */
 static void await_flavor(struct planning *planning)
 {
     const struct queue_input *queue = &planning->input->queue;

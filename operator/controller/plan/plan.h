@@ -47,7 +47,7 @@
     X(OBSTACLE_NAME_TAKEN, "NameTaken")      /* tried again: somebody else's object has the name */                    \
     X(OBSTACLE_OUTAGE, "CreateFailed")       /* tried again */                                                         \
     X(OBSTACLE_REJECTED, "PodRejected")      /* an object is wrong: a job that has not run fails, others try again */  \
-    X(OBSTACLE_TEMPLATE, "InvalidTemplate")  /* it has fields that do not exist: likewise, and they are named */
+    X(OBSTACLE_TEMPLATE, "InvalidTemplate")  /* unknown fields: as PodRejected, and they are named */
 #define X(name, text) name,
 enum obstacle_kind { OBSTACLES(X) };
 #undef X

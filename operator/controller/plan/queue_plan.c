@@ -13,7 +13,8 @@ static bool is_ours(const struct planning *planning, const struct workload_view 
     return owner_is_job(workload->owner_uid, workload->job_uid, planning->job->uid);
 }
 
-/* The Workload that is to be looked at; NULL: there is none, or it is somebody else's. */
+/* Returns the job's Workload; NULL: there is none, it is being deleted, or it belongs to another
+ * owner. */
 static const struct workload_view *own_workload(const struct planning *planning)
 {
     const struct workload_view *workload = planning->input->queue.workload;
@@ -33,7 +34,7 @@ static const char *looking(struct planning *planning)
                : "looking for the job's Workload";
 }
 
-/* A cache that is not there says nothing about a crew that runs. */
+/* Decides while the Workloads are not cached: a crew that runs continues to run. */
 static bool admits_unseen(struct planning *planning, const char **ret_reason, const char **ret_message)
 {
     bool missing = planning->input->queue.state == OPTIONAL_MISSING;
@@ -49,7 +50,7 @@ static bool admits_unseen(struct planning *planning, const char **ret_reason, co
     return runs;
 }
 
-/* Why there is no Workload yet, as far as the API server says. */
+/* Returns why the Workload could not be created, by the API server's message; "": not known. */
 static const char *refusal_of(const struct planning *planning)
 {
     return planning->obstacle.kind == OBSTACLE_NONE ? "" : planning->obstacle.message;
@@ -96,7 +97,8 @@ static void tell_of_change(struct planning *planning, const struct workload_view
                         says, workload->queue_name));
 }
 
-/* Quota is for pods: while some live it stays theirs, and what Kueue says of it is heeded. */
+/* Deletes the Workload of a job that left its queue. While pods of the job are alive they keep its
+ * quota and its admission. */
 static void leave_queue(struct planning *planning, const struct workload_view *workload)
 {
     if (workload->reserved && planning->crew.alive_count > 0)
@@ -105,8 +107,9 @@ static void leave_queue(struct planning *planning, const struct workload_view *w
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
 }
 
-/* As Kueue has it: a queue can be changed while it has not given quota. One that has is told of, once, and keeps the job
- * until that is suspended or evicted. */
+/* Handles a change of the queue's label by Kueue's rule: the queue can be changed as long as no
+ * quota is reserved. After that the change is reported once, and takes effect when the job is
+ * suspended or evicted. */
 static void heed_change(struct planning *planning, const struct workload_view *workload)
 {
     if (strcmp(workload->queue_name, planning->job->queue_name) == 0)

@@ -31,7 +31,8 @@ static void end_pods(struct planning *planning)
     }
 }
 
-/* Where the clock was set back unseen, nothing is counted rather than less. */
+/* Adds the suspended time. If the clock was set back unnoticed, adds nothing rather than a negative
+ * time. */
 static void count_suspended_time(struct planning *planning)
 {
     const struct condition *condition = &planning->old->conditions[CONDITION_SUSPENDED];
@@ -46,9 +47,10 @@ static void say_suspending(struct planning *planning)
     condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, SUSPENDING, "waiting until all pods are gone");
 }
 
-/* Deleting begins only when the status says that it is on purpose; else a restarted operator would take it for a
- * disruption. True is said when the last pod is gone; an earlier operator's create may still be on the wire then, so a
- * promise is taken back one write before, and a pod that appears all the same takes the word back. */
+/* Pods are deleted only once the status says that this is on purpose; otherwise a restarted
+ * operator would take it for a disruption. Suspended becomes True when the last pod is gone. A
+ * create of an earlier operator may still be in flight then, so promises are withdrawn one status
+ * write before, and a pod that appears after all sets Suspended back to False. */
 static void suspend(struct planning *planning, const char *reason, const char *why)
 {
     bool on_purpose = suspend_sends_away(planning->old);

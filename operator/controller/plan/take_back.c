@@ -14,7 +14,7 @@ void take_back_note(struct planning *planning, const struct slot *cause, enum en
     planning->next->charged_attempt = planning->old->attempt;
 }
 
-/* Who has ended by itself was not disrupted. */
+/* A pod that has ended by itself was not disrupted. */
 static bool may_have_been_disrupted(const struct planning *planning, const struct pod_view *pod)
 {
     return pod->member && pod->role != ROLE_EVALUATOR && pod_view_is_of(pod, planning->job->uid) &&
@@ -27,7 +27,7 @@ static int64_t charged_time(const struct planning *planning)
     return next->charged_ms == old->charged_ms ? planning_time(planning, STATUS_TIME_CHARGED) : next->charged_ms;
 }
 
-/* One that lies ahead was noted by another clock. */
+/* A time in the future was noted by another clock. */
 static bool time_is_left(struct planning *planning)
 {
     int64_t charged_ms = charged_time(planning);
@@ -37,7 +37,7 @@ static bool time_is_left(struct planning *planning)
     return true;
 }
 
-/* What a plan finds together has happened within a moment. */
+/* Events that one plan finds together may have happened up to this long apart. */
 #define MOMENT_MS 2000
 
 static bool one_has_vanished(const struct planning *planning)
@@ -68,7 +68,8 @@ static bool an_earlier_crew_was_disrupted(const struct planning *planning)
     return one_has_vanished(planning);
 }
 
-/* Where only the pod that failed was replaced, the others still hold their places; judge_plan counts what befell them. */
+/* If only the failed pod was replaced, the other pods still occupy their slots; judge_plan counts
+ * their disruption. */
 static bool this_crew_is_disrupted(const struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
