@@ -22,8 +22,8 @@ typedef bool work_gate(void *context);
 void work_queue_set_gate(struct work_queue *queue, work_gate *may_take);
 
 void work_queue_add(struct work_queue *queue, struct job_entry *entry);
-/* Adds the entry at a wall-clock time, unless an earlier time is set. Does nothing for PLAN_NEVER.
- */
+/* Adds the entry at a wall-clock time, unless an earlier time is set. Does nothing for
+ * PLAN_NEVER. */
 void work_queue_add_at(struct work_queue *queue, struct job_entry *entry, int64_t at_ms);
 /* Adds the entry now and cancels its later time, because the wall clock was set; its next plan sets
  * a new one. */

@@ -8,7 +8,8 @@
 
 /* ---------------------------------------------------------------- the key */
 
-/* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */
+/* The name belongs to this job only, and the operator may not read Secrets: a Secret that exists is
+ * taken for the job's. */
 static void key_created(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -44,7 +45,7 @@ void execute_create_service(struct execution *execution, const struct training_j
     }
 }
 
-/* As far as the plan goes on from it. */
+/* Notes for later plans whether the key's Secret exists. */
 static void note_key(const struct execution *execution, bool there)
 {
     if (job_entry_is_about(execution->entry, execution->uid))
@@ -52,8 +53,8 @@ static void note_key(const struct execution *execution, bool there)
             .incarnation = execution->plan.incarnation, .at_ms = execution->plan.now_ms, .there = there};
 }
 
-/* A cluster may refuse to be asked, and a quota that is used up does so before anybody looks for the name: a key that is
- * there is what is usual. */
+/* Handles a dry-run create. A cluster may refuse it, and an exhausted quota does so before the name
+ * is checked. The key is then assumed to exist, which is the usual case. */
 static void key_looked_for(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -93,7 +94,8 @@ void execute_send_key(struct execution *execution, const struct training_job *jo
 
 /* ---------------------------------------------------------------- certificates */
 
-/* Of the first two, one that exists is from before a crash. Later ones take the place of one that was removed first. */
+/* If one of the first two Secrets exists already, it was created before a crash. Later ones replace
+ * a Secret that was deleted before. */
 static void certificate_created(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -113,7 +115,7 @@ static void send_certificate(struct execution *execution, const struct json *sec
     creation_send(creation, secret, certificate_created);
 }
 
-/* The certificate in whose place another comes: what is heard of it, then what is made in its stead. */
+/* Deletes the Secret that is to be replaced. `uid` NULL: a dry run, which only returns its UID. */
 static void certificate_asked(struct execution *execution, const char *uid, kube_answered *answered)
 {
     const char *name = json_string_at(execution->certificate, "metadata.name", "");
@@ -136,7 +138,8 @@ static void certificate_removed(void *context, const struct kube_answer *answer)
     execution_request_end(execution);
 }
 
-/* From here on it is that one or none: if another operator puts a newer one in its place, that one stays. */
+/* Deletes the Secret with the UID found: if another operator has replaced it by a newer one, that
+ * one stays. */
 static void certificate_found(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
@@ -149,7 +152,8 @@ static void certificate_found(void *context, const struct kube_answer *answer)
     execution_request_end(execution);
 }
 
-/* Its UID, for a precondition, is told by a delete that only looks: Secrets are not ours to read. */
+/* A dry-run delete returns the old Secret's UID for the precondition, because the operator may not
+ * read Secrets. */
 void execute_create_certificate(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;

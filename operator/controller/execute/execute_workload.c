@@ -107,7 +107,7 @@ void execute_release_workload(struct execution *execution, const struct training
                    MANAGER_QUEUE_RELEASE);
 }
 
-/* Apply cannot take away what another manager said. */
+/* Uses a merge patch, because server-side apply cannot remove another manager's field. */
 void execute_clear_admission(struct execution *execution)
 {
     SCOPED_JSON *patch = json_new_object();

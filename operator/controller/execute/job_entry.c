@@ -251,8 +251,8 @@ void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const st
         entry->sent_away_attempt = pod->attempt;
 }
 
-/* A pod that we deleted does not count as vanished, unless its status says that it was disrupted.
- */
+/* Pods that had ended by themselves, and pods of attempts of which we have deleted pods, count only
+ * if they were disrupted. */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
 {
     struct pod_room room;

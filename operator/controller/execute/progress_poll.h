@@ -33,8 +33,8 @@ struct progress_poller *progress_poller_new(struct http_client *client, progress
 void progress_poller_free(struct progress_poller *poller);
 
 /* Polls the chief, then the evaluator if the job has one, if the job's turn has come and the
- * chief's pod can be reached. Returns when to call again; PLAN_NEVER: only when the crew changes.
- */
+ * chief's pod can be reached. Returns when to call again; PLAN_NEVER: only when the crew
+ * changes. */
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms);
 struct progress_counts progress_poller_counts(const struct progress_poller *poller);

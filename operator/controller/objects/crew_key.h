@@ -12,11 +12,11 @@
 
 #define CREW_KEY_VOLUME "coxswain-crew-key"
 
-/* Returns whether the crew needs a key: it runs our worker and has, or can grow to, several pods.
- */
+/* Returns whether the crew needs a key: it runs our worker and has, or can grow to, several
+ * pods. */
 bool crew_key_is_needed(const struct training_job *job);
-/* Builds the Secret with a new random key. ERROR_SYSTEM if the system provides no random numbers.
- */
+/* Builds the Secret with a new random key. ERROR_SYSTEM if the system provides no random
+ * numbers. */
 int crew_key_secret_build(const struct training_job *job, struct json **ret_secret, struct error *error);
 
 /* Add the Secret's volume to a pod's volumes, and its mount to a container's mounts. */

@@ -19,8 +19,8 @@ struct gang_kind {
 /* Returns the scheduler's PodGroup API; NULL for GANG_NONE. */
 const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler);
 
-/* Builds the PodGroup for this version of its API. ERROR_INVALID if the job's pods cannot be built.
- */
+/* Builds the PodGroup for this version of its API. ERROR_INVALID if the job's pods cannot be
+ * built. */
 int gang_build(const struct pod_builder *builder, const char *version, struct json **ret_group, struct error *error);
 
 /* Makes a pod a member of the job's PodGroup. `scheduler_name`: the schedulerName to use for

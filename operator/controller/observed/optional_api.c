@@ -75,7 +75,8 @@ static bool lists_plural(const struct optional_api *api)
     return false;
 }
 
-/* An answer that is none says nothing about the API: it is asked again soon. */
+/* Delay before discovery is repeated after an error, which says nothing about whether the API is
+ * served. */
 #define DOUBT_RETRY_MS 2000
 
 static void give_up(struct optional_api *api, bool missing)
@@ -84,7 +85,7 @@ static void give_up(struct optional_api *api, bool missing)
     api->retry_ns = clock_monotonic_ns() + (missing ? OPTIONAL_RETRY_MS : DOUBT_RETRY_MS) * INT64_C(1000000);
 }
 
-/* A collection that was there and is not any more may be served in another version. */
+/* Stops watching a collection that is no longer served (404); another version of it may be. */
 static void drop_lost(struct optional_api *api)
 {
     const struct error *refusal = informer_refusal(api->informer);
@@ -95,7 +96,8 @@ static void drop_lost(struct optional_api *api)
     give_up(api, false);
 }
 
-/* Where nobody needs it any more its informer would ask for what is gone for ever. */
+/* Checks regularly, because the informer of an API that no job needs any more would retry for ever
+ * after a 404. */
 static void look_on(void *context)
 {
     struct optional_api *api = context;
@@ -157,7 +159,7 @@ static void ask(struct optional_api *api)
 
 /* ---------------------------------------------------------------- use */
 
-/* What it shows is current, as far as anybody can tell. */
+/* Returns whether the cache is complete and the server still grants access. */
 static bool shows(const struct optional_api *api)
 {
     return api->informer && informer_synced(api->informer) && !informer_refusal(api->informer);
@@ -177,7 +179,7 @@ enum optional_state optional_api_need(struct optional_api *api)
     return api->missing ? OPTIONAL_MISSING : OPTIONAL_UNKNOWN;
 }
 
-/* What passes by itself is none: an API server that is away is told of elsewhere. */
+/* Returns whether an error is a refusal rather than an outage, which is reported elsewhere. */
 static bool is_refusal(const struct error *error)
 {
     return error->http_status == 401 || error->http_status == 403 || error->http_status == 404;

@@ -41,8 +41,8 @@ enum optional_state optional_api_need(struct optional_api *api);
 /* Returns the server's message if it refuses access (401, 403 or 404); else "". Valid until the
  * loop's next turn. */
 const char *optional_api_refusal(const struct optional_api *api);
-/* Returns whether access is refused and optional_api_need was called within the last `within_ms`.
- */
+/* Returns whether access is refused and optional_api_need was called within the last
+ * `within_ms`. */
 bool optional_api_is_missed(const struct optional_api *api, int64_t within_ms);
 /* Returns the resource in the version that discovery found; if it found none, in the preferred
  * version. */

@@ -12,8 +12,8 @@
 
 #include "common/json.h"
 
-/* An object's controller. Strings are borrowed from the object; all are "" if it has no controller.
- */
+/* An object's controller. Strings are borrowed from the object; all are "" if it has no
+ * controller. */
 struct owner {
     const char *uid, *kind, *name;
     bool is_job; /* it is a TrainingJob, of any UID */

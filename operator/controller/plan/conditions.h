@@ -17,8 +17,8 @@ bool condition_is(const struct job_status *status, enum condition_type type, enu
 void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
                    const char *reason, const char *message);
 
-/* Sets Running, Restarting and Scheduled from the crew, and the state. Called after all policies.
- */
+/* Sets Running, Restarting and Scheduled from the crew, and the state. Called after all
+ * policies. */
 void conditions_update(struct planning *planning);
 
 #endif

@@ -96,7 +96,8 @@ static bool of_earlier_attempt(const struct training_job *job, const struct pod_
     return pod->attempt < job->status.attempt && (!pod->member || pod->role != ROLE_EVALUATOR);
 }
 
-/* Whether the pod may hold the slot: what the status promises is held by that incarnation alone. */
+/* Returns whether the pod may occupy the slot: a promised slot can be occupied only by a pod of the
+ * promised incarnation. */
 static bool eligible(const struct training_job *job, const struct slot *slot, const struct pod_view *pod)
 {
     if (of_earlier_attempt(job, pod))
@@ -133,7 +134,7 @@ static void supersede(struct crew *crew, const struct training_job *job, const s
 
 static void note_newest(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
-    if (!pod->member) /* whoever made it has counted for himself */
+    if (!pod->member) /* not created by an operator, so its numbers do not count */
         return;
     if (pod->incarnation > crew->newest_incarnation)
         crew->newest_incarnation = pod->incarnation;
@@ -150,7 +151,8 @@ static void note_done(struct crew *crew)
     }
 }
 
-/* True: it is the job's own. */
+/* Returns true if the job controls the pod; otherwise counts it as an orphan, a leftover or a
+ * stranger. */
 static bool sort_out(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
     if (pod_view_is_of(pod, job->uid))

@@ -4,8 +4,9 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 
-/* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
- * that, unless it had before; where that is not sure, to go on from the last checkpoint loses nothing. */
+/* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has
+ * not finished its work by that, unless it had before; where that is not sure, to go on from the
+ * last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
     return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);
@@ -17,7 +18,7 @@ static bool ended_with_0(const struct planning *planning, const struct slot *slo
     return slot->done || (pod && pod_view_succeeded(pod) && !was_sent_away(planning, pod));
 }
 
-/* Once training is over it does not matter why who is left ends. */
+/* Once training is over, it does not matter why the remaining pods end. */
 bool finishing_slot_done(const struct planning *planning, const struct slot *slot)
 {
     bool any = slot->done || planning->finishing != FINISHING_NOT;
@@ -29,7 +30,7 @@ bool finishing_needs_workers(const struct training_job *job)
     return job->framework == FRAMEWORK_PYTORCH || job->framework == FRAMEWORK_JAX;
 }
 
-/* FIELD_UNSET: it has not, or nobody saw when. */
+/* Returns when the chief finished; FIELD_UNSET: it has not, or the time is not known. */
 static int64_t finish_of(const struct planning *planning, const struct slot *chief)
 {
     if (!chief->done)
@@ -37,14 +38,15 @@ static int64_t finish_of(const struct planning *planning, const struct slot *chi
     return chief->occupant ? chief->occupant->finished_ms : planning_time(planning, STATUS_TIME_CHIEF_FINISH);
 }
 
-/* Whoever was started after the first has ended found nobody there. */
+/* Returns whether the pod started after the chief had finished, and so found no crew to join. */
 static bool came_late(const struct planning *planning, const struct pod_view *pod, const struct slot *chief)
 {
     int64_t finish_ms = finish_of(planning, chief);
     return finish_ms != FIELD_UNSET && pod->started_ms > finish_ms;
 }
 
-/* It was asked to end and had its time: what nobody tells the end of is on a node that is silent. */
+/* Returns whether a deleted pod has far outlasted its grace period: its node does not report that
+ * it has ended. */
 static bool is_given_up(struct planning *planning, const struct pod_view *pod)
 {
     if (!pod_view_deleting(pod))
@@ -78,7 +80,8 @@ static struct workers count_workers(struct planning *planning, const struct slot
     return workers;
 }
 
-/* Of an elastic crew whose workers each train to the end; NULL: it is another. */
+/* Returns the chief of an elastic crew whose workers each train to the end; NULL: the crew is not
+ * of that kind. */
 static const struct slot *chief_of(const struct planning *planning)
 {
     bool concerned = planning->job->elastic.enabled && finishing_needs_workers(planning->job);

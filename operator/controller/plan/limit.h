@@ -17,8 +17,8 @@
 void limit_count(struct job_status *status, enum ending_kind kind);
 bool limit_exceeded(const struct job_status *status, const struct run_policy *policy);
 
-/* Fails the job. `last` describes the end that exceeded the limit; NULL: it is not known any more.
- */
+/* Fails the job. `last` describes the end that exceeded the limit; NULL: it is not known any
+ * more. */
 void limit_finish(struct planning *planning, const char *last);
 /* Returns the message why a job that waits at its limit creates no pods. */
 const char *limit_wait_words(struct planning *planning);

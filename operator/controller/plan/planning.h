@@ -32,8 +32,8 @@ struct planning {
     int64_t now_ms;
 };
 
-/* Called before all policies: returns true if the status is older than the pods, and handles that.
- */
+/* Called before all policies: returns true if the status is older than the pods, and handles
+ * that. */
 bool catch_up_plan(struct planning *planning);
 
 /* Policies, in the order in which they are called. */

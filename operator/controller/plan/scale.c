@@ -14,8 +14,8 @@ static void tell(struct planning *planning, int64_t before, int64_t after)
                    planning_format(planning, "from %" PRId64 " to %" PRId64 " workers", before, after));
 }
 
-/* The new number is acknowledged first; pods above it are superseded, and go once the status says so. Who would come after
- * the end of the training is not made. */
+/* The status acknowledges the new number first; pods above it are superseded, and deleted once the
+ * status says so. No pods are added once training is ending. */
 bool scale_plan(struct planning *planning)
 {
     int64_t before = planning->old->workers, after = planning->job->document.workers;
@@ -30,8 +30,8 @@ bool scale_plan(struct planning *planning)
     return true;
 }
 
-/* By whatever is written next: what was promised above it is promised no longer, and if the job grows again before that is
- * known, indices whose end was judged would seem to be lost. */
+/* By whatever is written next: what was promised above it is promised no longer, and if the job
+ * grows again before that is known, indices whose end was judged would seem to be lost. */
 void scale_down(struct planning *planning)
 {
     int64_t after = planning->job->document.workers;
