@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a command does where the cluster will not let it look: an informer tries
- * again for ever, a person wants to be told who lacks which right.
+ * Decides when a command gives up because the API server refuses access. An informer retries
+ * forever; a command should end and name the missing permission.
  */
 #ifndef COXSWAIN_CLI_ACCESS_H
 #define COXSWAIN_CLI_ACCESS_H
 
 #include "operator/kube/informer.h"
 
-/* An API server that has just come back may refuse what it allows, so whoever has seen something waits so long. */
+/* How long a refusal must last once the informer has synced. An API server that has just restarted
+ * may refuse requests that it allows later. */
 #define ACCESS_PATIENCE_MS 30000
 
-/* Of one informer; {0} to begin with. */
+/* The state of access_check for one informer. Initialize it to {0}. */
 struct access {
-    int64_t refused_ms; /* since when; 0: it is not */
+    int64_t refused_ms; /* when the refusal began; 0: not refused */
 };
 
-/* -1 once the informer will never be told anything (401, 403, 404). To be asked at each turn of the loop. */
+/* Returns -1 with the refusal (401, 403, 404) if the informer has never synced, or if the refusal
+ * has lasted ACCESS_PATIENCE_MS. Call it on each turn of the loop. */
 int access_check(struct access *access, const struct informer *informer, int64_t now_ms, struct error *error);
 
-/* Adds to a refusal (401, 403) what to ask for; leaves other errors as they are. */
+/* Adds the remedy to the message of a refusal (401, 403). Leaves other errors unchanged. */
 void access_explain(struct error *error);
 
 #endif

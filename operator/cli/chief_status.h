@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The status document of a job's chief, asked for again and again: directly where
- * its pod is a process of this machine, else through the API server
- * (pods/<name>:8080/proxy/status), as far as that allows it.
+ * Polls the status document of a job's chief: directly if its pod is a process on this machine,
+ * otherwise through the API server (pods/<name>:8080/proxy/status). If the API server refuses the
+ * proxy request, polling stops until the chief's pod changes.
  */
 #ifndef COXSWAIN_CLI_CHIEF_STATUS_H
 #define COXSWAIN_CLI_CHIEF_STATUS_H
@@ -14,12 +14,15 @@
 struct chief_status;
 typedef void chief_told(void *context, const struct status_document *document);
 
-/* NULL when there can be none. `told` is called from the loop; documents of another job are left out. */
+/* Creates a poller that asks nobody yet. Returns NULL if no HTTP client can be created; the other
+ * functions accept NULL. `told` is called from the loop; documents of other jobs are dropped. The
+ * client must outlive the poller. */
 struct chief_status *chief_status_new(struct kube_client *client, const char *name_space, chief_told *told,
                                       void *context);
 void chief_status_free(struct chief_status *status);
 
-/* Whom to ask from now on; nobody when `chief` is NULL or not ready. */
+/* Sets the pod to poll. Stops polling if `chief` is NULL, is not ready, has ended or has no
+ * address, or if `job_uid` is empty. Copies what it needs. */
 void chief_status_of(struct chief_status *status, const struct pod_line *chief, const char *job_uid);
 
 #endif

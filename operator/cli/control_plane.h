@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The embedded control plane and an operator as child processes, for a command
- * that was given no cluster. They end with this process, whichever way it ends.
+ * Runs the embedded control plane and an operator as child processes, for a command that was given
+ * no cluster. The kernel sends both SIGTERM if this process dies.
  */
 #ifndef COXSWAIN_CLI_CONTROL_PLANE_H
 #define COXSWAIN_CLI_CONTROL_PLANE_H
@@ -14,25 +14,27 @@
 struct control_plane;
 
 struct control_plane_options {
-    const char *state_directory;       /* made when missing */
-    bool forget;                       /* what the programs have kept there (state_directory.h), */
-    bool forget_volumes;               /* and the volumes, */
-    void (*forgetting)(void *context); /* which this tells before it happens, when nothing refuses it; NULL: nobody */
+    const char *state_directory;       /* created if missing */
+    bool forget;                       /* delete what the programs keep there (state_directory.h) */
+    bool forget_volumes;               /* with `forget`: delete the volumes too */
+    void (*forgetting)(void *context); /* called just before volumes are deleted; may be NULL */
     void *context;
     const char *const *volumes; /* "claim=directory" */
     unsigned volume_count;
 };
 
-/* Returns when the API serves. Runs `loop` meanwhile. On failure the error quotes the last line of the child's log. A directory
- * that another control plane uses is left as it is (ERROR_UNAVAILABLE), and so is one that was to be forgotten and is not of
- * a control plane (ERROR_INVALID). */
+/* Starts both programs and returns once the API server is ready; runs `loop` while it waits. If the
+ * control plane ends early, the error quotes the last line of its log; ERROR_TIMEOUT if it is not
+ * ready in time. Leaves the directory unchanged if another control plane uses it
+ * (ERROR_UNAVAILABLE), or if `forget` is set and it is not a state directory (ERROR_INVALID). */
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error);
-/* <state>/kubeconfig. */
+/* Returns the path <state>/kubeconfig, which `plane` owns. */
 const char *control_plane_kubeconfig(const struct control_plane *plane);
-/* A child that has ended although nobody asked it to: what to say; NULL when all is well. */
+/* Returns a message if a child has ended unexpectedly, otherwise NULL. `plane` owns the message. */
 const char *control_plane_trouble(const struct control_plane *plane);
-/* SIGTERM for both, waits for them (they end their pods), frees. Runs `loop` meanwhile. */
+/* Ends the operator, then the control plane (which ends its pods), and frees `plane`. Each gets
+ * SIGTERM, and SIGKILL if it takes too long. Runs `loop` while it waits. */
 void control_plane_end(struct control_plane *plane);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A first TrainingJob of one's own: from the few things that somebody says of it, one that trains. What is not said is left to
- * the defaults of the table of fields where it has some, and else is what suits the strategy and the data. Whether what was said
- * goes together is for the validation that every job meets (training_job_violations).
+ * Generates the TrainingJob that `cox generate` prints, from a few choices of the user. Values that
+ * the user does not give are left to the defaults of the table of fields; where it has none, they
+ * are chosen to suit the strategy and the data. Does not check that the choices fit together:
+ * training_job_violations does that for every job.
  */
 #ifndef COXSWAIN_CLI_FIRST_JOB_H
 #define COXSWAIN_CLI_FIRST_JOB_H
@@ -10,19 +11,20 @@
 #include "common/json.h"
 #include "operator/cli/data_folder.h"
 
-/* NULL and 0: not said. */
+/* The user's choices; NULL or 0: not given. */
 struct first_job {
     const char *name, *image;
     const char *strategy, *model, *format; /* words of the table of fields */
     const char *data_claim, *runs_claim;
-    const struct data_files_found *files; /* of `format`; NULL: those that such data usually has */
+    const struct data_files_found *files; /* in `format`; NULL: the usual names for that format */
     int64_t workers, gpus;
 };
 
-/* Names of storages, and of their claims where none is said. */
+/* Names of the storages; also of their claims, unless the user names those. */
 #define FIRST_JOB_DATA "data"
 #define FIRST_JOB_RUNS "runs"
 
+/* Returns the TrainingJob; free it with json_free. */
 struct json *first_job_make(const struct first_job *wish);
 
 #endif

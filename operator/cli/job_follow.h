@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps a job's view current from the cluster: watches the TrainingJob and its
- * pods, and reads the chief's log through the API as long as there is one.
+ * Keeps a job's view up to date: watches the TrainingJob and its pods, follows the chief's log
+ * through the API, and polls the chief's status.
  */
 #ifndef COXSWAIN_CLI_JOB_FOLLOW_H
 #define COXSWAIN_CLI_JOB_FOLLOW_H
@@ -12,14 +12,17 @@
 
 struct job_follow;
 
-/* `changed` is called from the loop after each change of `view`, which must outlive it. */
+/* Starts watching. `changed` is called from the loop after each change of `view`. `client` and
+ * `view` must outlive the result. */
 struct job_follow *job_follow_start(struct kube_client *client, struct job_view *view, void (*changed)(void *context),
                                     void *context);
-/* -1 when the cluster will not let it watch the job. Pods that may not be seen are not needed: stderr says so once, after
- * `title`, below what stands on the terminal. To be asked at each turn of the loop. */
+/* Returns -1 if the API server refuses to let the job be watched. If it refuses the pods, or if the
+ * log cannot be read to its end, prints a warning once, prefixed with `title`, to stderr. Call it
+ * on each turn of the loop. */
 int job_follow_check(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *error);
-/* The job has been deleted; or it is over, and the log of its last chief has been read to its end, or been given up (stderr says so in
- * job_follow_check); or nothing was heard of it for five seconds, where a chief that lives on is not listened to any more. */
+/* Returns whether there is nothing more to follow: the job was deleted, or it has finished and its
+ * chief's log was read to the end or given up. After the job has finished, gives up on a log that
+ * has been silent for five seconds, and after 30 seconds on a chief that keeps running. */
 bool job_follow_is_over(struct job_follow *follow);
 void job_follow_free(struct job_follow *follow);
 

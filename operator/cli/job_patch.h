@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The merge patch by which a job that is there becomes what a manifest says. A merge patch leaves alone what it does not
- * name, so that a field which was taken out of the manifest would stay: of fields that may not change after creation it
- * is asked to have its default, which the API server refuses where it had another value. What may change (suspend,
- * workers) others may have set since.
+ * Builds the merge patch that brings an existing job to what its manifest says. A merge patch keeps
+ * fields that it does not name, so a field removed from the manifest would silently stay. For
+ * immutable fields of spec the patch therefore contains null, which asks for the default; the API
+ * server refuses it if the job has another value. Mutable fields (suspend, workers) that the
+ * manifest omits are kept, since somebody may have set them after creation.
  */
 #ifndef COXSWAIN_CLI_JOB_PATCH_H
 #define COXSWAIN_CLI_JOB_PATCH_H
 
 #include "common/json.h"
 
-/* Both are TrainingJobs: as the manifest has it, and as the API server has it. */
+/* Returns the patch from `present`, the job in the API server, to `wanted`, the job in the
+ * manifest. Free it with json_free. */
 struct json *job_patch(const struct json *wanted, const struct json *present);
 
 #endif
