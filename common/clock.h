@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time, and time as Kubernetes writes it. Policies take `now` as a parameter and
- * never ask the clock themselves, so that tests can jump.
+ * Reads the clocks, and formats and parses times as Kubernetes does. Code that decides by the time
+ * takes `now` as a parameter and never reads a clock, so that tests can set it.
  */
 #ifndef COXSWAIN_COMMON_CLOCK_H
 #define COXSWAIN_COMMON_CLOCK_H
@@ -10,23 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Milliseconds since 1970-01-01T00:00:00Z. */
+/* Returns the system time in milliseconds since 1970-01-01T00:00:00Z. */
 int64_t clock_now_ms(void);
-/* Nanoseconds on a clock that never jumps; only differences mean anything. */
+/* Returns nanoseconds of the monotonic clock, which stops while the machine is suspended. Only
+ * differences are meaningful. */
 int64_t clock_monotonic_ns(void);
-/* The same on a clock that goes on while the machine is suspended: for what others may do meanwhile. */
+/* Returns nanoseconds of a monotonic clock that also runs while the machine is suspended
+ * (CLOCK_BOOTTIME): for leases, which others may take over in that time. */
 int64_t clock_elapsed_ns(void);
-/* The monotonic one in milliseconds, for beats and deadlines. */
+/* Returns clock_monotonic_ns in milliseconds: for heartbeats and deadlines. */
 int64_t clock_monotonic_ms(void);
 
-/* RFC 3339 in UTC. Seconds: metav1.Time ("2026-11-20T14:00:00Z"); microseconds: metav1.MicroTime. */
+/* Formats a time as RFC 3339 in UTC: with seconds as metav1.Time ("2026-11-20T14:00:00Z"), with
+ * microseconds as metav1.MicroTime. */
 #define CLOCK_TEXT_MAX 32
 void clock_format_seconds(int64_t ms, char text[CLOCK_TEXT_MAX]);
 void clock_format_microseconds(int64_t ms, char text[CLOCK_TEXT_MAX]);
-/* Accepts both, with any fraction and any zone offset; false when it is not a time. */
+/* Parses an RFC 3339 time with any fraction and zone offset. Returns false if `text` is not one. */
 bool clock_parse(const char *text, int64_t *ret_ms);
 
-/* "45s", "3m20s", "2h5m", "3d4h": how kubectl writes an age. `text` holds at least 16 bytes. */
+/* Formats a duration as kubectl formats an age: "45s", "3m20s", "2h5m", "3d4h". `text` must have
+ * room for at least 16 bytes. */
 void clock_format_duration(int64_t ms, char *text, size_t size);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole directories: making them with their parents, removing them with what is in
- * them.
+ * Creates directories with their parents, and removes directories with their contents.
  */
 #ifndef COXSWAIN_COMMON_DIRECTORY_H
 #define COXSWAIN_COMMON_DIRECTORY_H
 
 #include "common/error.h"
 
-/* mkdir -p. */
+/* Creates a directory and its parents, like mkdir -p. */
 int directory_make(const char *path, struct error *error);
 
-/* Removes a directory with all that is in it; links are not followed, other mounts are left alone. What cannot be removed
- * stays. */
+/* Removes a file, or a directory with its contents. Does not follow symbolic links or enter other
+ * mounts. Silently keeps what cannot be removed. */
 void directory_remove(const char *path);
 
 #endif

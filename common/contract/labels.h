@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every label, annotation, finalizer and field manager, each with its purpose.
+ * Names every label, annotation and field manager that the operator uses, with its purpose.
  */
 #ifndef COXSWAIN_CONTRACT_LABELS_H
 #define COXSWAIN_CONTRACT_LABELS_H
@@ -11,15 +11,18 @@
 #define TRAINING_JOB_KIND "TrainingJob"
 #define TRAINING_JOB_PLURAL "trainingjobs"
 
-/* On every child: the job it belongs to, by name (for people) and by UID (for selectors: names are reused). */
+/* On every object that belongs to a job: the job's name (for people) and UID (for selectors,
+ * because names are reused). */
 #define LABEL_JOB_NAME "coxswain.dev/job-name"
 #define LABEL_JOB_UID "coxswain.dev/job-uid"
-/* On pods: role and index within the role; attempt and incarnation they were created in. */
+/* On pods: role, index within the role, and the attempt and incarnation that they were
+ * created in. */
 #define LABEL_ROLE "coxswain.dev/role"
 #define LABEL_INDEX "coxswain.dev/index"
 #define LABEL_ATTEMPT "coxswain.dev/attempt"
 #define LABEL_INCARNATION "coxswain.dev/incarnation"
-/* "true" on the one pod of an index that the Service publishes; taken off before its successor is created. */
+/* "true" on the one pod of a role and index that the Service selects. Removed before the pod's
+ * successor is created. */
 #define LABEL_CURRENT "coxswain.dev/current"
 
 /* Standard labels, so that dashboards group our pods. */
@@ -28,30 +31,32 @@
 #define LABEL_APP_COMPONENT "app.kubernetes.io/component"   /* the role */
 #define LABEL_APP_MANAGED_BY "app.kubernetes.io/managed-by" /* "coxswain-operator" */
 
-/* What tools written for the Kubeflow training operator look for. */
+/* Labels for tools that were written for the Kubeflow training operator. */
 #define LABEL_KUBEFLOW_JOB_NAME "training.kubeflow.org/job-name"
 #define LABEL_KUBEFLOW_REPLICA_TYPE "training.kubeflow.org/replica-type"
 #define LABEL_KUBEFLOW_REPLICA_INDEX "training.kubeflow.org/replica-index"
 
-/* How gang schedulers find the pods of a group: Volcano by annotations, the scheduler plugins by a label. */
+/* How gang schedulers find the pods of a group: Volcano by annotations, the scheduler plugins by a
+ * label. */
 #define ANNOTATION_VOLCANO_GROUP "scheduling.k8s.io/group-name"
 #define ANNOTATION_VOLCANO_TASK "volcano.sh/task-spec"
 #define LABEL_COSCHEDULING_GROUP "scheduling.x-k8s.io/pod-group"
 
-/* On a job: the Kueue queue that admits it. On its pods: the part of the Workload that they are. */
+/* On a job: the Kueue queue that admits it. On its pods: their pod set in the Workload. */
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
-/* Who says in a Workload's conditions what became of its pods, and who gives its quota back after an eviction. */
+/* Field managers for a Workload's status: the first reports in its conditions what became of its
+ * pods, the second releases its quota after an eviction. */
 #define MANAGER_QUEUE_STATUS OPERATOR_NAME
 #define MANAGER_QUEUE_RELEASE OPERATOR_NAME "-release"
 
-/* Who says in a pod's owner references that it is a job's, where that was lost. */
+/* Field manager that restores a pod's owner reference to its job after it was lost. */
 #define MANAGER_ADOPTION OPERATOR_NAME "-adoption"
 
 /* The operator's name in managedFields, events (reportingController) and its Lease. */
 #define OPERATOR_NAME "coxswain-operator"
 
-/* The container whose exit code counts; else the first one. */
+/* Name of the container whose exit code counts; see main_container.h for pods without it. */
 #define TRAINER_CONTAINER "trainer"
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which container of a pod trains: "trainer", which pods of ours have and those of most others; of a template that names it
- * otherwise, the first that the operator has told whose it is. Webhooks put proxies of theirs before it, or behind.
+ * Finds the container of a pod that runs the training: the one named "trainer", otherwise the
+ * first one with the operator's variable COXSWAIN_JOB_UID, otherwise the first. Its position in the
+ * pod does not matter, because admission webhooks may insert sidecars before or after it.
  */
 #ifndef COXSWAIN_CONTRACT_MAIN_CONTAINER_H
 #define COXSWAIN_CONTRACT_MAIN_CONTAINER_H
 
 #include "common/json.h"
 
-/* Of a pod as the API server has it; NULL: it has no containers. */
+/* Returns the container from the spec of `pod`, a Pod as JSON that owns it; NULL if it has none. */
 const struct json *main_container(const struct json *pod);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state directory of an embedded control plane (coxswain-standalone --state): who may use it, what lies in it, and how
- * that is forgotten. Volumes of claims without a directory of their own lie in it too; they are people's, not ours.
+ * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state),
+ * and names the files in it. Volumes of claims that have no directory of their own are stored there
+ * too; they hold the user's data and are deleted only on request.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
@@ -16,18 +17,21 @@
 #define STATE_CERTIFICATES "pki"
 #define STATE_PODS "pods"
 #define STATE_VOLUMES "volumes"     /* volumes/<namespace>/<claim> */
-#define STATE_MADE_FROM "made-from" /* of cox demo */
+#define STATE_MADE_FROM "made-from" /* written by cox demo */
 
-/* The directory, which must be there, is this process's alone until `*ret_lock` is closed; to be taken once. ERROR_UNAVAILABLE:
- * another process has it. */
+/* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
+ * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds
+ * it. */
 int state_directory_lock(const char *path, int *ret_lock, struct error *error);
 
-/* ERROR_INVALID when a directory is there that is not empty and holds neither a control plane's database nor, where one did not
- * get so far, its log. */
+/* Checks that `path` may be cleared as a state directory: it is missing, empty, or holds a control
+ * plane's database or (if the control plane failed before it created that) its log. Otherwise
+ * ERROR_INVALID. */
 int state_directory_check(const char *path, struct error *error);
 
-/* Removes what the programs keep in it, the database last, and with `volumes_too` the volumes. Whatever else lies there stays,
- * as all does of a directory that state_directory_check refuses. The caller holds the lock. */
+/* Deletes the programs' files, the database last, and with `volumes_too` the volumes. Keeps all
+ * other files, and removes nothing if state_directory_check fails. The caller must hold the
+ * lock. */
 int state_directory_forget(const char *path, bool volumes_too, struct error *error);
 
 #endif
