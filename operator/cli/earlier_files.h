@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What earlier runs have left on this machine: volumes
- * of claims, and checkpoints in its directory.
+ * Finds what earlier runs have left on this machine: volumes in a state directory, and checkpoints.
  */
 #ifndef COXSWAIN_CLI_EARLIER_FILES_H
 #define COXSWAIN_CLI_EARLIER_FILES_H
@@ -10,10 +9,10 @@
 
 #include "common/buffer.h"
 
-/* The volumes in a state directory, as "default/digits, default/runs"; nothing when there are none. */
+/* Appends the volumes in a state directory, as in "default/digits, default/runs". */
 void earlier_volumes(const char *state, struct buffer *out);
 
-/* The highest step of a checkpoint in the directory; -1: there is none. */
+/* Returns the highest step of the checkpoints in the directory; -1 if it has none. */
 int64_t earlier_checkpoint(const char *checkpoints);
 
 #endif

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which logs of a job are asked for, and where the API has them.
+ * Selects the pod logs that a command line asks for, and builds their API paths.
  */
 #ifndef COXSWAIN_CLI_LOG_SOURCE_H
 #define COXSWAIN_CLI_LOG_SOURCE_H
 
 #include "operator/cli/cluster.h"
 
-/* Whether the command line asks for this pod's log, and there is one (its container has started). */
+/* Returns whether the command line selects this pod and its container has started, so it has
+ * a log. */
 bool log_is_wanted(const struct command_line *line, const struct json *pod);
 
-/* More of it may come: its container has not ended. `pod` NULL: it is gone. */
+/* Returns whether the log may still grow: its container has not ended. False if `pod` is NULL
+ * (deleted). */
 bool log_may_go_on(const struct command_line *line, const struct json *pod);
 
-/* Path and query of its log with timestamps; `since` a line's time (its second is whole: lines of it come again), NULL: as the
- * command line says. */
+/* Appends the path and query of the pod's log, with timestamps. `since` is the timestamp of a line
+ * from which to resume (the API rounds it down to the second, so lines repeat); NULL: start where
+ * the command line says (--tail). */
 int log_path(const struct command_line *line, const struct json *pod, bool follow, const char *since,
              struct buffer *path, struct error *error);
 

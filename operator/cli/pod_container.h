@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a pod, as JSON, says of the container that trains (common/contract/main_container.h), and of others.
+ * Reads the state of a pod's containers from its JSON, including the one that trains
+ * (common/contract/main_container.h).
  */
 #ifndef COXSWAIN_CLI_POD_CONTAINER_H
 #define COXSWAIN_CLI_POD_CONTAINER_H
@@ -9,12 +10,16 @@
 
 #include "common/json.h"
 
-/* Its name; the pod's, or static. */
+/* Returns the name of the container that trains; "trainer" if the pod has none. Borrowed from the
+ * pod or static. */
 const char *pod_trainer(const struct json *pod);
-/* What the status says of a container, an init container too; NULL: nothing yet. */
+/* Returns the status of a container or init container; NULL if there is none yet. Borrowed from the
+ * pod. */
 const struct json *pod_container_status(const struct json *pod, const char *container);
-/* It has a log, and whether more may come. */
+/* Returns whether the container is running or has terminated, so that it has a log. */
 bool pod_container_started(const struct json *pod, const char *container);
+/* Returns whether the container has terminated, or its whole pod has: no more log lines will
+ * come. */
 bool pod_container_ended(const struct json *pod, const char *container);
 
 #endif

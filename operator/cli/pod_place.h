@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The place that a pod, as JSON, has or had in its job's crew, by its labels.
+ * Reads a pod's seat (role and index in its job's crew) from the labels in its JSON.
  */
 #ifndef COXSWAIN_CLI_POD_PLACE_H
 #define COXSWAIN_CLI_POD_PLACE_H
@@ -10,9 +10,10 @@
 
 #include "common/json.h"
 
-/* Not replaced by another one. */
+/* Returns whether the pod holds its seat now, that is, has not been replaced. */
 bool pod_is_current(const struct json *pod);
-/* A role of NULL, or an index below 0: whichever it is. */
+/* Returns whether the pod has this role and index. A `role` of NULL or a negative `index` matches
+ * any. */
 bool pod_is_at(const struct json *pod, const char *role, int64_t index);
 
 #endif
