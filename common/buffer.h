@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing run of bytes with a ceiling. Whatever comes from outside (a watch
- * line, a log tail, a manifest, a message) is collected in one of these, so that
- * no peer can make a program grow without bound.
+ * A growing byte buffer with a maximum size. Whatever comes from outside (a watch line, a log
+ * tail, a manifest, a message) is collected in one of these, so that no peer can make a program
+ * grow without bound.
  *
  * `data` is NUL-terminated whenever it is not NULL, so a text buffer can be
  * passed to functions that take a string; it is NULL only while `capacity` is 0.
@@ -48,7 +48,8 @@ int buffer_read_descriptor(struct buffer *buffer, int descriptor, const char *pa
 /* The text, "" when empty; valid until the next change. */
 const char *buffer_text(const struct buffer *buffer);
 
-/* Hands the memory to the caller (release with free(); never NULL); the buffer is empty afterwards. */
+/* Hands the memory to the caller (release with free(); never NULL); the buffer is empty
+ * afterwards. */
 char *buffer_take(struct buffer *buffer);
 
 #define SCOPED_BUFFER SCOPED(buffer_release) struct buffer

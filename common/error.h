@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error contract (docs/errors.md tells it at length).
+ * Defines how functions report errors (docs/errors.md explains it at length).
  *
- * A function that can fail returns `int`: 0 on success, -1 on failure. Its last
- * parameter is `struct error *error`; on failure it is filled by whoever found
- * the cause, on success it is not touched. Outputs (`ret_…` parameters) are set
- * on success only.
+ * A function that can fail returns `int`: 0 on success, -1 on failure. Its last parameter is
+ * `struct error *error`; on failure it is filled by the function that found the cause, on success
+ * it is not touched. Outputs (`ret_…` parameters) are set on success only.
  *
  *     if (manifest_read(path, &manifest, error) < 0)
  *         return error_wrap(error, "restore step %ld", step);
@@ -75,8 +74,8 @@ int error_set_errno(struct error *error, const char *format, ...) __attribute__(
 /* Puts "context: " in front of the message as the error climbs. Returns -1. */
 int error_wrap(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The result is always -1: said here so that compilers and analysers, which see one file at a time, know which outputs
- * are set where. */
+/* The result is always -1: said here so that compilers and analysers, which see one file at a time,
+ * know which outputs are set where. */
 static inline int error_failed(int always_negative)
 {
     (void)always_negative;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): a hash of short texts
- * for tables and seeds. It keeps no secret and stands no attack.
+ * for tables and seeds. Not cryptographic, and not safe against chosen collisions.
  */
 #ifndef COXSWAIN_FNV1A_H
 #define COXSWAIN_FNV1A_H

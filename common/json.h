@@ -25,16 +25,18 @@ struct json;
 /* Nesting deeper than this is refused by the parser. */
 #define JSON_DEPTH_MAX 128
 
-/* Parses exactly one value (white space around it is allowed), as strictly as RFC 8259: UTF-8 only, no NUL in strings,
- * no number beyond the doubles. ERROR_INVALID with the offset and what stood there; ERROR_TOO_LARGE for text longer than
- * `ceiling` bytes. Duplicate keys: the last one wins. */
+/* Parses exactly one value (white space around it is allowed), as strictly as RFC 8259: UTF-8
+ * only, no NUL in strings, no number beyond the doubles. ERROR_INVALID with the offset and what
+ * stood there; ERROR_TOO_LARGE for text longer than `ceiling` bytes. Duplicate keys: the last
+ * one wins. */
 int json_parse(const char *text, size_t length, size_t ceiling, struct json **ret_value, struct error *error);
 void json_free(struct json *root);
 DEFINE_SCOPE_FREE(struct json *, json_free)
 #define SCOPED_JSON SCOPED(json_free_scope) struct json
 
-/* Compact text; keys keep their order. ERROR_TOO_LARGE at the buffer's ceiling. The output is always valid: bytes that are
- * not UTF-8 become U+FFFD, control characters are escaped, numbers that are not finite become null. */
+/* Compact text; keys keep their order. ERROR_TOO_LARGE at the buffer's ceiling. The output is
+ * always valid: bytes that are not UTF-8 become U+FFFD, control characters are escaped, numbers
+ * that are not finite become null. */
 int json_print(const struct json *value, struct buffer *out, struct error *error);
 int json_print_indented(const struct json *value, struct buffer *out, struct error *error);
 
@@ -42,7 +44,8 @@ enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING,
 enum json_type json_type(const struct json *value); /* JSON_ABSENT for NULL */
 const char *json_type_name(enum json_type type);    /* "object", "string", … */
 
-/* Look-ups: NULL when absent. `path` is dotted ("metadata.name"); a key that itself holds a dot needs json_member. */
+/* Look-ups: NULL when absent. `path` is dotted ("metadata.name"); a key that itself holds a dot
+ * needs json_member. */
 struct json *json_member(const struct json *object, const char *key);
 struct json *json_at(const struct json *object, const char *path);
 struct json *json_element(const struct json *array,
@@ -76,7 +79,8 @@ struct json *json_new_boolean(bool value);
 struct json *json_new_null(void);
 struct json *json_copy(const struct json *value);
 
-/* Sets or replaces a member; json_set takes `value` over (NULL removes the member). Each returns the new member (borrowed). */
+/* Sets or replaces a member; json_set takes `value` over (NULL removes the member). Each returns
+ * the new member (borrowed). */
 struct json *json_set(struct json *object, const char *key, struct json *value);
 struct json *json_set_string(struct json *object, const char *key, const char *text); /* NULL text: removes */
 struct json *json_set_integer(struct json *object, const char *key, int64_t number);
@@ -89,7 +93,8 @@ void json_remove(struct json *object, const char *key);
 
 /* Appends and takes over; returns the element (borrowed). */
 struct json *json_append(struct json *array, struct json *value);
-/* Likewise in the place of an element; `index` may be the count, which appends. */
+/* Replaces an element and takes `value` over; an `index` equal to the count appends. Returns the
+ * element (borrowed). */
 struct json *json_set_element(struct json *array, size_t index, struct json *value);
 struct json *json_append_string(struct json *array, const char *text);
 /* Removes an element or member from the root that holds it and hands it to the caller. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Release bound to scope. `SCOPED(buffer_release) struct buffer text = …;` calls
- * buffer_release(&text) when `text` leaves its scope, on every path out of it.
- * Types that are pointers declare a `…_scope_free(T **)` with DEFINE_SCOPE_FREE.
+ * Releases a variable when it leaves its scope. `SCOPED(buffer_release) struct buffer text = …;`
+ * calls buffer_release(&text) when `text` leaves its scope, on every path out of it. Types that
+ * are pointers declare a `…_scope_free(T **)` with DEFINE_SCOPE_FREE.
  */
 #ifndef COXSWAIN_COMMON_SCOPE_H
 #define COXSWAIN_COMMON_SCOPE_H

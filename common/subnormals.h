@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Subnormal numbers count as zero wherever the worker computes. Once a model has learned
- * its data, gradients and momenta shrink into that range, where processors take a
- * hundred times as long for an operation; nothing in training needs them.
+ * Makes the processor treat subnormal numbers as zero. Once a model has learned its data,
+ * gradients and momenta shrink into that range, where processors take a hundred times as long for
+ * an operation; nothing in training needs them.
  */
 #ifndef COXSWAIN_COMMON_SUBNORMALS_H
 #define COXSWAIN_COMMON_SUBNORMALS_H
@@ -13,7 +13,8 @@
 #define FLUSH_RESULTS 0x8000u  /* FTZ of MXCSR */
 #define FLUSH_OPERANDS 0x0040u /* DAZ */
 
-/* For the calling thread and those it creates later. All that add up gradients must do it, or sums would differ in bits. */
+/* Flushes subnormals in the calling thread and in threads that it creates later. Every thread that
+ * sums gradients must do this, or the bits of the sums would differ. */
 static inline void subnormals_flush(void)
 {
     _mm_setcsr(_mm_getcsr() | FLUSH_RESULTS | FLUSH_OPERANDS);

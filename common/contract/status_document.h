@@ -13,7 +13,7 @@
  *    "refusedPerMinute":4872,"refusedFrom":"10.1.2.3","refusedReason":"data port: it did not prove in time that …",
  *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
  *
- * Unknown numbers are left out. Whoever reads it checks jobUID: pod addresses are reused.
+ * Unknown numbers are left out. Readers must check jobUID, because pod addresses are reused.
  */
 #ifndef COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
 #define COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
@@ -92,7 +92,7 @@ struct status_document {
 
 void status_document_init(struct status_document *document);
 int status_document_print(const struct status_document *document, struct buffer *out, struct error *error);
-/* Hostile input: ERROR_INVALID or ERROR_TOO_LARGE with a sentence. */
+/* Parses untrusted text. Fails with ERROR_INVALID or ERROR_TOO_LARGE. */
 int status_document_parse(const char *text, size_t length, struct status_document *ret_document, struct error *error);
 
 #endif

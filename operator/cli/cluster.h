@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cluster as a command sees it: connected with the kubeconfig, one request at a
- * time, each of which runs the loop until it is answered.
+ * Connects a command to a cluster by its kubeconfig, and makes blocking requests: each one runs the
+ * event loop until it is answered.
  */
 #ifndef COXSWAIN_CLI_CLUSTER_H
 #define COXSWAIN_CLI_CLUSTER_H
@@ -36,7 +36,8 @@ int cluster_list(struct cluster *cluster, struct kube_resource resource, const c
 int cluster_patch(struct cluster *cluster, const struct resource_path *path, const struct json *patch,
                   struct error *error);
 int cluster_delete(struct cluster *cluster, const struct resource_path *path, struct error *error);
-/* Any GET, as it comes; asked for anew when it was cut off. On failure `text` has what came last. */
+/* Any GET, as it comes; asked for anew when it was cut off. On failure `text` has what came
+ * last. */
 int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error);
 
 /* The pods of a job. */

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches one job until something holds of it.
+ * Watches one job until a predicate holds for it.
  */
 #ifndef COXSWAIN_CLI_JOB_AWAIT_H
 #define COXSWAIN_CLI_JOB_AWAIT_H
 
 #include "operator/cli/cluster.h"
 
-enum await_end { AWAIT_GOES_ON, AWAIT_HOLDS, AWAIT_NEVER /* it cannot hold any more */, AWAIT_TIMEOUT };
+enum await_end { AWAIT_GOES_ON, AWAIT_HOLDS, AWAIT_NEVER /* it can no longer hold */, AWAIT_TIMEOUT };
 
-/* Asked at each change; `job` NULL: there is none of that name. */
+/* The predicate, called at least after each change of the job; `job` is NULL if the job does not
+ * exist. */
 typedef enum await_end await_question(const struct json *job, const void *context);
 
-/* `timeout_ms` -1: for ever. Interrupted, it ends with AWAIT_GOES_ON. */
+/* Runs the cluster's loop until the predicate returns something other than AWAIT_GOES_ON, or
+ * `timeout_ms` have passed (AWAIT_TIMEOUT; -1: no limit). If interrupted, ends with AWAIT_GOES_ON.
+ * Fails if the API server refuses access to jobs (access_check). */
 int job_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
               int64_t timeout_ms, enum await_end *ret_end, struct error *error);
 

@@ -12,14 +12,14 @@
 /* Returns the condition of that type; NULL if the status has none. Borrowed from the job. */
 const struct json *job_condition(const struct json *job, const char *type);
 bool job_condition_true(const struct json *job, const char *type);
-/* The job in one word: the type of the first condition that is True, as in kubectl's column STATE,
- * or Suspending while the pods of a job that is being suspended end. "" when the operator has
- * written no status yet. Borrowed from the job or static. */
+/* Returns the job's state in one word, as in kubectl's column STATE: Suspending while the pods of a
+ * suspended job end, otherwise the type of the first condition that is True, otherwise Pending.
+ * Returns "" if the status has no conditions yet. Borrowed from the job or static. */
 const char *job_state(const struct json *job);
-/* The operator has not looked at its spec as it stands: what the conditions say may be about to
- * change. False for a job without a status, which no operator has looked at at all. */
+/* Returns whether the operator has not observed the current generation of the job yet, so that the
+ * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
-/* Succeeded, failed, or gone (NULL). */
+/* Returns whether the job has succeeded, failed or been deleted (NULL). */
 bool job_is_over(const struct json *job);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Log lines of several pods as one stream: who says it in front, in a colour of
- * their own, in the order of time. Pure.
+ * Merges the log lines of several pods into one stream, ordered by time. Each line can have its pod
+ * as a coloured prefix. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_LOG_LINES_H
 #define COXSWAIN_CLI_LOG_LINES_H
@@ -11,7 +11,7 @@
 #include "common/buffer.h"
 #include "common/json.h"
 
-/* "worker-0", from a pod's labels. */
+/* Formats a pod's role and index from its labels, such as "worker-0". */
 #define LOG_SPEAKER_MAX 48
 void log_speaker(const struct json *pod, char speaker[LOG_SPEAKER_MAX]);
 
@@ -20,9 +20,10 @@ struct log_style {
     unsigned width; /* of the longest speaker */
 };
 
-/* Where the text of such a line begins, behind its time; 0 when it has none. */
+/* Returns the offset of a line's text after its timestamp; 0 if the line has no timestamp. */
 size_t log_line_text(const char *line, size_t length);
-/* One line as the API gives it with timestamps=true ("2026-11-20T14:00:00.123Z text", no newline), with one at its end. */
+/* One line as the API gives it with timestamps=true ("2026-11-20T14:00:00.123Z text", no newline),
+ * with one at its end. */
 void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
                     struct buffer *out);
 
@@ -31,9 +32,11 @@ struct log_text {
     char speaker[LOG_SPEAKER_MAX];
     const char *text, *end;
 };
-/* By the times of their next lines: below 0 when the left one is the earlier. */
+/* Compares the timestamps of two logs' next lines. Returns a negative number if the left is
+ * earlier. */
 int log_time_compare(const struct log_text *left, const struct log_text *right);
-/* The next line of all logs by its time, which only moves on within each log; false when all are at their end. */
+/* The next line of all logs by its time, which only moves on within each log; false when all are at
+ * their end. */
 bool log_merge_line(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
 
 #endif

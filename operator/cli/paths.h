@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where things are on this machine: the programs beside this one, what is
- * shipped with them, and the user's own directories (XDG).
+ * Finds files on this machine: the programs installed beside this one, the examples shipped with
+ * them, and the user's directories (XDG).
  */
 #ifndef COXSWAIN_CLI_PATHS_H
 #define COXSWAIN_CLI_PATHS_H
@@ -14,7 +14,8 @@
 char *path_user_directory(const char *variable, const char *otherwise);
 /* A program beside this executable; its bare name when there is none. */
 char *path_of_program(const char *name);
-/* deploy/examples/<name>: beside the build directory, or installed (../share/coxswain/examples). ERROR_NOT_FOUND. */
+/* deploy/examples/<name>: beside the build directory, or installed (../share/coxswain/examples).
+ * ERROR_NOT_FOUND. */
 int path_of_example(const char *name, char **ret_path, struct error *error);
 /* This program as it was called, for a command that a person may type. */
 const char *path_of_this_program(void);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last words about a job: how well it learnt, how long it took, where its
- * files are.
+ * Prints the summary at the end of a run: the job's results, its duration and where its files are.
  */
 #ifndef COXSWAIN_CLI_SUMMARY_H
 #define COXSWAIN_CLI_SUMMARY_H
 
 #include "operator/cli/job_view.h"
 
-/* Where a storage of the job lies on this machine; release with free(), NULL in a cluster or for other volumes. */
+/* Where a storage of the job lies on this machine; release with free(), NULL in a cluster or for
+ * other volumes. */
 struct storage_place {
     const char *state; /* of the embedded control plane; NULL: a cluster */
     const char *const *volumes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a job's view is shown: on a terminal one block that is drawn anew in
- * place, with events as whole lines above it; elsewhere whole lines only.
+ * Shows a job's view on stdout: on a terminal as one block that is redrawn in place, with events as
+ * lines above it; otherwise as plain lines only.
  */
 #ifndef COXSWAIN_CLI_TERMINAL_H
 #define COXSWAIN_CLI_TERMINAL_H

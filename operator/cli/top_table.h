@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs side by side: throughput, the curve of the loss, time left. Pure.
+ * Formats the table of `cox top`: throughput, loss curve and remaining time of each job. Does no
+ * I/O.
  */
 #ifndef COXSWAIN_CLI_TOP_TABLE_H
 #define COXSWAIN_CLI_TOP_TABLE_H
@@ -11,7 +12,8 @@
 #define TOP_LOSSES_MAX 24 /* columns of the curve */
 #define TOP_TEXT_MAX (1024 * 1024)
 
-/* A job and what its loss was while somebody looked. Zeroed before the first top_row_take; release with top_row_release. */
+/* A job and its last losses. Zero it before the first top_row_take; release it with
+ * top_row_release. */
 struct top_row {
     struct json *job;
     double losses[TOP_LOSSES_MAX];
@@ -19,13 +21,14 @@ struct top_row {
     int64_t step; /* of the last one */
 };
 
-/* Copies the job, and keeps its loss when it has stepped on. */
+/* Copies the job, and appends its loss if its step has changed. Drops the losses if `job` has
+ * another UID than before. */
 void top_row_take(struct top_row *row, const struct json *job);
 void top_row_release(struct top_row *row);
 
-/* Those that train first, by throughput; then the others, by name. */
+/* Sorts the jobs that train first, by throughput, then the others by name. */
 void top_table_sort(struct top_row *rows, unsigned count);
-/* A head and a line for each, none wider than `width`. */
+/* Appends a header and a line for each job, none wider than `width` columns. */
 void top_table_print(const struct top_row *rows, unsigned count, unsigned width, bool with_namespace,
                      struct buffer *out);
 

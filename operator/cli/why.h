@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job waits for, in one sentence: the pod, the event, the quota, the
- * person. Pure.
+ * Explains in one sentence what a job is waiting for, such as a pod, a quota or a person. Does no
+ * I/O.
  */
 #ifndef COXSWAIN_CLI_WHY_H
 #define COXSWAIN_CLI_WHY_H
@@ -17,7 +17,7 @@ struct why_input {
     int64_t now_ms;
 };
 
-/* The sentence, without a newline. */
+/* Appends the sentence to `out`, without a newline. */
 void why_print(const struct why_input *input, struct buffer *out);
 
 #endif
