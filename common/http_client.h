@@ -18,7 +18,8 @@
 struct http_client;
 struct http_transfer;
 
-/* Strings are copied. TLS peers are always verified; trust is `ca_pem` when given, else the system's store. */
+/* Strings are copied. TLS peers are always verified; trust is `ca_pem` when given, else the
+ * system's store. */
 struct http_client_options {
     const char *ca_pem;          /* certificates in PEM, or NULL */
     const char *client_cert_pem; /* with client_key_pem: mutual TLS */
@@ -34,17 +35,20 @@ struct http_client_options {
 
 int http_client_new(struct event_loop *loop, const struct http_client_options *options, struct http_client **ret_client,
                     struct error *error);
-/* From the next transfer on; those under way go on as they began. NULL: the system's store. */
+/* Sets the CA certificates (PEM, copied) for transfers that are started later. NULL: the system's
+ * store. */
 void http_client_set_trust(struct http_client *client, const char *ca_pem);
-/* Likewise; NULL both: none. They must fit each other. */
+/* Sets the client certificate and its key (PEM, copied) for transfers that are started later. NULL
+ * for both: no client certificate. */
 void http_client_set_identity(struct http_client *client, const char *client_cert_pem, const char *client_key_pem);
-/* Cancels its transfers. */
+/* Cancels the client's transfers and frees it. */
 void http_client_free(struct http_client *client);
 
 /* Called once, at the end. On failure to get an answer `status` is 0 and `error` says why
- * (ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_TOO_LARGE, ERROR_CANCELLED; ERROR_FORBIDDEN when the peer's certificate is
- * not trusted or a token would go over plain HTTP; ERROR_INVALID for a wrong URL, certificate or key); an answer of any status is no error.
- * `body` is empty when `on_data` took it. */
+ * (ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_TOO_LARGE, ERROR_CANCELLED; ERROR_FORBIDDEN when the
+ * peer's certificate is not trusted or a token would go over plain HTTP; ERROR_INVALID for a wrong
+ * URL, certificate or key); an answer of any status is no error. `body` is empty when `on_data`
+ * took it. */
 struct http_response {
     int status;
     int64_t retry_after_ms; /* from Retry-After, -1 when absent */
@@ -54,8 +58,8 @@ struct http_response {
     const struct error *error; /* NULL when an answer came */
 };
 typedef void http_done(void *context, const struct http_response *response);
-/* Streamed bodies: returns 0 to go on, -1 (with error filled) to abort the transfer. Called only for status 2xx;
- * other bodies are collected for `done`. */
+/* Streamed bodies: returns 0 to go on, -1 (with error filled) to abort the transfer. Called only
+ * for status 2xx; other bodies are collected for `done`. */
 typedef int http_data(void *context, const char *bytes, size_t length, struct error *error);
 /* Progress in bytes; `total` is 0 while unknown. */
 typedef void http_progress(void *context, int64_t received, int64_t total);

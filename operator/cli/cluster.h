@@ -16,31 +16,32 @@ struct cluster {
     struct event_loop *loop;
     struct kube_config config;
     struct kube_client *client;
-    const char *name_space; /* that was asked for, else the context's */
+    const char *name_space; /* of --namespace, else the context's */
     bool interrupted;       /* SIGINT or SIGTERM came */
 };
 
-/* Release with cluster_release, also after a failure. */
+/* Connects to the cluster. Release it with cluster_release, also after a failure. */
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error);
 void cluster_release(struct cluster *cluster);
 
-/* A TrainingJob of the cluster's namespace. */
+/* Returns the path of a TrainingJob in the cluster's namespace. Borrows both arguments. */
 struct resource_path cluster_job_path(const struct cluster *cluster, const char *name);
 
 /* Results: free with json_free. */
 int cluster_get(struct cluster *cluster, const struct resource_path *path, struct json **ret_object,
                 struct error *error);
-/* The array of items; `name_space` NULL: all, `selector` NULL: everything. */
+/* Lists a collection as an array of items. `name_space` NULL: all namespaces; `selector` NULL: all
+ * objects. */
 int cluster_list(struct cluster *cluster, struct kube_resource resource, const char *name_space, const char *selector,
                  struct json **ret_items, struct error *error);
 int cluster_patch(struct cluster *cluster, const struct resource_path *path, const struct json *patch,
                   struct error *error);
 int cluster_delete(struct cluster *cluster, const struct resource_path *path, struct error *error);
-/* Any GET, as it comes; asked for anew when it was cut off. On failure `text` has what came
- * last. */
+/* Makes a GET request and appends the body to `text`. Retries a few times if the server is
+ * unavailable or the response was cut off. On failure `text` has what the last try received. */
 int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error);
 
-/* The pods of a job. */
+/* Lists the pods of a job. */
 int cluster_pods(struct cluster *cluster, const char *job, struct json **ret_items, struct error *error);
 
 #endif

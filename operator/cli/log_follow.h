@@ -9,7 +9,8 @@
 #include "operator/cli/log_lines.h"
 #include "operator/cli/log_source.h"
 
-/* EXIT_SUCCESS; EXIT_FAILURE once a log could not be had to its end, which stderr has said; -1. */
+/* Returns EXIT_SUCCESS, or EXIT_FAILURE if a log could not be read to its end (a message was
+ * printed to stderr), or -1 with the error. */
 int log_follow(struct cluster *cluster, const struct command_line *line, const struct log_style *style,
                struct error *error);
 

@@ -8,23 +8,27 @@
 
 #include "common/error.h"
 
-/* All results: release with free(). */
+/* All results are released with free(), except that of path_of_this_program. */
 
-/* ${<variable>:-$HOME/<otherwise>}/coxswain. */
+/* Returns ${<variable>:-$HOME/<otherwise>}/coxswain. A variable that is not an absolute path is
+ * ignored. */
 char *path_user_directory(const char *variable, const char *otherwise);
-/* A program beside this executable; its bare name when there is none. */
+/* Returns the path of a program beside this executable; if there is none, its name, to be found in
+ * PATH. */
 char *path_of_program(const char *name);
 /* deploy/examples/<name>: beside the build directory, or installed (../share/coxswain/examples).
  * ERROR_NOT_FOUND. */
 int path_of_example(const char *name, char **ret_path, struct error *error);
-/* This program as it was called, for a command that a person may type. */
+/* Returns this program's name as it was called, for commands that are shown to the user. Do not
+ * free it. */
 const char *path_of_this_program(void);
-/* A word as a shell reads it: in quotes where it needs them. */
+/* Quotes a word for a shell if it needs quotes. */
 char *path_for_shell(const char *word);
-/* The repository that this executable was built in, or NULL. */
+/* Returns the source repository that contains this executable, otherwise the current directory if
+ * it is one, otherwise NULL. */
 char *path_of_sources(void);
 
-/* "~/…" for what lies in the home directory: for people. */
+/* Abbreviates the home directory to "~" for display. */
 char *path_for_people(const char *path);
 
 #endif

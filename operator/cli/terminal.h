@@ -12,21 +12,23 @@ struct terminal {
     bool live; /* a terminal that takes escape sequences */
     bool colour;
     unsigned width;
-    unsigned block_lines; /* of the block that stands there now */
-    int64_t line_ms;      /* elsewhere: when the last step line was written */
+    unsigned block_lines; /* of the block on the screen now */
+    int64_t line_ms;      /* not live: when the last step line was printed */
     int64_t line_step;
 };
 
+/* Detects what stdout is: live, coloured (unless NO_COLOR is set), how wide. */
 void terminal_init(struct terminal *terminal);
-/* Prints events that nobody has printed yet, and the block (or, now and then, a step line). */
+/* Prints the view's events and removes them from the view, then redraws the block; if not live,
+ * prints a step line at intervals instead. */
 void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now_ms);
-/* As before, and leaves the block where it stands. */
+/* Does the same as terminal_show, but the block will not be overwritten by later output. */
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms);
 /* Removes the block, so that plain lines can follow. */
 void terminal_clear(struct terminal *terminal);
-/* Whole lines in place of those that were drawn last; elsewhere they just follow. */
+/* Prints `lines` over the block that was drawn last; if not live, prints them below. */
 void terminal_draw(struct terminal *terminal, const char *lines);
-/* A single line that is written over by the next one: for a download. */
+/* Prints a single line that the next one overwrites, such as a download's progress. */
 void terminal_progress(struct terminal *terminal, const char *text);
 
 #endif
