@@ -16,10 +16,12 @@ struct run_ingredients {
     const char *data;     /* file, or a digest that pins it */
 };
 
-/* Keeps in `state` what the run that has just succeeded there was made from, and where its weights are. */
+/* Keeps in `state` what the run that has just succeeded there was made from, and where its weights
+ * are. */
 int earlier_run_remember(const char *state, const struct run_ingredients *ingredients, const char *weights,
                          struct error *error);
-/* The weights of such a run in `state`; release with free(). NULL when there is none. */
+/* Returns the path of the weights if the run recorded in `state` was made from the same
+ * ingredients; free it with free(). Otherwise NULL. */
 char *earlier_run_weights(const char *state, const struct run_ingredients *ingredients);
 
 #endif

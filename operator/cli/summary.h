@@ -14,11 +14,15 @@ struct storage_place {
     const char *const *volumes;
     unsigned volume_count;
 };
+/* Returns the directory of a job's storage on this machine; free it with free(). NULL for a job in
+ * a cluster, or if the storage is not a persistent volume claim. */
 char *storage_directory(const struct storage_place *place, const struct json *job, const char *name_space,
                         const char *storage);
-/* The job's checkpoints; release with free(), NULL when it makes none. */
+/* Returns the directory of the job's checkpoints; free it with free(). NULL if the job writes none
+ * or if storage_directory returns NULL. */
 char *checkpoint_directory(const struct storage_place *place, const struct json *job, const char *name_space);
-/* The exported file; release with free(), NULL when there is none. */
+/* Returns the path that the job exports to; free it with free(). NULL if the job exports nothing or
+ * if storage_directory returns NULL. Does not check that the file exists. */
 char *export_file(const struct storage_place *place, const struct json *job, const char *name_space);
 
 /* `curve`: with that of the loss, where it does not stand already. */
