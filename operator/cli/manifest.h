@@ -26,13 +26,14 @@ struct manifest_request {
     unsigned setting_count;
 };
 
-/* ERROR_INVALID when there is not exactly one TrainingJob, a document lacks apiVersion, kind or name, or a setting does not
- * fit. */
+/* ERROR_INVALID when there is not exactly one TrainingJob, a document lacks apiVersion, kind or
+ * name, or a setting does not fit. */
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);
 
-/* Runs the client's loop until every document is stored; ERROR_CANCELLED once `interrupted`, which what the loop calls may set,
- * ERROR_ALREADY_EXISTS when there is such a job and what differs cannot be changed. `*ret_created`: the job is a new one. */
+/* Creates or patches every document, and runs the client's loop until that is done. ERROR_CANCELLED
+ * once `*interrupted` is set, which a callback of the loop may do. ERROR_ALREADY_EXISTS if the job
+ * exists and differs in a field that cannot be changed. `*ret_created`: the job was created. */
 int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
                    bool *ret_created, struct error *error);
 

@@ -7,8 +7,7 @@
 
 #include "operator/cli/job_view.h"
 
-/* Where a storage of the job lies on this machine; release with free(), NULL in a cluster or for
- * other volumes. */
+/* Where the embedded control plane keeps volumes on this machine. */
 struct storage_place {
     const char *state; /* of the embedded control plane; NULL: a cluster */
     const char *const *volumes;
