@@ -26,6 +26,7 @@
 #define FRAMEWORKS(X)                                                                                                  \
     X(FRAMEWORK_COXSWAIN, "Coxswain")                                                                                  \
     X(FRAMEWORK_TENSORFLOW, "TensorFlow") X(FRAMEWORK_PYTORCH, "PyTorch") X(FRAMEWORK_JAX, "JAX")
+#define ENCRYPTIONS(X) X(ENCRYPTION_NONE, "None") X(ENCRYPTION_TLS, "TLS")
 #define STRATEGY_TYPES(X)                                                                                              \
     X(STRATEGY_ONE_DEVICE, "OneDevice")                                                                                \
     X(STRATEGY_MIRRORED, "Mirrored")                                                                                   \
@@ -49,48 +50,48 @@
 #define DEVICE_TYPES(X)                                                                                                \
     X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto") X(DEVICE_TYPE_TPU, "TPU")
 #define DATA_FORMATS(X)                                                                                                \
-    X(DATA_FORMAT_IDX, "idx")                                                                                          \
-    X(DATA_FORMAT_BYTES, "bytes")                                                                                      \
-    X(DATA_FORMAT_SYNTHETIC, "synthetic")                                                                              \
-    X(DATA_FORMAT_CIFAR10, "cifar10")                                                                                  \
-    X(DATA_FORMAT_NPY, "npy")                                                                                          \
-    X(DATA_FORMAT_TOKENS, "tokens")                                                                                    \
-    X(DATA_FORMAT_TFRECORD, "tfrecord")
-#define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "sgd") X(OPTIMIZER_ADAMW, "adamw")
+    X(DATA_FORMAT_IDX, "IDX")                                                                                          \
+    X(DATA_FORMAT_BYTES, "Bytes")                                                                                      \
+    X(DATA_FORMAT_SYNTHETIC, "Synthetic")                                                                              \
+    X(DATA_FORMAT_CIFAR10, "CIFAR10")                                                                                  \
+    X(DATA_FORMAT_NPY, "NPY")                                                                                          \
+    X(DATA_FORMAT_TOKENS, "Tokens")                                                                                    \
+    X(DATA_FORMAT_TFRECORD, "TFRecord")
+#define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "SGD") X(OPTIMIZER_ADAMW, "AdamW")
 #define SCHEDULE_TYPES(X)                                                                                              \
-    X(SCHEDULE_CONSTANT, "constant")                                                                                   \
-    X(SCHEDULE_COSINE, "cosine")                                                                                       \
-    X(SCHEDULE_LINEAR, "linear")
+    X(SCHEDULE_CONSTANT, "Constant")                                                                                   \
+    X(SCHEDULE_COSINE, "Cosine")                                                                                       \
+    X(SCHEDULE_LINEAR, "Linear")
 #define SCALE_LEARNING_RATES(X) X(SCALE_NOT_SAID, "") X(SCALE_LINEAR, "Linear") X(SCALE_NONE, "None")
 #define PRECISIONS(X)                                                                                                  \
-    X(PRECISION_FLOAT32, "float32")                                                                                    \
-    X(PRECISION_TF32, "tf32")                                                                                          \
-    X(PRECISION_BFLOAT16, "bfloat16")                                                                                  \
-    X(PRECISION_FLOAT16, "float16")
+    X(PRECISION_FLOAT32, "Float32")                                                                                    \
+    X(PRECISION_TF32, "TF32")                                                                                          \
+    X(PRECISION_BFLOAT16, "BFloat16")                                                                                  \
+    X(PRECISION_FLOAT16, "Float16")
 #define DETERMINISMS(X) X(DETERMINISM_CREW, "Crew") X(DETERMINISM_RUN, "Run")
 #define LAYER_TYPES(X)                                                                                                 \
-    X(LAYER_DENSE, "dense")                                                                                            \
-    X(LAYER_CONV2D, "conv2d")                                                                                          \
-    X(LAYER_MAX_POOL, "maxPool")                                                                                       \
-    X(LAYER_AVERAGE_POOL, "averagePool")                                                                               \
-    X(LAYER_RELU, "relu")                                                                                              \
-    X(LAYER_GELU, "gelu")                                                                                              \
-    X(LAYER_TANH, "tanh")                                                                                              \
-    X(LAYER_FLATTEN, "flatten")                                                                                        \
-    X(LAYER_LAYER_NORM, "layerNorm")                                                                                   \
-    X(LAYER_EMBEDDING, "embedding")                                                                                    \
-    X(LAYER_ATTENTION, "attention")                                                                                    \
-    X(LAYER_ADD, "add")                                                                                                \
-    X(LAYER_BATCH_NORM, "batchNorm")                                                                                   \
-    X(LAYER_SHORTCUT, "shortcut")                                                                                      \
-    X(LAYER_GLOBAL_AVERAGE_POOL, "globalAveragePool")                                                                  \
-    X(LAYER_DROPOUT, "dropout")                                                                                        \
-    X(LAYER_CONCAT, "concat")
+    X(LAYER_DENSE, "Dense")                                                                                            \
+    X(LAYER_CONV2D, "Conv2D")                                                                                          \
+    X(LAYER_MAX_POOL, "MaxPool")                                                                                       \
+    X(LAYER_AVERAGE_POOL, "AveragePool")                                                                               \
+    X(LAYER_RELU, "ReLU")                                                                                              \
+    X(LAYER_GELU, "GELU")                                                                                              \
+    X(LAYER_TANH, "Tanh")                                                                                              \
+    X(LAYER_FLATTEN, "Flatten")                                                                                        \
+    X(LAYER_LAYER_NORM, "LayerNorm")                                                                                   \
+    X(LAYER_EMBEDDING, "Embedding")                                                                                    \
+    X(LAYER_ATTENTION, "Attention")                                                                                    \
+    X(LAYER_ADD, "Add")                                                                                                \
+    X(LAYER_BATCH_NORM, "BatchNorm")                                                                                   \
+    X(LAYER_SHORTCUT, "Shortcut")                                                                                      \
+    X(LAYER_GLOBAL_AVERAGE_POOL, "GlobalAveragePool")                                                                  \
+    X(LAYER_DROPOUT, "Dropout")                                                                                        \
+    X(LAYER_CONCAT, "Concat")
 #define BATCH_STATISTICS(X) X(STATISTICS_NOT_SAID, "") X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
-#define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
+#define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "SoftmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "MeanSquaredError")
 #define EXPORT_WEIGHTS(X) X(EXPORT_LAST, "Last") X(EXPORT_BEST, "Best")
 #define EXPORT_NAMES(X) X(EXPORT_OWN_NAMES, "Coxswain") X(EXPORT_HUGGING_FACE_NAMES, "HuggingFace")
-#define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "safetensors")
+#define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "Safetensors")
 #define PRESETS(X)                                                                                                     \
     X(PRESET_NONE, "")                                                                                                 \
     X(PRESET_MLP, "mlp")                                                                                               \
@@ -105,7 +106,8 @@
 #define ON_PREEMPTIONS(X) X(ON_PREEMPTION_DISCARD, "Discard") X(ON_PREEMPTION_SAVE, "Save")
 
 #define X(name, text) name,
-enum framework { FRAMEWORKS(X) };
+enum framework { FRAMEWORKS(X) FRAMEWORK_COUNT };
+enum encryption { ENCRYPTIONS(X) };
 enum strategy_type { STRATEGY_TYPES(X) };
 enum collective_type { COLLECTIVE_TYPES(X) };
 enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
@@ -131,6 +133,7 @@ enum preset { PRESETS(X) };
 #define STAGES_MAX 64
 #define TRAINERS_MAX 128     /* members of a crew that train: chief and workers */
 #define CREW_SERVERS_MAX 64  /* ps of a crew */
+#define CREW_PODS_MAX 194    /* workers, a chief, servers and an evaluator */
 #define SHARDS_MAX 4096      /* logical shards of a batch */
 #define SERVED_SHARDS_MAX 64 /* likewise in mode Synchronous of ParameterServer */
 
@@ -210,6 +213,7 @@ struct augmentation_spec {
 struct data_spec {
     enum data_format format;
     const char *storage;
+    const char *path; /* the folder in it that the files' paths start from; NULL: its root */
     struct data_files train;
     struct data_files validation;
     int64_t examples;                          /* synthetic */
@@ -248,9 +252,9 @@ struct training_spec {
 struct checkpoint_spec {
     bool enabled; /* the section is there */
     const char *storage;
-    const char *path;    /* default: the job's name */
-    int64_t every_steps; /* FIELD_UNSET: not by steps */
-    int64_t every_ms;    /* FIELD_UNSET: not by time */
+    const char *path;      /* default: the job's name */
+    int64_t every_steps;   /* FIELD_UNSET: not by steps */
+    int64_t every_seconds; /* FIELD_UNSET: not by time */
     int64_t keep;
     bool save_on_preemption; /* onPreemption: Save | Discard */
     bool keep_best;          /* keep the weights of the best evaluation apart */
@@ -286,13 +290,13 @@ struct job_document {
     struct model_spec model;
     struct data_spec data;
     struct training_spec training;
-    const char *init_from; /* storage-relative "storage:path" or an absolute path */
-    const char *export_to;
-    const char *export_storage;
+    const char *init_storage, *init_path;     /* the path NULL: drawn from the seed; the storage NULL: it is absolute */
+    const char *export_storage, *export_path; /* likewise; the path NULL: nowhere */
     enum export_format export_format;
     enum export_weights export_weights;
     enum export_names export_names;
-    int64_t evaluate_every_steps; /* FIELD_UNSET: once an epoch */
+    int64_t evaluation_every_steps; /* FIELD_UNSET: once an epoch */
+    enum encryption encryption;     /* of what the crew sends each other */
     struct checkpoint_spec checkpoint;
     struct storage_spec *storage;
     unsigned storage_count;
@@ -315,6 +319,8 @@ const char *strategy_type_name(enum strategy_type value);
 const char *device_type_name(enum device_type value);
 const char *optimizer_type_name(enum optimizer_type value);
 const char *layer_type_name(enum layer_type value);
+/* What a layer without a name is called, before its position: "conv2d". Names of tensors begin with it. */
+const char *layer_default_name(enum layer_type value);
 const char *preset_name(enum preset value);
 
 #endif

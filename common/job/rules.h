@@ -14,9 +14,11 @@ struct rule {
     const char *name;
     const struct object_type *about;
     const char *cel;   /* over self (and oldSelf); NULL: only the C code judges */
-    const char *field; /* member of the object */
+    const char *field; /* path in the object; NULL: the object itself */
     const char *message;
     bool on_update; /* compares with what was there before */
+    bool
+        in_documents; /* about the spec, and holds for a job document too, where coxswain's members are the document's */
     bool (*holds)(const struct json *self, const struct json *old_self);
 };
 

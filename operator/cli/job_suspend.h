@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets spec.runPolicy.suspend: what suspend, resume and restart share.
+ * Sets spec.suspend: what suspend, resume and restart share.
  */
 #ifndef COXSWAIN_CLI_JOB_SUSPEND_H
 #define COXSWAIN_CLI_JOB_SUSPEND_H

@@ -231,13 +231,13 @@ class Life:
         if self.time_to_live is not None:
             policy["ttlSecondsAfterFinished"] = self.time_to_live
         status, answer = self.plane.ask("POST", JOBS, {
-            "apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": self.name},
-            "spec": {"strategy": {"type": "MultiWorkerMirrored"}, "workers": self.workers,
+            "apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": self.name},
+            "spec": {"workers": {"replicas": self.workers, "template": template},
                      "runPolicy": policy,
-                     "model": {"preset": "mlp"}, "data": {"format": "synthetic", "examples": 1000},
-                     "training": {"steps": 10, "batchSize": 100,
-                                  "optimizer": {"type": "sgd", "learningRate": "0.1"}},
-                     "roles": [{"name": "worker", "template": template}]}})
+                     "coxswain": {"strategy": {"type": "MultiWorkerMirrored"},
+                                  "model": {"preset": "mlp"}, "data": {"format": "Synthetic", "examples": 1000},
+                                  "training": {"steps": 10, "batchSize": 100,
+                                               "optimizer": {"type": "SGD", "learningRate": 0.1}}}}})
         if status != 201:
             raise Broken(f"cannot be created: {answer}")
 

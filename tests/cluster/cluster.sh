@@ -84,17 +84,17 @@ played_job() {
     local annotations=
     [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
     k apply -f - <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1, labels: {${6:-}}}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: $2
+  workers: {replicas: $2, template: {metadata: {annotations: {$annotations}}}}
   runPolicy: $3
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
   ${7:-}
 YAML
 }

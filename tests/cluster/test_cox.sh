@@ -87,15 +87,16 @@ verdict $? "scale quotes the rule of the API server" "$(said)"
 # manifest NAME STRATEGY TEMPLATE [LINES]: a job whose pods are played; LINES are more of its spec
 manifest() {
     cat <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: $2}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {$3}}]
+  workers: {template: {$3: null}}
+  coxswain:
+    strategy: {type: $2}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
 ${4:-}
 YAML
 }

@@ -24,7 +24,7 @@ import time
 STALE = 30
 LATE = 60  # an operator may have been killed, and a busy machine takes its time
 FAILED_BY_PODS = ("PermanentFailure", "BackoffLimitExceeded", "FailurePolicy")
-TYPES = {"tj": ("apis/coxswain.dev/v1alpha1", "trainingjobs"), "pods": ("api/v1", "pods")}
+TYPES = {"tj": ("apis/coxswain.dev/v1beta1", "trainingjobs"), "pods": ("api/v1", "pods")}
 
 
 def role_of(pod):

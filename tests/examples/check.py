@@ -55,15 +55,15 @@ GOALS = {
 
 # Those that ask for GPUs, on processors and of a size for these, which a user may set too: (settings, goals).
 ON_PROCESSORS = {
-    "gpt2-gpus": (["spec.devices.type=Auto", "spec.devices.count=2", "spec.model.depth=2", "spec.model.width=64",
-                   "spec.model.heads=4", "spec.model.context=64", "spec.training.steps=60", "spec.training.batchSize=16",
-                   "spec.training.optimizer.schedule.warmupSteps=10", "spec.training.optimizer.learningRate=3e-3"], (None, 3.6)),
+    "gpt2-gpus": (["spec.devices.type=Auto", "spec.devices.count=2", "spec.coxswain.model.depth=2", "spec.coxswain.model.width=64",
+                   "spec.coxswain.model.heads=4", "spec.coxswain.model.context=64", "spec.coxswain.training.steps=60", "spec.coxswain.training.batchSize=16",
+                   "spec.coxswain.training.optimizer.schedule.warmupSteps=10", "spec.coxswain.training.optimizer.learningRate=3e-3"], (None, 3.6)),
 }
-ONE_EPOCH = ["spec.training.epochs=1"]
+ONE_EPOCH = ["spec.coxswain.training.epochs=1"]
 # Of what a user may set: shorter, or on several devices a worker, not otherwise. With lower goals.
 SHORT = {
     "gpt2-gpus": ON_PROCESSORS["gpt2-gpus"],
-    "local-steps": (["spec.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
+    "local-steps": (["spec.coxswain.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
     "one-device": (ONE_EPOCH, (0.7, 1.5)),
     "parameter-server": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
     "peer-to-peer": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),

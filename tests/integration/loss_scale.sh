@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # by_hand.sh asks for what is set here
 #
-# training.precision: float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
+# training.precision: Float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
 # and what was skipped are in checkpoints and in TensorBoard, go from peer to peer, and give the same bits whoever computes; a scale
 # that cannot be lowered ends the job. Source by_hand.sh first, set `device` (CPU, GPU), and have the machine say can_have, can_sum and
 # through_host as tests/gpu/scenarios/scene.sh asks it.
@@ -12,12 +12,12 @@ scaled() {
 devices: {type: $device, count: ${devices:-1}}
 model:
   inputShape: [12]
-  loss: meanSquaredError
+  loss: MeanSquaredError
   layers:
-    - {type: dense, units: 16}
-    - {type: tanh}
-    - {type: dense, units: 1}
-data: {format: synthetic, examples: 1000, validation: {last: 100}}
+    - {type: Dense, units: 16}
+    - {type: Tanh}
+    - {type: Dense, units: 1}
+data: {format: Synthetic, examples: 1000, validation: {last: 100}}
 training:
   steps: ${steps:-24}
   batchSize: 6
@@ -29,11 +29,11 @@ training:
 strategy: {type: ${strategy:-OneDevice}${more:-}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 4, keep: 9}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
-optimizer='{type: adamw, learningRate: "1", beta2: "0.9"}'
+optimizer='{type: AdamW, learningRate: "1", beta2: "0.9"}'
 
 # by_nccl NAME: on GPUs its gradients have gone from GPU to GPU, as the chief says
 by_nccl() {
@@ -139,5 +139,5 @@ steps=34 scaled again one
 lone again && grep -q 'step 34/34' again.log
 verdict $? "and float16 from that" "$(tail -n 2 again.log)"
 
-optimizer='{type: sgd, learningRate: "9"}' steps=200 scaled fast
+optimizer='{type: SGD, learningRate: "9"}' steps=200 scaled fast
 refused 71 'set training.precision to bfloat16' fast

@@ -46,10 +46,10 @@ verdict $? "backoffLimit is exact"
 
 job pause '{}' 2 'quit() { exit 0; }; trap quit TERM; sleep 60 & wait'
 wait_for pause state Running
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": true}}' >/dev/null
 wait_for pause state Suspended && until_true 60 no_pods_of pause && field_is pause state Suspended
 verdict $? "suspend ends the pods, which is no success, although they exit 0" "$(field pause state)"
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": false}}' >/dev/null
 wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause total) == "" ]]
 verdict $? "resume starts a new attempt and counts no restart"
 api DELETE "$jobs_path/pause" >/dev/null

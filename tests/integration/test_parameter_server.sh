@@ -205,9 +205,9 @@ until_true 60 is_in_the_status
 verdict $? "so has the job's" "$(status_metric validationLoss), $(scores | tail -n 3)"
 cat >offline.yaml <<YAML
 model: {preset: mlp, width: 96}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
 training: {steps: ${taken%% *}, stepsPerEpoch: 1000, batchSize: 24, logicalShards: 2, seed: 7,
-    optimizer: {type: adamw, learningRate: "2e-4"}}
+    optimizer: {type: AdamW, learningRate: "2e-4"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: offline}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# training.precision: bfloat16 learns as float32 does, to the same bits under all strategies that promise them, and goes on from
+# training.precision: BFloat16 learns as float32 does, to the same bits under all strategies that promise them, and goes on from
 # the other precision's checkpoint; tf32 is float32 where no GPU computes. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
@@ -15,7 +15,7 @@ job() {
 devices: {count: ${devices:-1}}
 model: {preset: ${model:-lenet}}
 data:
-  format: idx
+  format: IDX
   train: {images: $work/images, labels: $work/labels}
   validation: {last: 100}
 training:
@@ -23,12 +23,12 @@ training:
   batchSize: 50
   logicalShards: 6
   precision: ${precision:-bfloat16}
-  optimizer: {type: adamw, learningRate: "2e-3"}
+  optimizer: {type: AdamW, learningRate: "2e-3"}
   seed: 7
 strategy: {type: ${strategy:-OneDevice}${more:-}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 18, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

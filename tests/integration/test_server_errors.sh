@@ -15,12 +15,12 @@ job() {
     cat >"$1.yaml" <<YAML
 name: $1
 strategy: {type: ${strategy:-ParameterServer}}
-workers: 1
+workers: {replicas: 1}
 model: {preset: mlp, width: ${2:-96}}
 data:
   format: ${format:-idx}
   train: {images: $work/${images:-images}, labels: $work/${labels:-labels}}
-training: {steps: 4, batchSize: 20, seed: 3, optimizer: {type: sgd, learningRate: "0.001"}}
+training: {steps: 4, batchSize: 20, seed: 3, optimizer: {type: SGD, learningRate: "0.001"}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${path:-$1}${checkpoint:-}}
 ${3:-}

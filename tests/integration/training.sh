@@ -40,17 +40,19 @@ roles_of() {
 # model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and more (further members of the spec, a
 # comma behind each).
 crew() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,$(roles_of "$1")
-        \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
-        \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
-            \"validation\":{\"last\":${held:-100}}},
-        \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
-            \"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"2e-4\"}},
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"workers\":{\"replicas\":$2},$(roles_of "$1")
+        \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"coxswain\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},
+        \"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
+        \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
+            \"validation\":{\"last\":${held:-100}}},
+        \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
+            \"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"2e-4\"}},
         \"checkpoint\":{\"storage\":\"runs\",\"path\":\"${4:-$1}\",\"everySteps\":100,\"keep\":2},
-        \"export\":{\"storage\":\"runs\",\"to\":\"$1.safetensors\"}}}" >answer.json
+        \"export\":{\"storage\":\"runs\",\"path\":\"$1.safetensors\"}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }
 

@@ -34,9 +34,8 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
     SCOPED_FREE char *path = NULL;
     const char *text = source->files->text;
     if (!text)
-        return error_set(error, ERROR_INVALID, "data.train: format bytes needs text");
-    if (storage_map_resolve(source->storage, source->spec->storage, text, &path, error) < 0 ||
-        file_bytes_open(path, &dataset->file, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format Bytes needs text");
+    if (dataset_path(source, text, &path, error) < 0 || file_bytes_open(path, &dataset->file, error) < 0)
         return -1;
     if (check(source->format, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);

@@ -20,8 +20,8 @@ static int open_idx(const struct dataset_source *source, const char *path, unsig
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format idx needs images and labels");
-    if (storage_map_resolve(source->storage, source->spec->storage, path, &full, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format IDX needs images and labels");
+    if (dataset_path(source, path, &full, error) < 0)
         return -1;
     if (file_bytes_open(full, file, error) < 0)
         return -1;

@@ -30,9 +30,8 @@ static int open_array(const struct dataset_source *source, const char *path, str
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format npy needs images and labels");
-    if (storage_map_resolve(source->storage, source->spec->storage, path, &full, error) < 0 ||
-        file_bytes_open(full, file, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format NPY needs images and labels");
+    if (dataset_path(source, path, &full, error) < 0 || file_bytes_open(full, file, error) < 0)
         return -1;
     if (npy_parse(file->bytes, file->length, ret_array, error) < 0)
         return error_wrap(error, "%s", full);

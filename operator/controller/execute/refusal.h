@@ -17,12 +17,12 @@
 
 /* Where what a pod is made of was written. */
 struct pod_source {
-    const char *role;
+    enum role role;
     const char *const *storages; /* the names of spec.storage: the pod's first volumes, in their order */
     unsigned storage_count;
 };
 
-/* The part of the spec that the server's words about a pod are about: "spec.roles[ps].template", "spec.storage[runs]". Free with
+/* The part of the spec that the server's words about a pod are about: "spec.parameterServers.template", "spec.storage[runs]". Free with
  * free(). */
 char *refusal_place(const struct pod_source *source, const char *words);
 

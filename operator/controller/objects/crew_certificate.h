@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificates under which the pods of one job talk (spec.encryption: TLS):
+ * The certificates under which the pods of one job talk (spec.coxswain.encryption: TLS):
  * generation after generation, each a key and a certificate that signs itself, in
  * a Secret of its own. All pods have those of two generations mounted, in the
  * places "even" and "odd", and present the newer one from its time on

@@ -78,11 +78,11 @@ fi
 # bytes its GPUs give to the host
 lends() {
     cat >"$1.yaml" <<YAML
-workers: 2
+workers: {replicas: 2}
 devices: {type: GPU, count: 2}
-model: {inputShape: [16], layers: [{type: embedding, name: words, size: 61, units: 16, device: 0}, {type: dense, units: 64, device: 1}, {type: dense, units: 16, device: 2}, {type: dense, units: 61, weightsOf: words, bias: false, device: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 64}
-training: {steps: $2, batchSize: $3, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [16], layers: [{type: Embedding, name: words, size: 61, units: 16, device: 0}, {type: Dense, units: 64, device: 1}, {type: Dense, units: 16, device: 2}, {type: Dense, units: 61, weightsOf: words, bias: false, device: 3}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 64}
+training: {steps: $2, batchSize: $3, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: Pipeline, stages: 4, microBatches: 2}
 YAML
     EMULATED_COPY_COUNTS=1 through_host crew "$1" 2
@@ -137,12 +137,12 @@ fi
 bare() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
-model: {inputShape: [6], layers: [{type: dense, units: 3${3-}}, {type: tanh${4-}}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 24}
-training: {steps: 4, batchSize: 8, logicalShards: 4, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [6], layers: [{type: Dense, units: 3${3-}}, {type: Tanh${4-}}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 24}
+training: {steps: 4, batchSize: 8, logicalShards: 4, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

@@ -10,13 +10,13 @@ export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 peering() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${5:-1}}
-model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 640, validation: {last: 128}}
-training: {steps: $2, batchSize: 24, precision: ${precision:-float32},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
+model: {inputShape: [64], layers: [{type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 640, validation: {last: 128}}
+training: {steps: $2, batchSize: 24, precision: ${precision:-float32},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: SGD, learningRate: "${rate:-0.05}", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $4, everySteps: 100}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -132,14 +132,14 @@ by_itself() {
 several_each() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: $2}
-model: {inputShape: [8, 8, 2], layers: [{type: conv2d, filters: 4, kernel: 3}, {type: batchNorm}, {type: relu}, {type: flatten}, {type: dropout, rate: "0.2"}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 38, validation: {last: 8}}
-training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+model: {inputShape: [8, 8, 2], layers: [{type: Conv2D, filters: 4, kernel: 3}, {type: BatchNorm}, {type: ReLU}, {type: Flatten}, {type: Dropout, rate: "0.2"}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 38, validation: {last: 8}}
+training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: SGD, learningRate: "1e-2", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
-evaluate: {everySteps: 2}
+evaluation: {everySteps: 2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 3}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 # twice_by_itself NAME: and again as NAME-on, from its last checkpoint, where neither step nor place among the examples is 0

@@ -52,14 +52,14 @@ fi
 # between NAME TYPE WORKERS [SUFFIX]: the GELU, whose description ends in SUFFIX, is where two equal stages would begin
 between() {
     cat >"$1.yaml" <<YAML
-workers: $3
+workers: {replicas: $3}
 devices: {type: GPU}
-model: {inputShape: [16], layers: [{type: dense, units: 16}, {type: tanh}, {type: dense, units: 512}, {type: gelu${4-}}, {type: dense, units: 16}, {type: tanh}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 160}
-training: {steps: 4, batchSize: 40, logicalShards: 4, precision: bfloat16, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [16], layers: [{type: Dense, units: 16}, {type: Tanh}, {type: Dense, units: 512}, {type: GELU${4-}}, {type: Dense, units: 16}, {type: Tanh}, {type: Dense, units: 3}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 160}
+training: {steps: 4, batchSize: 40, logicalShards: 4, precision: BFloat16, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

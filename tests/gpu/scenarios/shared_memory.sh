@@ -11,11 +11,11 @@ headed() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
 model: {preset: gpt-bytes, depth: 1, width: $3, heads: 1, context: 70}
-data: {format: synthetic, examples: 4}
-training: {steps: 2, batchSize: 2, logicalShards: 1, precision: $2, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+data: {format: Synthetic, examples: 4}
+training: {steps: 2, batchSize: 2, logicalShards: 1, precision: $2, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 for precision in float32 bfloat16; do

@@ -7,13 +7,13 @@
 shares() {
     cat >"$1.yaml" <<YAML
 devices: {type: ${6:-GPU}, count: $4}
-model: {inputShape: [32], layers: [{type: dense, units: 700}, {type: batchNorm}, {type: relu}, {type: dense, units: 450}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 96}
-training: {steps: $2, batchSize: 24, logicalShards: 12, seed: 7, precision: ${precision:-float32}, gradientClipNorm: "0.5", optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [32], layers: [{type: Dense, units: 700}, {type: BatchNorm}, {type: ReLU}, {type: Dense, units: 450}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 96}
+training: {steps: $2, batchSize: 24, logicalShards: 12, seed: 7, precision: ${precision:-float32}, gradientClipNorm: "0.5", optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $3}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
     [[ $3 == OneDevice ]] || sed -i 's/^strategy: {/&shardedOptimizer: true, /' "$1.yaml"
 }

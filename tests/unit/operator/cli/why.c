@@ -31,18 +31,18 @@ Test(why, a_person_or_a_controller)
     expect(JOB("", ""), "[]", "[]",
            "digits waits for an operator: none has looked at it yet; see whether coxswain-operator runs, leads, and "
            "watches namespace ml");
-    expect(JOB("'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}", ""), "[]", "[]",
-           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy)");
-    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")), "[]", "[]",
+    expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
+           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.managedBy)");
+    expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]",
            "digits waits for somebody to resume it: it is suspended (cox resume digits)");
-    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")),
+    expect(JOB("'suspend':true", SUSPENDED("Suspended", "")),
            "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }
 
 Test(why, a_change_that_no_operator_has_looked_at)
 {
-    expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'runPolicy':{'suspend':true}},"
+    expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'suspend':true},"
            "'status':{'observedGeneration':2,'conditions':[{'type':'Running','status':'True'}]}}",
            "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for an operator: none has looked at its last change yet; see whether coxswain-operator runs, "
