@@ -27,6 +27,7 @@
 #define PATH_MAX_LENGTH 1024
 #define TEXT_MAX_LENGTH 1024
 #define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
+#define PODS_MAX 1000           /* of a role, for any framework; rules.c has what our own worker takes */
 #define BATCH_MAX 1048576
 #define SIDE_MAX 65536 /* of a layer */
 #define IMAGE_PRESETS "mlp", "lenet", "resnet20", "resnet50"
@@ -46,8 +47,7 @@ static const struct field strategy_fields[] = {
          "worker with a mirror of the model on each of its devices. MultiWorkerMirrored: synchronous data parallelism "
          "across pods; a lost worker pauses the crew and loses nothing. ParameterServer: variables live on the pods "
          "of parameterServers. CentralStorage: variables in host memory, computation on all devices. PeerToPeer: "
-         "decentralised and "
-         "asynchronous. Pipeline: layers on different devices or pods."},
+         "decentralised and asynchronous. Pipeline: layers on different devices or pods."},
     {.name = "collective",
      .kind = FIELD_ENUM,
      MEMBER(strategy_spec, collective),
@@ -1068,7 +1068,7 @@ static const struct field workers_fields[] = {
      MEMBER(training_job, document.workers),
      LONE,
      .flags = FIELD_MUTABLE,
-     RANGE(1, TRAINERS_MAX),
+     RANGE(1, PODS_MAX),
      .fallback = "1",
      .description =
          "Pods of role worker; worker 0 is the chief unless a chief is given. May change only with minReplicas and "
@@ -1077,7 +1077,7 @@ static const struct field workers_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(training_job, elastic.min_workers),
      LONE,
-     RANGE(1, TRAINERS_MAX),
+     RANGE(1, PODS_MAX),
      .description =
          "Makes the job elastic, together with maxReplicas. Training runs while at least so many workers are there, "
          "the first of them included; of PyTorch's, so many have to exit with 0, and none may still be at work, for "
@@ -1086,7 +1086,7 @@ static const struct field workers_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(training_job, elastic.max_workers),
      LONE,
-     RANGE(1, TRAINERS_MAX),
+     RANGE(1, PODS_MAX),
      .description = "The most workers that the job may be scaled to."},
     TEMPLATE(ROLE_WORKER),
 };
@@ -1100,7 +1100,7 @@ static const struct field servers_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(training_job, roles[ROLE_PS].count),
      LONE,
-     RANGE(1, CREW_SERVERS_MAX),
+     RANGE(1, PODS_MAX),
      .fallback = "1",
      .description = "Pods of role ps."},
     TEMPLATE(ROLE_PS),
@@ -1233,7 +1233,7 @@ static const struct field gang_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(gang_spec, min_available),
      LONE,
-     RANGE(1, CREW_PODS_MAX),
+     RANGE(1, PODS_MAX),
      .description = "Pods that must find room together. Default: all required ones; of an elastic crew's workers "
                     "minReplicas."},
     {.name = "queue",

@@ -133,7 +133,6 @@ enum preset { PRESETS(X) };
 #define STAGES_MAX 64
 #define TRAINERS_MAX 128     /* members of a crew that train: chief and workers */
 #define CREW_SERVERS_MAX 64  /* ps of a crew */
-#define CREW_PODS_MAX 194    /* workers, a chief, servers and an evaluator */
 #define SHARDS_MAX 4096      /* logical shards of a batch */
 #define SERVED_SHARDS_MAX 64 /* likewise in mode Synchronous of ParameterServer */
 

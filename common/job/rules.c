@@ -177,6 +177,12 @@ static bool elastic_size(const struct json *self, const struct json *old)
     return trainers_fit(self, "workers.maxReplicas");
 }
 
+static bool server_count(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "coxswain") || json_integer_at(self, "parameterServers.replicas", 1) <= CREW_SERVERS_MAX;
+}
+
 static bool tpu_is_foreign(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -816,6 +822,12 @@ const struct rule rules[] = {
      .cel = "!" ELASTIC " || " FITS("self.workers.maxReplicas"),
      .message =
          "a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them; lower maxReplicas"},
+    {.name = "ServerCount",
+     .about = &training_job_spec_type,
+     .field = "parameterServers.replicas",
+     .holds = server_count,
+     .cel = OURS "!has(self.parameterServers) || self.parameterServers.replicas <= " TEXT(CREW_SERVERS_MAX),
+     .message = "a crew has at most " TEXT(CREW_SERVERS_MAX) " parameter servers; lower replicas"},
     {.name = "ElasticStrategy",
      .about = &training_job_spec_type,
      .field = "workers.maxReplicas",

@@ -149,8 +149,7 @@ Test(environment, hosts_of_a_tpu_slice)
 Test(environment, names_of_a_tpu_slice_have_a_ceiling)
 {
     SCOPED(training_job_release)
-    struct training_job job = parse(JAX "\"devices\":{\"type\":\"TPU\"}");
-    job.document.workers = 1000; /* more than the API takes */
+    struct training_job job = parse(JAX "\"workers\":{\"replicas\":1000},\"devices\":{\"type\":\"TPU\"}");
     job.name = "a-name-of-forty-characters-which-is-long";
     job.namespace = "a-namespace-of-sixty-three-characters-which-is-as-long-as-can-be";
     SCOPED_FREE char *document = NULL;
@@ -166,8 +165,7 @@ Test(environment, names_of_a_tpu_slice_have_a_ceiling)
 /* Linux ends one variable at 128 KiB; ours stop before. */
 Test(environment, tf_config_has_a_ceiling)
 {
-    SCOPED(training_job_release) struct training_job job = parse(TENSORFLOW "\"workers\":{}");
-    job.document.workers = 1000; /* more than the API takes */
+    SCOPED(training_job_release) struct training_job job = parse(TENSORFLOW "\"workers\":{\"replicas\":1000}");
     job.name = "a-name-of-forty-characters-which-is-long";
     job.namespace = "a-namespace-of-sixty-three-characters-which-is-as-long-as-can-be";
     SCOPED_FREE char *document = NULL;
