@@ -140,8 +140,8 @@ Test(job_document, names_the_field_and_what_to_write)
          "training.optimizer.learningRate: 0 is out of bounds; give a number above 0, up to 1000"},
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: [1]}}\n",
          "training.optimizer.learningRate: a value of type array stands here; give a number, such as 0.01 or 3e-4"},
-        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {type: AdamW}}\n",
-         "training.optimizer.type: 'AdamW' is not known; did you mean AdamW? There are SGD or AdamW"},
+        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {type: adam}}\n",
+         "training.optimizer.type: 'adam' is not known; did you mean AdamW? There are SGD or AdamW"},
         {STRATEGY DATA TRAINING "model: {preset: gpt2-124}\n",
          "model.preset: 'gpt2-124' is not known; did you mean gpt2-124m? There are mlp, lenet, resnet20, resnet50, "
          "gpt-bytes, gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},

@@ -205,10 +205,10 @@ Test(training_job, a_suspended_job_without_pods_may_change_more)
 Test(training_job, workers_are_fixed_unless_elastic)
 {
     SCOPED_JSON *old = manifest_value(elastic);
-    json_remove(json_at(old, "spec.workers.replicas"), "minReplicas");
-    json_remove(json_at(old, "spec.workers.replicas"), "maxReplicas");
+    json_remove(json_at(old, "spec.workers"), "minReplicas");
+    json_remove(json_at(old, "spec.workers"), "maxReplicas");
     SCOPED_JSON *object = json_copy(old);
-    json_set_integer(json_at(object, "spec.workers.replicas"), "replicas", 4);
+    json_set_integer(json_at(object, "spec.workers"), "replicas", 4);
     SCOPED_JSON *violations = training_job_violations(object, old);
     expect_printed(violations,
                    "[{\"field\":\"spec.workers.replicas\",\"message\":\"may change only with minReplicas and "
@@ -217,10 +217,10 @@ Test(training_job, workers_are_fixed_unless_elastic)
 
 Test(training_job, another_version_is_told_what_to_do)
 {
-    SCOPED_JSON *object = manifest_value("apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\n");
+    SCOPED_JSON *object = manifest_value("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\n");
     struct error error = ERROR_INIT;
     cr_assert(training_job_check_version(object, &error) < 0 && error.kind == ERROR_INVALID);
-    cr_expect_str_eq(error.message, "apiVersion: coxswain.dev/v1beta1 is not served; write coxswain.dev/v1beta1 and "
+    cr_expect_str_eq(error.message, "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1 and "
                                     "move the fields to where docs/migration.md says");
 }
 

@@ -51,8 +51,8 @@ Test(manifest, without_a_job)
 
 Test(manifest, of_an_earlier_version)
 {
-    check_refused("apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nmetadata: {name: a}\n",
-                  "apiVersion: coxswain.dev/v1beta1 is not served; write coxswain.dev/v1beta1");
+    check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n",
+                  "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1");
 }
 
 Test(manifest, with_two_jobs)

@@ -248,7 +248,8 @@ Test(gang, the_native_group_has_the_priority_of_its_pods)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED_FREE char *text = memory_format(
-            JOB("{\"name\":\"worker\",\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"}]}}}",
+            JOB("\"workers\":{\"replicas\":4,\"minReplicas\":2,\"maxReplicas\":8,"
+                "\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"}]}}},",
                 "%s\"gang\":{\"scheduler\":\"Native\"}"),
             cases[i].template, cases[i].policy);
         SCOPED(training_job_release) struct training_job job = parse(text);
