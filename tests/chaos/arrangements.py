@@ -108,7 +108,7 @@ def document(arrangement):
     training.update(arrangement.training)
     job = {
         "name": "chaos", "namespace": "default", "strategy": arrangement.strategy,
-        "workers":{"replicas":arrangement.begins or arrangement.roles["worker"]}, "devices": {"count": arrangement.devices},
+        "workers": {"replicas": arrangement.begins or arrangement.roles["worker"]}, "devices": {"count": arrangement.devices},
         "model": {"preset": "mlp", "width": arrangement.width},
         "data": {"format": "Synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
         "training": training,

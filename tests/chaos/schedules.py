@@ -241,8 +241,8 @@ class Life:
         if status != 201:
             raise Broken(f"cannot be created: {answer}")
 
-    def patch(self, policy):
-        self.plane.ask("PATCH", f"{JOBS}/{self.name}", {"spec": {"runPolicy": policy}})
+    def suspend(self, suspended):
+        self.plane.ask("PATCH", f"{JOBS}/{self.name}", {"spec": {"suspend": suspended}})
 
     def delete_pod(self, pod):
         self.plane.ask("DELETE", f"{PODS}/{pod['metadata']['name']}")
@@ -261,14 +261,14 @@ class Life:
         self.expected["attempt"] += self.starts_over
 
     def pause(self):
-        self.patch({"suspend": True})
+        self.suspend(True)
         self.await_(lambda: self.is_state("Suspended") and self.is_suspended(), "is not suspended")
         # Asked for, since the two watches may be a moment apart.
         _, pods = self.plane.ask("GET", f"{PODS}?labelSelector=coxswain.dev/job-name%3D{self.name}")
         alive = [pod["metadata"]["name"] for pod in pods["items"] if is_alive(pod)]
         if alive:
             raise Broken(f"is Suspended, and lives: {alive}")
-        self.patch({"suspend": False})
+        self.suspend(False)
         self.expected["attempt"] += 1
 
     def is_suspended(self):

@@ -75,7 +75,7 @@ second=$!
 leader=$(holder)
 
 job works '{"activeDeadlineSeconds":1800}' 2 'sleep infinity'
-job rests '{"suspend":true,"activeDeadlineSeconds":1800}' 1 'sleep infinity'
+suspend=true job rests '{"activeDeadlineSeconds":1800}' 1 'sleep infinity'
 wait_for works state Running 60 && wait_for rests state Suspended 60
 verdict $? "jobs with deadlines are there"
 

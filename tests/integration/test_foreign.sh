@@ -92,8 +92,8 @@ the_end_of_an_elastic_crew() {
 
     order 0 0
     wait_for elastic state Succeeded 60 && counts_no_restart &&
-        job_says elastic '2 of [35] workers are done: exit code 0; elastic.minWorkers is 2'
-    verdict $? "with minWorkers that have finished the job has succeeded" "$(api GET "$jobs_path/elastic")"
+        job_says elastic '2 of [35] workers are done: exit code 0; workers.minReplicas is 2'
+    verdict $? "with minReplicas workers that have finished the job has succeeded" "$(api GET "$jobs_path/elastic")"
     plane_stop
     operator='' standalone=''
 }

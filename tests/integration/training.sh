@@ -24,28 +24,24 @@ undelay() {
     rm -f "$1.delay"
 }
 
-# roles_of JOB: the caller's `more` with a role for the workers, whose containers hear of the job's delay and, where `recorded` is
-# set, of its record
-roles_of() {
-    local template="\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
+# worker_template JOB: the template of the workers. It tells their containers where the job's delay is and, where `recorded` is
+# set, where to write the job's record
+worker_template() {
+    echo "\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
         {\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/$1.delay\"}
         ${recorded:+,{\"name\":\"COXSWAIN_RECORD\",\"value\":\"$work/$1.record\"\}}]}]}}"
-    local worker="{\"name\":\"worker\",$template}" all=${more:-}
-    [[ $all == *'"roles":['* ]] || all+='"roles":[],'
-    all=${all/'"roles":['/"\"roles\":[$worker,"}
-    echo "${all/',]'/']'}"
 }
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
-# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and more (further members of the spec, a
-# comma behind each).
+# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and, with a comma behind each, bounds
+# (minReplicas and maxReplicas), more (further members of the spec) and ours (further members of its section coxswain).
 crew() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"workers\":{\"replicas\":$2},$(roles_of "$1")
+        \"spec\":{\"workers\":{\"replicas\":$2,${bounds:-}$(worker_template "$1")},${more:-}
         \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
-        \"coxswain\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},
+        \"coxswain\":{${ours:-}\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},
         \"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
         \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
             \"validation\":{\"last\":${held:-100}}},
