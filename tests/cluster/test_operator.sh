@@ -129,7 +129,7 @@ k wait tj/taken --for=condition=Running --timeout=120s >/dev/null
 verdict $? "until it has gone" "$(status_of taken conditions)"
 k delete tj taken --timeout=90s >/dev/null
 
-played_job suspended 2 '{suspend: true}' >/dev/null
+suspend=true played_job suspended 2 '{}' >/dev/null
 k wait tj/suspended --for=condition=Suspended --timeout=90s >/dev/null
 verdict $? "a suspended job waits"
 [[ -z $(k get pods -l coxswain.dev/job-name=suspended -o name) ]]

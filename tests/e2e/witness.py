@@ -104,9 +104,8 @@ def told(status):
 
 
 def required(spec):
-    roles = {role["name"]: role.get("count", 1) for role in spec.get("roles", [])}
-    workers = spec.get("workers", roles.get("worker", 0))
-    return workers + ("chief" in roles) + (roles["ps"] if "ps" in roles else 0)
+    servers = spec["parameterServers"].get("replicas", 1) if "parameterServers" in spec else 0
+    return spec.get("workers", {}).get("replicas", 1) + ("chief" in spec) + servers
 
 
 class Pods:

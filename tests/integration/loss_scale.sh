@@ -22,7 +22,7 @@ training:
   steps: ${steps:-24}
   batchSize: 6
   logicalShards: 6
-  precision: ${precision:-float16}
+  precision: ${precision:-Float16}
   ${clip:+gradientClipNorm: $clip}
   optimizer: $optimizer
   seed: 7
@@ -132,7 +132,7 @@ if can_sum 2 1 "float16, and one of two workers killed"; then
     verdict $? "one is lost and replaced: the bits of one" "$(tails crew)"
 fi
 
-precision=bfloat16 steps=30 scaled back one
+precision=BFloat16 steps=30 scaled back one
 lone back && ! grep -Eq ' scale [0-9]|skipped' back.log && grep -q 'step 30/30' back.log
 verdict $? "bfloat16 goes on from it" "$(tail -n 2 back.log)"
 steps=34 scaled again one
@@ -140,4 +140,4 @@ lone again && grep -q 'step 34/34' again.log
 verdict $? "and float16 from that" "$(tail -n 2 again.log)"
 
 optimizer='{type: SGD, learningRate: "9"}' steps=200 scaled fast
-refused 71 'set training.precision to bfloat16' fast
+refused 71 'set training.precision to BFloat16' fast

@@ -100,7 +100,7 @@ close() {
 # scored NAME: the loss of the weights that NAME has exported, by a process that trains next to nothing
 scored() {
     job "$1-scored" 1 && sed -i 's/learningRate: "2"/learningRate: "1e-30"/' "$1-scored.yaml" &&
-        echo "init: {from: runs:$1.safetensors}" >>"$1-scored.yaml" && crew "$1-scored" 1 &&
+        echo "init: {storage: runs, path: $1.safetensors}" >>"$1-scored.yaml" && crew "$1-scored" 1 &&
         metadata "$1-scored/best.safetensors" validationLoss
 }
 

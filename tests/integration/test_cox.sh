@@ -93,7 +93,7 @@ went_stale=$?
 kill -CONT "$operator"
 ((went_stale == 0)) && cox 0 wait steady --for Running --timeout 180s
 verdict $? "what was true before a change is not waited for" "$(said)"
-cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
+cox 1 scale steady --workers 3 && grep -q 'may change only with minReplicas and maxReplicas' err
 verdict $? "scale quotes the API server's refusal" "$(said)"
 cox 0 delete steady --timeout 180s && cox 1 get steady && cox 0 wait steady --for Deleted
 verdict $? "delete waits until it is gone" "$(said)"
@@ -198,7 +198,7 @@ apply_generated() {
 cox 0 generate --help && generate_all && apply_generated
 (($(grep -c '^201 ' codes) == 7 * 35 && $(wc -l <codes) == 7 * 35))
 verdict $? "the API server takes every manifest that is generated" "$(grep -v '^201 ' codes | head -n 5)"
-cox 2 generate mine --model lenet --format bytes && grep -q 'spec.coxswain.data.format (--format): bytes and tokens are for gpt presets' err &&
+cox 2 generate mine --model lenet --format Bytes && grep -q 'spec.coxswain.data.format (--format): Bytes and Tokens are for gpt presets' err &&
     cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers.replicas (--workers): .*take MultiWorkerMirrored' err &&
     cox 2 generate Mine && cox 2 generate && cox 2 generate mine --workers many && cox 2 generate mine --data-claim x &&
     cox 1 generate mine --data "$work/generated" && grep -q 'is called like training data' err
@@ -220,17 +220,17 @@ cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
     complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y
     complete_words run x --set spec.coxswain.training.grad; complete_words run --se
-    complete_words generate x --strategy Pi; complete_words generate x --form; complete_words generate x --format by') &&
-    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.coxswain.training.gradientAccumulation= spec.coxswain.training.gradientClipNorm=\n--set\nPipeline\n--format\nbytes' ]]
+    complete_words generate x --strategy Pi; complete_words generate x --form; complete_words generate x --format By') &&
+    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.coxswain.training.gradientAccumulation= spec.coxswain.training.gradientClipNorm=\n--set\nPipeline\n--format\nBytes' ]]
 verdict $? "it completes commands, jobs, options, words and fields" "$completed"
 if command -v zsh >/dev/null; then
     cox 0 completion zsh && completed=$(PATH=$bin:$PATH zsh -f -c 'compdef() { :; }; . ./out
         compadd() { print -- "$@"; }; _describe() { print -l -- ${(P)2} | grep "^descr"; }
         complete_words() { words=(cox "$@"); CURRENT=$((# + 1)); _cox; }
         complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
-        complete_words get -o y; complete_words run --set spec.elas | grep -o "spec.workers.minReplicas"
+        complete_words get -o y; complete_words run --set spec.workers.min | grep -o "spec.workers.minReplicas"
         complete_words generate x --model g | grep -o gpt-bytes') &&
-        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.elastic.minWorkers\ngpt-bytes' ]]
+        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.workers.minReplicas\ngpt-bytes' ]]
     verdict $? "the same in zsh" "$completed"
 else
     echo "skip completion in zsh: zsh is not installed"

@@ -106,7 +106,7 @@ spec:
     training: {steps: 10, batchSize: 8, optimizer: {type: SGD, learningRate: "0.1"}}
 YAML
 sed -e 's/MultiWorkerMirrored/Nonsense/; s/name: digits/name: bad/' "$work/job.yaml" >"$work/bad.yaml"
-sed -e 's/  workers: 2/  workers: 2\n  wurkers: 3/; s/name: digits/name: strict/' "$work/job.yaml" >"$work/unknown.yaml"
+sed -e 's/^  workers:/  wurkers: 3\n&/; s/name: digits/name: strict/' "$work/job.yaml" >"$work/unknown.yaml"
 cat >"$work/pod.yaml" <<'YAML'
 apiVersion: v1
 kind: Pod
@@ -132,7 +132,7 @@ check "version" 'v1\.[0-9]+' k get --raw /version
 check "health" '^ok' k get --raw /healthz
 check "api-resources" 'trainingjobs +tj +coxswain.dev/v1beta1 +true +TrainingJob' k api-resources
 check "api-versions" '^coxswain.dev/v1beta1' k api-versions
-check "explain a custom field" 'type.*<string>' k explain tj.spec.strategy
+check "explain a custom field" 'type.*<string>' k explain tj.spec.coxswain.strategy
 check "explain a rule" 'action.*<string> -required-' k explain tj.spec.runPolicy.failurePolicy.rules
 check "explain a gang" 'Volcano' k explain tj.spec.runPolicy.gang.scheduler
 check "explain a built-in type" 'KIND: +Pod' k explain pods
@@ -146,14 +146,14 @@ check "apply a job" 'created' k apply -f "$work/job.yaml"
 check "apply it again" 'unchanged' k apply -f "$work/job.yaml"
 check "table of jobs" 'NAME +STATE +READY +STEP +LOSS +RESTARTS +AGE' k get tj
 check "wide table of jobs" 'STRATEGY +THROUGHPUT +ETA' k get tj -o wide
-check "yaml of a job" '^  workers: 2' k get tj digits -o yaml
+check "yaml of a job" '^    replicas: 2' k get tj digits -o yaml
 check "jsonpath" '^lenet$' k get tj digits -o 'jsonpath={.spec.coxswain.model.preset}'
 check "defaults are stored" 'restartScope: Auto' k get tj digits -o yaml
 check "schema refuses" 'spec.coxswain.strategy.type.*Unsupported value.*Nonsense' k apply -f "$work/bad.yaml"
 check "unknown field refused" 'unknown field "spec.wurkers"' k apply -f "$work/unknown.yaml"
 check "unknown field warned" 'Warning: unknown field "spec.wurkers"' k create --validate=warn --dry-run=server -f "$work/unknown.yaml"
 check "dry run stores nothing" 'not found' k get tj strict
-check "rule refuses a change" 'The TrainingJob "digits" is invalid: spec.coxswain.model: Invalid value: .*is immutable; delete the job and create it anew' k patch tj digits --type=merge -p '{"spec":{"model":{"preset":"mlp"}}}'
+check "rule refuses a change" 'The TrainingJob "digits" is invalid: spec.coxswain: Invalid value: .*is immutable; delete the job and create it anew' k patch tj digits --type=merge -p '{"spec":{"coxswain":{"model":{"preset":"mlp"}}}}'
 check "scale" 'scaled' k scale tj digits --replicas=3
 check "scaled" '^3$' k get tj digits -o 'jsonpath={.spec.workers.replicas}'
 check "generation rises" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'

@@ -101,7 +101,7 @@ model="{preset: mlp, width: 48, depth: 3}" data=$digits
 starting() {
     local from=$1
     shift
-    job "$@" && echo "init: {from: runs:$from.safetensors}" >>"$1.yaml"
+    job "$@" && echo "init: {storage: runs, path: $from.safetensors}" >>"$1.yaml"
 }
 split ""
 starting large filed "type: OneDevice" 10 && lone filed && split ", devices: [0, 1]" &&

@@ -49,7 +49,7 @@ model: {{preset: mlp, width: 16}}
 data: {{format: Synthetic, examples: 4096}}
 training: {{steps: 1000000, batchSize: 60, optimizer: {{type: SGD, learningRate: "0.01"}}, seed: 7}}
 strategy: {{{strategy}}}
-workers: {workers}
+workers: {{replicas: {workers}}}
 """
 
 

@@ -21,8 +21,8 @@ static int check(const struct example_format *format, const struct file_bytes *f
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
         format->classes < 256)
         return error_set(error, ERROR_INVALID,
-                         "data.format bytes gives windows of bytes, but the model takes other examples "
-                         "(lenet and mlp take format idx)");
+                         "data.format Bytes gives windows of bytes, but the model takes other examples "
+                         "(lenet and mlp take format IDX)");
     if (file->length <= (size_t)format->input_elements)
         return error_set(error, ERROR_INVALID, "data.train.text holds %zu bytes; a context of %lld needs more",
                          file->length, (long long)format->input_elements);

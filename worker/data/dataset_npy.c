@@ -49,7 +49,7 @@ static int check_images(const struct npy *images, const struct example_format *f
 {
     bool bytes = images->kind == 'u' && images->item_bytes == 1;
     if (format->input_type != ELEMENT_FLOAT32)
-        return error_set(error, ERROR_INVALID, "data.format npy gives numbers, but the model takes tokens");
+        return error_set(error, ERROR_INVALID, "data.format NPY gives numbers, but the model takes tokens");
     if (!bytes && !is_float32(images))
         return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8 or float32", images->kind,
                          images->item_bytes);

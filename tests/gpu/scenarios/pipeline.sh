@@ -7,7 +7,7 @@ reference single
 # stages NAME WORKERS: with two stages
 stages() {
     job "$1" 20 GPU Pipeline "$1" Auto Crew 4
-    sed -i "s/^strategy: {/workers: $2\n&stages: 2, /" "$1.yaml"
+    sed -i "s/^strategy: {/workers: {replicas: $2}\n&stages: 2, /" "$1.yaml"
 }
 
 stages piped 2
@@ -63,7 +63,7 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-precision=bfloat16
+precision=BFloat16
 tied bound OneDevice 1 && lone bound
 tied bound2 Pipeline 2 "stages: 2, recompute: true, "
 through_host crew bound2 2 && says bound2 'through the host' && same_weights bound2 bound
@@ -100,7 +100,7 @@ if can_sum 2 1 "float16 by NCCL"; then
     verdict $? "and by NCCL, from the checkpoint of stages that went through the host" "$(tails thin2)"
 fi
 if plays_gpus; then
-    precision=bfloat16 tied torn Pipeline 2 "stages: 2, "
+    precision=BFloat16 tied torn Pipeline 2 "stages: 2, "
     sed -i 's/type: GPU/type: Auto/; s/determinism: Crew/determinism: Run/' torn.yaml
     start_pair torn EMULATED_GPUS=1 EMULATED_GPUS=0
     await_crew

@@ -63,7 +63,7 @@ job() {
 devices: {type: $3, count: ${9:-1}}
 model: {preset: gpt-bytes, depth: 1, width: 16, heads: 2, context: 16}
 data: {format: Synthetic, examples: 64}
-training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-float32}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
+training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-Float32}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $4, collective: ${6:-Auto}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 4}
@@ -123,7 +123,7 @@ YAML
 # tied NAME TYPE WORKERS [SETTING…]: a small GPT with a shared table, and settings of its strategy
 tied() {
     job "$1" 12 GPU "$2" "$1" Auto Crew 4
-    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: $3\n&${4-}/" "$1.yaml"
+    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: {replicas: $3}\n&${4-}/" "$1.yaml"
 }
 
 # narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
@@ -179,7 +179,7 @@ reference_slow() {
     varied slow 26 slow && COXSWAIN_GPU_AHEAD=0 lone slow
 }
 reference_short() {
-    precision=bfloat16 job short 12 GPU OneDevice short && lone short
+    precision=BFloat16 job short 12 GPU OneDevice short && lone short
 }
 reference_wide() {
     wide wide OneDevice && lone wide
