@@ -17,8 +17,8 @@ struct rule {
     const char *field; /* path in the object; NULL: the object itself */
     const char *message;
     bool on_update; /* compares with what was there before */
-    bool
-        in_documents; /* about the spec, and holds for a job document too, where coxswain's members are the document's */
+    /* A rule about the spec that job documents keep as well. In them, members of section coxswain are the document's own. */
+    bool in_documents;
     bool (*holds)(const struct json *self, const struct json *old_self);
 };
 

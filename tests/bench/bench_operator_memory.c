@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the operator keeps in memory: coxswain-operator itself, before an API server that is played. It is
- * shown jobs of framework PyTorch, as `make bench-operator` creates them; its requests are granted, and its pods get
+ * shown jobs with section pytorch, as `make bench-operator` creates them; its requests are granted, and its pods get
  * nodes and run, a thousand pods after their creation each, as they do where a scheduler has much to do. Twice: jobs of
  * one pod, and of ten; the difference is what pods take. Aim: below 80 MB with 10,000 jobs of ten pods.
  *

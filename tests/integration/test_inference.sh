@@ -84,7 +84,7 @@ verdict $? 'among one token there is no choice' "$answer"
 sed 's/path: text, //' text.yaml >pathless.yaml
 ask pathless --generate 'Sphinx of' --tokens 100 --temperature 0 && [[ $answer == "$greedy" ]]
 verdict $? 'beside an export, where the checkpoints are need not be known' "$said"
-sed 's/to: text.safetensors/to: none.safetensors/' pathless.yaml >neither.yaml
+sed 's/path: text.safetensors/path: none.safetensors/' pathless.yaml >neither.yaml
 refuses 64 'checkpoint.path: is missing' neither --generate x
 
 echo 'of the worker that trains' >message

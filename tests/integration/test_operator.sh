@@ -92,7 +92,7 @@ verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"
 # A typing error in a template does not vanish.
 job typed '{}' 1 'sleep 600' '{}' '"terminationGracePeriodSecond":5,'
 wait_for typed state Failed 60
-api GET "$jobs_path/typed" | grep -q 'spec.roles\[worker\].template: unknown field \\"spec.terminationGracePeriodSecond\\"'
+api GET "$jobs_path/typed" | grep -q 'spec.workers.template: unknown field \\"spec.terminationGracePeriodSecond\\"'
 verdict $? "a field of a template that does not exist is named" "$(api GET "$jobs_path/typed")"
 [[ $(api GET "$jobs_path/typed") == *'"InvalidTemplate"'* && -z $(pods typed) ]]
 verdict $? "and no pod is made without it"

@@ -224,7 +224,7 @@ sed -i 's/last: 100/last: 101/' moved.yaml
 refused 66 'a number of examples of 600' moved
 job unstorable
 touch blocked
-sed -i 's|to: unstorable.safetensors|to: blocked/file.safetensors|' unstorable.yaml
+sed -i 's|path: unstorable.safetensors|path: blocked/file.safetensors|' unstorable.yaml
 refused 74 'blocked' unstorable
 preset=lenet job reference
 refused 66 'has changed' reference

@@ -15,7 +15,7 @@
 /* How many pods the spec asks for. 0 where the number is out of range: an invalid spec is parsed, too. */
 #define CREW_ROLE_MAX 100000
 int64_t crew_role_count(const struct training_job *job, enum role role);
-/* The fewest pods with which the crew can work: elastic.minWorkers of an elastic crew's workers, else all. */
+/* The fewest pods with which the crew can work: minReplicas of an elastic crew's workers, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);
 /* How many of spec.devices a pod of the role computes on. Parameter servers use none, because they keep the variables in
  * host memory; nor does our own chief of ParameterServer, which only coordinates. Our evaluator uses one. Foreign chiefs and

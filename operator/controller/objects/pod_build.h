@@ -13,7 +13,7 @@
 /* From the operator's command line. */
 struct pod_options {
     const char *coscheduling_scheduler; /* its schedulerName */
-    const char *worker_image;           /* for framework Coxswain without an image of its own */
+    const char *worker_image;           /* for jobs with section coxswain that name no image */
 };
 
 /* What the pods of a job share; made once for many. Borrows the job. */
@@ -27,7 +27,7 @@ struct pod_builder {
 };
 
 /* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.
- * The options' worker image is used by framework Coxswain when the job names none. */
+ * The options' worker image is used by jobs with section coxswain that name none. */
 int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);

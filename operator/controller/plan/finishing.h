@@ -3,7 +3,7 @@
  * When a job has succeeded. In most frameworks its chief tells when training is
  * over; every process of PyTorch and JAX trains to the end by itself.
  *
- * Of an elastic crew of such, elastic.minWorkers must, the first of them included,
+ * In an elastic crew of these, workers.minReplicas of them must, the first included,
  * since it is where they meet. Once one has finished, training is over: who comes
  * later finds nobody to train with, and nobody is made, waited for or made good any
  * more, as long as enough of those that are at work may still finish. Where too few

@@ -165,7 +165,7 @@ Test(why, the_newest_event_about_a_pod)
 
 #define RUNNING                                                                                                        \
     "'progress':{'step':40,'totalSteps':100,'secondsRemaining':35},'conditions':[{'type':'Running',"                   \
-    "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and elastic.minWorkers is 2'}"
+    "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and workers.minReplicas is 2'}"
 
 Test(why, a_crew_that_runs_and_what_it_can_do_without)
 {

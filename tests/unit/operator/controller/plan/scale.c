@@ -46,7 +46,7 @@ Test(scale, shrinking_ends_the_highest_indices)
         cr_assert_eq(scene.plan.actions[i].pod->index, 1);
 }
 
-/* Running means that training can go on: minWorkers of them, the first always among them. */
+/* Running means that training can go on: minReplicas of them, the first always among them. */
 Test(scale, an_elastic_crew_runs_with_its_smallest_number)
 {
     scene.pods[1].ready = false;
