@@ -161,7 +161,7 @@ job unnamed
 sed -i 's/, path: unnamed//' unnamed.yaml
 refused 64 'checkpoint.path' unnamed
 job unscored
-sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(to: unscored.*\)}/\1, weights: Best}/' unscored.yaml
+sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(path: unscored[.]safetensors.*\)}/\1, weights: Best}/' unscored.yaml
 refused 64 'data.validation' unscored
 strategy='PeerToPeer, shardedOptimizer: true' job sharded
 refused 64 'strategy.shardedOptimizer' sharded

@@ -144,7 +144,7 @@ YAML
 }
 # twice_by_itself NAME: and again as NAME-on, from its last checkpoint, where neither step nor place among the examples is 0
 twice_by_itself() {
-    sed "s/steps: 7/steps: 12/; s/to: $1/&-on/" "$1.yaml" >"$1-on.yaml"
+    sed "s/steps: 7/steps: 12/; s/path: $1[.]safetensors/path: $1-on.safetensors/" "$1.yaml" >"$1-on.yaml"
     by_itself "$1" && by_itself "$1-on" && says "$1-on" 'resumes from the checkpoint of step 7'
 }
 
