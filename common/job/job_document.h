@@ -163,21 +163,21 @@ struct layer_spec {
     enum layer_type type;
     const char *inputs[LAYER_INPUTS_MAX]; /* names; default: the layer before */
     unsigned input_count;
-    int64_t units;                     /* dense, embedding: width */
-    int64_t filters;                   /* conv2d, shortcut */
-    int64_t kernel;                    /* conv2d: square side */
-    int64_t stride;                    /* conv2d, pools, shortcut */
-    int64_t padding;                   /* conv2d, pools: zeros on each side */
-    int64_t size;                      /* pools: square side; embedding: vocabulary */
+    int64_t units;                     /* Dense, Embedding: width */
+    int64_t filters;                   /* Conv2D, Shortcut */
+    int64_t kernel;                    /* Conv2D: square side */
+    int64_t stride;                    /* Conv2D, pools, Shortcut */
+    int64_t padding;                   /* Conv2D, pools: zeros on each side */
+    int64_t size;                      /* pools: square side; Embedding: vocabulary */
     int64_t heads;                     /* attention */
-    bool bias;                         /* dense, conv2d */
+    bool bias;                         /* Dense, Conv2D */
     int64_t device;                    /* Pipeline: stage */
-    int64_t devices[LAYER_INPUTS_MAX]; /* Pipeline, dense: stages that have a slice of its units each */
+    int64_t devices[LAYER_INPUTS_MAX]; /* Pipeline, Dense: stages that have a slice of its units each */
     unsigned device_count;             /* 0: it is whole */
     double momentum;                   /* batchNorm: the share of a batch in the running values; 0: 0.1 */
     double rate;                       /* dropout */
     enum batch_statistics statistics;  /* batchNorm */
-    const char *weights_of;            /* dense: the embedding whose table it multiplies by; NULL: its own weight */
+    const char *weights_of;            /* Dense: the Embedding whose table it multiplies by; NULL: its own weight */
 };
 
 struct model_spec {
@@ -195,12 +195,12 @@ struct model_spec {
 
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images; /* idx, npy */
-    const char *labels; /* idx, npy */
-    const char *text;   /* bytes */
+    const char *images; /* IDX, NPY */
+    const char *labels; /* IDX, NPY */
+    const char *text;   /* Bytes */
     int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
     int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
-    const char *files;  /* cifar10, tokens, tfrecord: one file, or several by a * in the last part of the path */
+    const char *files;  /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
 };
 
 /* What training does to its images, each time anew; both 0: nothing. */
@@ -216,16 +216,16 @@ struct data_spec {
     struct data_files train;
     struct data_files validation;
     int64_t examples;                          /* synthetic */
-    const char *image_feature, *label_feature; /* tfrecord; NULL: "image", "label" */
+    const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
 };
 
 struct optimizer_spec {
     enum optimizer_type type;
     double learning_rate;
-    double momentum;     /* sgd */
-    double beta1, beta2; /* adamw */
-    double epsilon;      /* adamw */
+    double momentum;     /* SGD */
+    double beta1, beta2; /* AdamW */
+    double epsilon;      /* AdamW */
     double weight_decay;
     struct {
         enum schedule_type type;

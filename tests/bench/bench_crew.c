@@ -40,8 +40,8 @@ struct work {
     int batch, units; /* of an example */
 };
 
-#define SGD "sgd, learningRate: \"0.05\""
-#define ADAMW "adamw, learningRate: \"3e-4\""
+#define SGD "SGD, learningRate: \"0.05\""
+#define ADAMW "AdamW, learningRate: \"3e-4\""
 static const struct work works[] = {
     {"mlp", "preset: mlp", SGD, DATA_IMAGES, 128, 1},
     {"lenet", "preset: lenet", SGD, DATA_IMAGES, 128, 1},

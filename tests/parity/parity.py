@@ -73,7 +73,7 @@ def fresh(parameters):
 
 
 def job(work, folder, data, steps, batch, optimizer):
-    export = {"to": str(folder / "out.safetensors")}
+    export = {"path": str(folder / "out.safetensors")}
     if work.foreign:
         export["names"] = "HuggingFace"
     return {
@@ -190,7 +190,7 @@ def check_outputs(work, program, folder, data, inputs, targets, parameters, what
 def make_optimizer(work, p):
     trained = [value for value in p.values() if value.requires_grad]
     rate = float(work.optimizer["learningRate"])
-    if work.optimizer["type"] == "sgd":
+    if work.optimizer["type"] == "SGD":
         return torch.optim.SGD(trained, lr=rate, momentum=float(work.optimizer["momentum"]))
     return torch.optim.AdamW(trained, lr=rate, weight_decay=float(work.optimizer["weightDecay"]))
 
