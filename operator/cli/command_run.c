@@ -24,7 +24,7 @@ static const char usage[] =
     "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
     "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"
     "  --set PATH=VALUE     changes the job before it is applied, such as spec.coxswain.training.steps=100;\n"
-    "                       repeatable. [0] or [runs] behind a list is an element, by number or name; null takes\n"
+    "                       repeatable. [0] or [digits] behind a list is an element, by number or name; null takes\n"
     "                       a field away. A text is taken as it stands, other fields as YAML:\n"
     "                       spec.workers={replicas: 3}\n"
     "  --state DIR          where the embedded control plane keeps its state\n"
