@@ -217,7 +217,7 @@ def run(name, settings, volumes, work):
     os.makedirs(runs)
     manifest = os.path.join(ROOT, "deploy", "examples", f"{name}.yaml")
     with open(manifest, encoding="utf-8") as file:
-        claims = set(re.findall(r"claimName: ([\w-]+)", file.read()))
+        claims = set(re.findall(r"^[^#\n]*claimName: ([\w-]+)", file.read(), re.M))
     command = [os.path.join(BIN, "cox"), "run", manifest, "--state", state]
     for claim, folder in {**volumes, "runs": runs}.items():
         if claim in claims:
