@@ -62,7 +62,7 @@ int challenge_make(struct opening *opening, struct error *error);
 /* ERROR_CORRUPT for anything that is not an intact challenge. */
 int challenge_check(const struct opening *opening, struct error *error);
 
-/* Who dials whom in which generation, and a file that the dialler hopes to share. */
+/* Names the dialler, the peer and the generation, and a file of shared memory that the dialler offers. */
 struct greeting {
     struct generation generation;
     uint32_t rank, size;

@@ -142,7 +142,7 @@ Test(mesh, noise_is_shown_the_door, .timeout = 120)
     close(mute);
 }
 
-/* Whoever has read a whole opening on the wire sends the same bytes again. */
+/* An attacker that has recorded a whole opening sends the same bytes again. */
 Test(mesh, a_recorded_opening_is_of_no_use, .timeout = 120)
 {
     struct house house;

@@ -66,7 +66,7 @@ static bool is_welcome(int visitor)
     return welcome;
 }
 
-/* Until so many of them have been closed by the other side. */
+/* Waits until the other side has closed that many of the connections. */
 static void await_closed(const int *visitors, unsigned count, unsigned wanted)
 {
     unsigned closed = 0;
