@@ -1,19 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# No process of a pod survives the control plane's SIGKILL, in either isolation; a kill of the command is seen at once.
+# What the embedded control plane gives its pods, in either isolation: a temporary folder of their own, the notice that their
+# command was killed, and an end of all their processes when the control plane itself is killed.
 # Prints ok lines (see tests/run); ends with 1 at what fails.
 set -eu
 build=${BUILD:?the build directory}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 state=$(mktemp -d)
-export TMPDIR=$state # where pods that the control plane cannot clean up after leave theirs
+export TMPDIR="$state" # what a killed control plane leaves behind is removed with it
 server=
 trap 'if [ -n "$server" ]; then kill -9 "$server" 2>/dev/null || :; fi; rm -rf "$state"' EXIT
 
 request() { # method path [body]
     curl --silent --show-error --fail --max-time 10 --cacert "$state/ca.pem" --header "Authorization: Bearer $token" \
         --header 'Content-Type: application/json' --request "$1" ${3:+--data "$3"} "$url$2"
+}
+
+create_pod() { # name, the shell command that it runs
+    request POST /api/v1/namespaces/default/pods @- >/dev/null <<JSON
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1"}, "spec": {"restartPolicy": "Never", "containers": [
+    {"name": "trainer", "image": "none", "command": ["sh", "-c", "$2"]}]}}
+JSON
 }
 
 wait_for() { # a command that shall succeed
@@ -43,9 +51,7 @@ for isolation in auto rewrite; do
     start "$isolation"
     # Two pods write the same name into their temporary folders, and see each their own.
     for name in one two; do
-        request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"'$name'"},"spec":
-            {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none","command":["sh","-c",
-            "echo '$name' >>$TMPDIR/file; cat $TMPDIR/file >'"$state"'/'$name'; echo $TMPDIR >'"$state"'/'$name'.path; sleep 100"]}]}}' >/dev/null
+        create_pod "$name" "echo $name >>\$TMPDIR/file; cat \$TMPDIR/file >$state/$name; echo \$TMPDIR >$state/$name.path; sleep 100"
     done
     wait_for test -s "$state/one.path" -a -s "$state/two.path"
     test "$(cat "$state/one") $(cat "$state/two")" = "one two"
@@ -53,12 +59,10 @@ for isolation in auto rewrite; do
     echo "ok each pod has a temporary folder of its own ($isolation)"
     for name in one two; do request DELETE "/api/v1/namespaces/default/pods/$name?gracePeriodSeconds=0" >/dev/null; done
     wait_for test ! -e "$(cat "$state/one.path")" -a ! -e "$(cat "$state/two.path")"
-    echo "ok which goes with the pod ($isolation)"
+    echo "ok the folder is removed with the pod ($isolation)"
     rm -f "$state"/one* "$state"/two*
     mark=$((100000 + $$))
-    request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"probe"},"spec":
-        {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none",
-        "command":["sh","-c","setsid sleep '"$mark"' & exec sleep '"$mark"'"]}]}}' >/dev/null
+    create_pod probe "setsid sleep $mark & exec sleep $mark"
     wait_for is_running
     process=$(request GET /api/v1/namespaces/default/pods/probe | sed 's/.*process:\/\/\([0-9]*\).*/\1/')
     kill -9 "$process"
@@ -66,9 +70,7 @@ for isolation in auto rewrite; do
     wait_for is_gone
     echo "ok a kill of the command is seen at once and leaves no orphan ($isolation)"
     request DELETE /api/v1/namespaces/default/pods/probe >/dev/null
-    request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"probe"},"spec":
-        {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none",
-        "command":["sh","-c","setsid sleep '"$mark"' & exec sleep '"$mark"'"]}]}}' >/dev/null
+    create_pod probe "setsid sleep $mark & exec sleep $mark"
     wait_for is_running
     kill -9 "$server"
     wait "$server" 2>/dev/null || :
