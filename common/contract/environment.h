@@ -17,10 +17,10 @@
 #define ENV_ROLE "COXSWAIN_ROLE"                     /* "worker", "chief", "ps", "evaluator" */
 #define ENV_INDEX "COXSWAIN_INDEX"                   /* within the role, from 0 */
 
-/* For framework Coxswain. */
+/* For jobs with section coxswain. */
 #define ENV_JOB "COXSWAIN_JOB"         /* the job document, JSON: see common/job/job_document.h */
 #define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
-#define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for framework TensorFlow */
+#define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for TensorFlow */
 
 /* File with the key by which a crew's pods authenticate each other (worker/comm/crew_key.h),
  * mounted from the job's Secret. */

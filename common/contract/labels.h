@@ -6,7 +6,7 @@
 #define COXSWAIN_CONTRACT_LABELS_H
 
 #define API_GROUP "coxswain.dev"
-#define API_VERSION "v1alpha1"
+#define API_VERSION "v1beta1"
 #define API_GROUP_VERSION API_GROUP "/" API_VERSION
 #define TRAINING_JOB_KIND "TrainingJob"
 #define TRAINING_JOB_PLURAL "trainingjobs"

@@ -28,13 +28,21 @@ void belongings_visit(const struct object_type *type, belonging_visit *visit, vo
     }
 }
 
+/* A decimal may be a number or the same in quotes. */
+static bool is_equal(const struct field *field, const struct json *value, const struct json *fallback)
+{
+    if (field->kind == FIELD_DECIMAL && json_type(value) == JSON_NUMBER)
+        return json_number(value, 0) == decimal_value(json_string(fallback, ""));
+    return json_equal(value, fallback);
+}
+
 bool belonging_holds(const struct belonging *belonging, const struct json *object)
 {
     const struct field *field = belonging->field;
     const struct json *holder = belonging->inside ? json_member(object, belonging->inside->name) : object;
     const struct json *value = json_member(holder, field->name);
     SCOPED_JSON *fallback = field_default_value(field);
-    return value == NULL || (fallback && json_equal(value, fallback)) ||
+    return value == NULL || (fallback && is_equal(field, value, fallback)) ||
            words_find(field->only_for, json_string_at(object, belonging->type->told_by, "")) >= 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fields that mean something only for some kinds of their object: `kernel` for
- * convolutions, `beta1` for adamw. The column `only_for` of the table of fields says
+ * convolutions, `beta1` for AdamW. The column `only_for` of the table of fields says
  * which; object_type.told_by names the field that tells the kinds apart. Given with
  * another kind such a field would be ignored, so it is refused, by the CRD and by
  * the C code alike, unless it has the value that it would have by default: API servers
@@ -30,11 +30,11 @@ void belongings_visit(const struct object_type *type, belonging_visit *visit, vo
 
 /* Defaults must have been filled in before. */
 bool belonging_holds(const struct belonging *belonging, const struct json *object);
-/* The same over `self`, for the CRD. */
+/* The same over `self`, for the CRD; nothing for decimals, which CEL cannot read (crd.c). */
 void belonging_cel(const struct belonging *belonging, struct buffer *cel);
 /* "kernel", or "train.files". */
 void belonging_path(const struct belonging *belonging, struct buffer *path);
-/* "is for type conv2d only; leave it out". */
+/* "is for type Conv2D only; leave it out". */
 void belonging_message(const struct belonging *belonging, struct buffer *message);
 
 #endif

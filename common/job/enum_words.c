@@ -37,6 +37,30 @@ const char *layer_type_name(enum layer_type value)
     return layer_type_words[value];
 }
 
+const char *layer_default_name(enum layer_type value)
+{
+    static const char *const names[] = {
+        [LAYER_DENSE] = "dense",
+        [LAYER_CONV2D] = "conv2d",
+        [LAYER_MAX_POOL] = "maxPool",
+        [LAYER_AVERAGE_POOL] = "averagePool",
+        [LAYER_RELU] = "relu",
+        [LAYER_GELU] = "gelu",
+        [LAYER_TANH] = "tanh",
+        [LAYER_FLATTEN] = "flatten",
+        [LAYER_LAYER_NORM] = "layerNorm",
+        [LAYER_EMBEDDING] = "embedding",
+        [LAYER_ATTENTION] = "attention",
+        [LAYER_ADD] = "add",
+        [LAYER_BATCH_NORM] = "batchNorm",
+        [LAYER_SHORTCUT] = "shortcut",
+        [LAYER_GLOBAL_AVERAGE_POOL] = "globalAveragePool",
+        [LAYER_DROPOUT] = "dropout",
+        [LAYER_CONCAT] = "concat",
+    };
+    return names[value];
+}
+
 const char *preset_name(enum preset value)
 {
     return preset_words[value];

@@ -9,6 +9,7 @@
 #include "common/job/belonging.h"
 #include "common/job/enum_words.h"
 #include "common/job/rules.h"
+#include "common/nearest_word.h"
 
 #define SHOWN_MAX 64 /* characters of a wrong value that a message repeats */
 
@@ -80,24 +81,27 @@ static void check_integer(struct check *check, const struct field *field, const 
                        (long long)field->max);
 }
 
+static void check_decimal_bounds(struct check *check, const struct field *field, double number)
+{
+    bool low = field->above ? number <= field->lowest : number < field->lowest;
+    if (low || number > field->highest)
+        violations_add(check->violations, NULL, "%g is out of bounds; give a number %s %g%s to %g", number,
+                       field->above ? "above" : "from", field->lowest, field->above ? ", up" : "", field->highest);
+}
+
+/* A number, or the same in quotes. */
 static void check_decimal(struct check *check, const struct field *field, const struct json *value)
 {
     const char *text = json_string(value, NULL);
     if (json_type(value) == JSON_NUMBER)
-        violations_add(check->violations, NULL, "a bare number stands here; put it in quotes: \"%g\"",
-                       json_number(value, 0));
+        check_decimal_bounds(check, field, json_number(value, 0));
     else if (text == NULL)
         refuse_type(check, value, string_format_words(STRING_FORMAT_DECIMAL));
     else if (count_characters(text) > DECIMAL_TEXT_MAX || !string_format_matches(STRING_FORMAT_DECIMAL, text))
         violations_add(check->violations, NULL, "'%.*s' does not fit; give %s", SHOWN_MAX, text,
                        string_format_words(STRING_FORMAT_DECIMAL));
-    else {
-        double number = decimal_value(text);
-        bool low = field->above ? number <= field->lowest : number < field->lowest;
-        if (low || number > field->highest)
-            violations_add(check->violations, NULL, "\"%s\" is out of bounds; give a number %s %g%s to %g", text,
-                           field->above ? "above" : "from", field->lowest, field->above ? ", up" : "", field->highest);
-    }
+    else
+        check_decimal_bounds(check, field, decimal_value(text));
 }
 
 static void check_boolean(struct check *check, const struct json *value)
@@ -117,6 +121,15 @@ static void list_words(const char *const *words, struct buffer *out)
     }
 }
 
+static const char *nearest(const char *const *words, const char *word)
+{
+    size_t count = 0;
+    words += **words == '\0'; /* what stands for "not given" comes first */
+    while (words[count])
+        count++;
+    return nearest_word(word, words, count);
+}
+
 static void check_enum(struct check *check, const struct field *field, const struct json *value)
 {
     const char *word = json_string(value, NULL);
@@ -125,8 +138,12 @@ static void check_enum(struct check *check, const struct field *field, const str
     SCOPED_BUFFER offered;
     buffer_init(&offered, FIELD_PATH_MAX);
     list_words(field->words, &offered);
+    const char *meant = word ? nearest(field->words, word) : NULL;
     if (word == NULL)
         refuse_type(check, value, buffer_text(&offered));
+    else if (meant)
+        violations_add(check->violations, NULL, "'%.*s' is not known; did you mean %s? There are %s", SHOWN_MAX, word,
+                       meant, buffer_text(&offered));
     else
         violations_add(check->violations, NULL, "'%.*s' is not known; give %s", SHOWN_MAX, word, buffer_text(&offered));
 }
@@ -209,7 +226,6 @@ static void check_value(struct check *check, const struct field *field, const st
 {
     switch (field->kind) {
     case FIELD_STRING:
-    case FIELD_DURATION:
         check_string(check, field, value);
         return;
     case FIELD_INTEGER:
@@ -264,9 +280,20 @@ static void check_unknown(struct check *check, const struct object_type *type, c
                            "or leave it out");
 }
 
+/* In a job document the members of section coxswain are the document's own. */
+#define SECTION_PREFIX "coxswain."
+
 static bool is_about(const struct rule *rule, const struct object_type *type)
 {
-    return rule->about == type || rule->about == type->base;
+    return rule->about == type || (type->base && rule->about == type->base) ||
+           (type == &job_document_type && rule->in_documents);
+}
+
+static const char *blamed_field(const struct rule *rule, const struct object_type *type)
+{
+    size_t length = strlen(SECTION_PREFIX);
+    bool flat = type == &job_document_type && rule->field && strncmp(rule->field, SECTION_PREFIX, length) == 0;
+    return flat ? rule->field + length : rule->field;
 }
 
 static void check_rules(struct check *check, const struct object_type *type, const struct json *object,
@@ -274,7 +301,7 @@ static void check_rules(struct check *check, const struct object_type *type, con
 {
     for (const struct rule *rule = rules; rule->name; rule++)
         if (is_about(rule, type) && (old || !rule->on_update) && !rule->holds(object, old))
-            violations_add(check->violations, rule->field, "%s", rule->message);
+            violations_add(check->violations, blamed_field(rule, type), "%s", rule->message);
 }
 
 struct kind_check {

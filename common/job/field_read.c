@@ -29,7 +29,6 @@ static void unset_member(const struct field *field, void *member)
     case FIELD_INTEGER:
         *(int64_t *)member = field->flags & FIELD_ZERO ? 0 : FIELD_UNSET;
         return;
-    case FIELD_DURATION:
     case FIELD_TIME:
         *(int64_t *)member = FIELD_UNSET;
         return;
@@ -69,13 +68,8 @@ static void read_decimal(const struct json *value, double *member)
     const char *text = json_string(value, NULL);
     if (text && string_format_matches(STRING_FORMAT_DECIMAL, text))
         *member = decimal_value(text);
-}
-
-static void read_duration(const struct json *value, int64_t *member)
-{
-    const char *text = json_string(value, NULL);
-    if (text && string_format_matches(STRING_FORMAT_DURATION, text))
-        *member = duration_value_ms(text);
+    else if (json_type(value) == JSON_NUMBER)
+        *member = json_number(value, *member);
 }
 
 static void read_time(const struct json *value, int64_t *member)
@@ -158,9 +152,6 @@ static void read_value(const struct field *field, const struct json *value, void
         return;
     case FIELD_ENUM:
         read_enum(field, value, member);
-        return;
-    case FIELD_DURATION:
-        read_duration(value, member);
         return;
     case FIELD_TIME:
         read_time(value, member);

@@ -81,8 +81,6 @@ static struct json *member_value(const struct field *field, const void *member, 
         return *(const bool *)member || field->fallback ? json_new_boolean(*(const bool *)member) : NULL;
     case FIELD_ENUM:
         return enum_value(field, member);
-    case FIELD_DURATION:
-        return *(const int64_t *)member == FIELD_UNSET ? NULL : text_value(duration_text(*(const int64_t *)member));
     case FIELD_TIME:
         return *(const int64_t *)member == FIELD_UNSET ? NULL : time_value(field, *(const int64_t *)member);
     case FIELD_OBJECT:

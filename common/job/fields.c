@@ -27,7 +27,7 @@
 #define PATH_MAX_LENGTH 1024
 #define TEXT_MAX_LENGTH 1024
 #define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
-#define PODS_MAX 1000
+#define PODS_MAX 1000           /* of a role, for any framework; rules.c has what our own worker takes */
 #define BATCH_MAX 1048576
 #define SIDE_MAX 65536 /* of a layer */
 #define IMAGE_PRESETS "mlp", "lenet", "resnet20", "resnet50"
@@ -45,9 +45,9 @@ static const struct field strategy_fields[] = {
      .description =
          "How the crew shares the work. OneDevice: one worker, one device, the reference for all others. Mirrored: one "
          "worker with a mirror of the model on each of its devices. MultiWorkerMirrored: synchronous data parallelism "
-         "across pods; a lost worker pauses the crew and loses nothing. ParameterServer: variables live on pods of "
-         "role ps. CentralStorage: variables in host memory, computation on all devices. PeerToPeer: decentralised and "
-         "asynchronous. Pipeline: layers on different devices or pods."},
+         "across pods; a lost worker pauses the crew and loses nothing. ParameterServer: variables live on the pods "
+         "of parameterServers. CentralStorage: variables in host memory, computation on all devices. PeerToPeer: "
+         "decentralised and asynchronous. Pipeline: layers on different devices or pods."},
     {.name = "collective",
      .kind = FIELD_ENUM,
      MEMBER(strategy_spec, collective),
@@ -104,7 +104,7 @@ static const struct field strategy_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(strategy_spec, backup_workers),
      LONE,
-     RANGE(0, PODS_MAX),
+     RANGE(0, TRAINERS_MAX),
      .description =
          "So many of the workers are spare: the batch is cut for the others. Synchronous: a spare one computes what "
          "the slowest is late with, and the first answer counts. BoundedStaleness: nobody waits for so many of the "
@@ -150,8 +150,8 @@ static const struct field devices_fields[] = {
      .words = device_type_words,
      .fallback = "CPU",
      .description =
-         "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for images of "
-         "other frameworks."},
+         "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for pytorch, "
+         "tensorflow and jax."},
     {.name = "count",
      .kind = FIELD_INTEGER,
      MEMBER(devices_spec, count),
@@ -165,6 +165,7 @@ static const struct field devices_fields[] = {
      .kind = FIELD_STRING,
      MEMBER(devices_spec, resource_name),
      LONE,
+     .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
      .description = "The extended resource by which a pod asks for a device. Default: nvidia.com/gpu for GPU, "
@@ -202,60 +203,60 @@ static const struct field layer_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, units),
      LONE,
-     ONLY_FOR("dense", "embedding"),
+     ONLY_FOR("Dense", "Embedding"),
      RANGE(1, 1048576),
-     .description = "dense and embedding: width of the output."},
+     .description = "Dense and Embedding: width of the output."},
     {.name = "filters",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, filters),
      LONE,
-     ONLY_FOR("conv2d", "shortcut"),
+     ONLY_FOR("Conv2D", "Shortcut"),
      RANGE(1, SIDE_MAX),
-     .description = "conv2d and shortcut: number of output channels."},
+     .description = "Conv2D and Shortcut: number of output channels."},
     {.name = "kernel",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, kernel),
      LONE,
-     ONLY_FOR("conv2d"),
+     ONLY_FOR("Conv2D"),
      RANGE(1, 64),
-     .description = "conv2d: side of the square kernel."},
+     .description = "Conv2D: side of the square kernel."},
     {.name = "stride",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, stride),
      LONE,
-     ONLY_FOR("conv2d", "maxPool", "averagePool", "shortcut"),
+     ONLY_FOR("Conv2D", "MaxPool", "AveragePool", "Shortcut"),
      RANGE(1, 64),
      .description =
-         "conv2d, pools and shortcut: step between positions. Default: 1 for conv2d and shortcut, the size for pools."},
+         "Conv2D, pools and Shortcut: step between positions. Default: 1 for Conv2D and Shortcut, the size for pools."},
     {.name = "padding",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, padding),
      LONE,
-     ONLY_FOR("conv2d", "maxPool", "averagePool"),
+     ONLY_FOR("Conv2D", "MaxPool", "AveragePool"),
      RANGE(0, 64),
      .fallback = "0",
-     .description = "conv2d and pools: zeros added on each side."},
+     .description = "Conv2D and pools: zeros added on each side."},
     {.name = "size",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, size),
      LONE,
-     ONLY_FOR("maxPool", "averagePool", "embedding"),
+     ONLY_FOR("MaxPool", "AveragePool", "Embedding"),
      RANGE(1, 16777216),
-     .description = "Pools: side of the square window. embedding: size of the vocabulary."},
+     .description = "Pools: side of the square window. Embedding: size of the vocabulary."},
     {.name = "heads",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, heads),
      LONE,
-     ONLY_FOR("attention"),
+     ONLY_FOR("Attention"),
      RANGE(1, 1024),
-     .description = "attention: number of heads, which must divide the width of the input."},
+     .description = "Attention: number of heads, which must divide the width of the input."},
     {.name = "bias",
      .kind = FIELD_BOOLEAN,
      MEMBER(layer_spec, bias),
      LONE,
-     ONLY_FOR("dense", "conv2d"),
+     ONLY_FOR("Dense", "Conv2D"),
      .fallback = "true",
-     .description = "dense and conv2d: add a learned bias."},
+     .description = "Dense and Conv2D: add a learned bias."},
     {.name = "device",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, device),
@@ -271,7 +272,7 @@ static const struct field layer_fields[] = {
      RANGE(2, LAYER_INPUTS_MAX),
      BETWEEN(0, STAGES_MAX - 1),
      .description =
-         "Pipeline, dense: the layer is split over these stages: each has a slice of its units, with their weights, "
+         "Pipeline, Dense: the layer is split over these stages: each has a slice of its units, with their weights, "
          "and "
          "computes those. The slices come together on the stage of `device`. Tensors in checkpoints and exports are "
          "those of the whole layer."},
@@ -279,40 +280,40 @@ static const struct field layer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, momentum),
      LONE,
-     ONLY_FOR("batchNorm"),
+     ONLY_FOR("BatchNorm"),
      BETWEEN(0, 1),
      .above = true,
-     .description = "batchNorm: the share that a batch has in the running mean and variance, which evaluations use. "
+     .description = "BatchNorm: the share that a batch has in the running mean and variance, which evaluations use. "
                     "Default: 0.1."},
     {.name = "statistics",
      .kind = FIELD_ENUM,
      MEMBER(layer_spec, statistics),
      LONE,
-     ONLY_FOR("batchNorm"),
+     ONLY_FOR("BatchNorm"),
      .words = batch_statistics_words,
      .fallback = "Shard",
      .description =
-         "batchNorm: over which examples mean and variance are taken in training. Shard: each logical "
+         "BatchNorm: over which examples mean and variance are taken in training. Shard: each logical "
          "shard of the batch on its own. Global: the whole batch, whoever computes which part of it; for strategies "
          "that compute it at once, without accumulation."},
     {.name = "rate",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, rate),
      LONE,
-     ONLY_FOR("dropout"),
+     ONLY_FOR("Dropout"),
      BETWEEN(0, 0.9),
      .description =
-         "dropout: the share of the values that is set to zero in training (Srivastava et al., 2014). Which ones is a "
+         "Dropout: the share of the values that is set to zero in training (Srivastava et al., 2014). Which ones is a "
          "function of seed, step and example, the same for every crew."},
     {.name = "weightsOf",
      .kind = FIELD_STRING,
      MEMBER(layer_spec, weights_of),
      LONE,
-     ONLY_FOR("dense"),
+     ONLY_FOR("Dense"),
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(WORD),
      .description =
-         "dense: name of an embedding whose table of tokens serves as the weight (Press and Wolf, 2017); units is then "
+         "Dense: name of an Embedding whose table of tokens serves as the weight (Press and Wolf, 2017); units is then "
          "the size of its vocabulary."},
 };
 OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec), .told_by = "type");
@@ -351,7 +352,7 @@ static const struct field model_fields[] = {
      LONE,
      ONLY_FOR(""),
      .words = loss_words,
-     .fallback = "softmaxCrossEntropy",
+     .fallback = "SoftmaxCrossEntropy",
      .description = "What training makes small, averaged over the examples (for texts: the target tokens)."},
     {.name = "width",
      .kind = FIELD_INTEGER,
@@ -412,7 +413,7 @@ static const struct field model_fields[] = {
      .words = batch_statistics_words,
      .description =
          "resnet20 and resnet50: over which examples their batch normalisations take mean and variance in training, as "
-         "in a batchNorm layer. Default: Shard."},
+         "in a BatchNorm layer. Default: Shard."},
 };
 OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "a list of layers");
 
@@ -423,14 +424,13 @@ OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "
     FORMAT(PATH), .description = words_about_it, ONLY_FOR(__VA_ARGS__)
 
 #define FILE_FIELDS                                                                                                    \
-    {FILE_FIELD(images, "idx and npy: the file of images (may be gzipped), a path in the storage.", "idx", "npy")},    \
-        {FILE_FIELD(labels, "idx and npy: the file of labels (may be gzipped), a path in the storage.", "idx",         \
-                    "npy")},                                                                                           \
-        {FILE_FIELD(text, "bytes: the file whose bytes are the tokens, a path in the storage.", "bytes")},             \
+    {FILE_FIELD(images, "IDX and NPY: the file of images (may be gzipped), a path in the folder.", "IDX", "NPY")},     \
+        {FILE_FIELD(labels, "IDX and NPY: the file of labels (may be gzipped), a path in the folder.", "IDX", "NPY")}, \
+        {FILE_FIELD(text, "Bytes: the file whose bytes are the tokens, a path in the folder.", "Bytes")},              \
         {FILE_FIELD(files,                                                                                             \
-                    "cifar10, tokens and tfrecord: the file, a path in the storage; a * in its last part "             \
+                    "CIFAR10, Tokens and TFRecord: the file, a path in the folder; a * in its last part "              \
                     "takes all files of such names, in their order.",                                                  \
-                    "cifar10", "tokens", "tfrecord")},                                                                 \
+                    "CIFAR10", "Tokens", "TFRecord")},                                                                 \
     {                                                                                                                  \
         .name = "first", .kind = FIELD_INTEGER, MEMBER(data_files, first), LONE, RANGE(0, COUNT_MAX),                  \
         .description = "Position of the first example to use; those before it are left out."                           \
@@ -451,7 +451,7 @@ static const struct field validation_files_fields[] = {
 };
 static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
 
-#define IMAGE_FORMATS "idx", "synthetic", "cifar10", "npy", "tfrecord"
+#define IMAGE_FORMATS "IDX", "Synthetic", "CIFAR10", "NPY", "TFRecord"
 static const struct field augmentation_fields[] = {
     {.name = "horizontalFlip",
      .kind = FIELD_BOOLEAN,
@@ -479,9 +479,9 @@ static const struct field data_fields[] = {
      .flags = FIELD_REQUIRED,
      .words = data_format_words,
      .description =
-         "Form of the files: idx (as MNIST comes), bytes (any file; each byte is a token), synthetic (no files, made "
-         "from the seed), cifar10 (its binary version), npy (NumPy arrays of images and of labels), tokens (as llm.c "
-         "writes them), tfrecord (tf.train.Example with an image of raw bytes or floats and a label)."},
+         "Form of the files: IDX (as MNIST comes), Bytes (any file; each byte is a token), Synthetic (no files, made "
+         "from the seed), CIFAR10 (its binary version), NPY (NumPy arrays of images and of labels), Tokens (as llm.c "
+         "writes them), TFRecord (tf.train.Example with an image of raw bytes or floats and a label)."},
     {.name = "storage",
      .kind = FIELD_STRING,
      MEMBER(data_spec, storage),
@@ -489,6 +489,13 @@ static const struct field data_fields[] = {
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(NAME),
      .description = "Name of the storage that holds the files. Without it paths are absolute and inside the image."},
+    {.name = "path",
+     .kind = FIELD_STRING,
+     MEMBER(data_spec, path),
+     LONE,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description = "Folder in the storage from which the paths of the files start. Default: the storage's root."},
     {.name = "train",
      .kind = FIELD_OBJECT,
      MEMBER(data_spec, train),
@@ -507,23 +514,23 @@ static const struct field data_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(data_spec, examples),
      LONE,
-     ONLY_FOR("synthetic"),
+     ONLY_FOR("Synthetic"),
      RANGE(1, COUNT_MAX),
-     .description = "synthetic: how many examples there are."},
+     .description = "Synthetic: how many examples there are."},
     {.name = "imageFeature",
      .kind = FIELD_STRING,
      MEMBER(data_spec, image_feature),
      LONE,
-     ONLY_FOR("tfrecord"),
+     ONLY_FOR("TFRecord"),
      RANGE(1, NAME_MAX_LENGTH),
-     .description = "tfrecord: name of the feature that holds the image. Default: image."},
+     .description = "TFRecord: name of the feature that holds the image. Default: image."},
     {.name = "labelFeature",
      .kind = FIELD_STRING,
      MEMBER(data_spec, label_feature),
      LONE,
-     ONLY_FOR("tfrecord"),
+     ONLY_FOR("TFRecord"),
      RANGE(1, NAME_MAX_LENGTH),
-     .description = "tfrecord: name of the feature that holds the label. Default: label."},
+     .description = "TFRecord: name of the feature that holds the label. Default: label."},
     {.name = "augmentation",
      .kind = FIELD_OBJECT,
      MEMBER(data_spec, augmentation),
@@ -545,10 +552,10 @@ static const struct field schedule_fields[] = {
      MEMBER(optimizer_spec, schedule.type),
      LONE,
      .words = schedule_type_words,
-     .fallback = "constant",
+     .fallback = "Constant",
      .description =
-         "Course of the learning rate after the warm-up: constant, or down to finalFraction of it along a cosine or a "
-         "line."},
+         "Course of the learning rate after the warm-up: Constant, or down to finalFraction of it along a cosine "
+         "(Cosine) or a line (Linear)."},
     {.name = "warmupSteps",
      .kind = FIELD_INTEGER,
      MEMBER(optimizer_spec, schedule.warmup_steps),
@@ -560,10 +567,10 @@ static const struct field schedule_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, schedule.final_fraction),
      LONE,
-     ONLY_FOR("cosine", "linear"),
+     ONLY_FOR("Cosine", "Linear"),
      BETWEEN(0, 1),
      .fallback = "0",
-     .description = "cosine and linear: the share of the learning rate that is left at the last step."},
+     .description = "Cosine and Linear: the share of the learning rate that is left at the last step."},
 };
 static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields, .told_by = "type");
 
@@ -573,8 +580,8 @@ static const struct field optimizer_fields[] = {
      MEMBER(optimizer_spec, type),
      LONE,
      .words = optimizer_type_words,
-     .fallback = "sgd",
-     .description = "sgd (with momentum) or adamw (Loshchilov and Hutter, 2019)."},
+     .fallback = "SGD",
+     .description = "SGD (with momentum) or AdamW (Loshchilov and Hutter, 2019)."},
     {.name = "learningRate",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, learning_rate),
@@ -582,47 +589,47 @@ static const struct field optimizer_fields[] = {
      BETWEEN(0, 1000),
      .above = true,
      .fallback = "0.01",
-     .description = "Learning rate, a decimal string such as \"3e-4\". It is never rescaled silently."},
+     .description = "Learning rate, such as 3e-4. It is never rescaled silently."},
     {.name = "momentum",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, momentum),
      LONE,
-     ONLY_FOR("sgd"),
+     ONLY_FOR("SGD"),
      BETWEEN(0, 1),
      .fallback = "0.9",
-     .description = "sgd: share of the last update that is kept."},
+     .description = "SGD: share of the last update that is kept."},
     {.name = "beta1",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, beta1),
      LONE,
-     ONLY_FOR("adamw"),
+     ONLY_FOR("AdamW"),
      BETWEEN(0, 1),
      .fallback = "0.9",
-     .description = "adamw: decay of the gradient's running mean."},
+     .description = "AdamW: decay of the gradient's running mean."},
     {.name = "beta2",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, beta2),
      LONE,
-     ONLY_FOR("adamw"),
+     ONLY_FOR("AdamW"),
      BETWEEN(0, 1),
      .fallback = "0.999",
-     .description = "adamw: decay of the squared gradient's running mean."},
+     .description = "AdamW: decay of the squared gradient's running mean."},
     {.name = "epsilon",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, epsilon),
      LONE,
-     ONLY_FOR("adamw"),
+     ONLY_FOR("AdamW"),
      BETWEEN(0, 1),
      .above = true,
      .fallback = "1e-8",
-     .description = "adamw: added to the denominator."},
+     .description = "AdamW: added to the denominator."},
     {.name = "weightDecay",
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, weight_decay),
      LONE,
      BETWEEN(0, 1000),
      .fallback = "0",
-     .description = "Decay of the weights, independent of the gradient for adamw."},
+     .description = "Decay of the weights, independent of the gradient for AdamW."},
     {.name = "schedule",
      .kind = FIELD_OBJECT,
      .offset = 0,
@@ -693,11 +700,11 @@ static const struct field training_fields[] = {
      MEMBER(training_spec, precision),
      LONE,
      .words = precision_words,
-     .fallback = "float32",
+     .fallback = "Float32",
      .description =
-         "Arithmetic of the layers: float32; tf32, the same but for the factors of products, of dense layers and of "
-         "convolutions by cuDNN, which GPUs cut to TF32; or bfloat16 or float16 (whose losses are scaled), both with "
-         "float32 master weights."},
+         "Arithmetic of the layers: Float32; TF32, the same except that GPUs cut the factors of matrix products and of "
+         "cuDNN's convolutions to TF32; BFloat16, or Float16 (whose losses are scaled), both with Float32 master "
+         "weights."},
     {.name = "gradientClipNorm",
      .kind = FIELD_DECIMAL,
      MEMBER(training_spec, gradient_clip_norm),
@@ -734,40 +741,37 @@ OBJECT_TYPE(training_type, "Training", training_fields);
 
 /* ---------------------------------------------------------------- init, export, evaluate, checkpoint, storage */
 
+/* A file on storage is named the same way everywhere. */
+#define FILE_ON_STORAGE(storage_member, storage_words, path_member, path_words)                                        \
+    {.name = "storage",                                                                                                \
+     .kind = FIELD_STRING,                                                                                             \
+     MEMBER(job_document, storage_member),                                                                             \
+     LONE,                                                                                                             \
+     RANGE(1, NAME_MAX_LENGTH),                                                                                        \
+     FORMAT(NAME),                                                                                                     \
+     .description = storage_words},                                                                                    \
+    {                                                                                                                  \
+        .name = "path", .kind = FIELD_STRING, MEMBER(job_document, path_member), LONE, .flags = FIELD_REQUIRED,        \
+        RANGE(1, PATH_MAX_LENGTH), FORMAT(PATH), .description = path_words                                             \
+    }
+
 static const struct field init_fields[] = {
-    {.name = "from",
-     .kind = FIELD_STRING,
-     MEMBER(job_document, init_from),
-     LONE,
-     .flags = FIELD_REQUIRED,
-     RANGE(1, PATH_MAX_LENGTH),
-     .description =
-         "A safetensors file to take the first weights from: \"<storage>:<path>\", or an absolute path in the image."},
+    FILE_ON_STORAGE(init_storage,
+                    "Name of the storage that holds the file. Without it the path is absolute and inside the image.",
+                    init_path, "A safetensors file to take the first weights from: a path in the storage."),
 };
-static OBJECT_TYPE(init_type, "Init", init_fields);
+OBJECT_TYPE(init_type, "Init", init_fields);
 
 static const struct field export_fields[] = {
-    {.name = "to",
-     .kind = FIELD_STRING,
-     MEMBER(job_document, export_to),
-     LONE,
-     .flags = FIELD_REQUIRED,
-     RANGE(1, PATH_MAX_LENGTH),
-     FORMAT(PATH),
-     .description = "Where the trained weights go: a path in the storage."},
-    {.name = "storage",
-     .kind = FIELD_STRING,
-     MEMBER(job_document, export_storage),
-     LONE,
-     RANGE(1, NAME_MAX_LENGTH),
-     FORMAT(NAME),
-     .description = "Name of the storage to write to. Without it the path is absolute and ends with the pod."},
+    FILE_ON_STORAGE(export_storage,
+                    "Name of the storage to write to. Without it the path is absolute and the file ends with the pod.",
+                    export_path, "Where the trained weights go: a path in the storage."),
     {.name = "format",
      .kind = FIELD_ENUM,
      MEMBER(job_document, export_format),
      LONE,
      .words = export_format_words,
-     .fallback = "safetensors",
+     .fallback = "Safetensors",
      .description = "Form of the file."},
     {.name = "weights",
      .kind = FIELD_ENUM,
@@ -786,17 +790,30 @@ static const struct field export_fields[] = {
      .description =
          "What the tensors are called: Coxswain as the layers are, HuggingFace as its GPT-2 has them (gpt presets)."},
 };
-static OBJECT_TYPE(export_type, "Export", export_fields);
+OBJECT_TYPE(export_type, "Export", export_fields);
 
-static const struct field evaluate_fields[] = {
+static const struct field evaluation_fields[] = {
     {.name = "everySteps",
      .kind = FIELD_INTEGER,
-     MEMBER(job_document, evaluate_every_steps),
+     MEMBER(job_document, evaluation_every_steps),
      LONE,
      RANGE(1, COUNT_MAX),
      .description = "Steps between two tests on the validation data. Default: once an epoch."},
 };
-static OBJECT_TYPE(evaluate_type, "Evaluate", evaluate_fields);
+static OBJECT_TYPE(evaluation_type, "Evaluation", evaluation_fields);
+
+static const struct field encryption_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(job_document, encryption),
+     LONE,
+     .words = encryption_words,
+     .fallback = "None",
+     .description =
+         "None, or TLS with certificates that the operator makes and rotates. Either way only processes that hold the "
+         "job's key can join the crew."},
+};
+static OBJECT_TYPE(encryption_type, "Encryption", encryption_fields);
 
 static const struct field checkpoint_fields[] = {
     {.name = "storage",
@@ -820,14 +837,14 @@ static const struct field checkpoint_fields[] = {
      MEMBER(checkpoint_spec, every_steps),
      LONE,
      RANGE(1, COUNT_MAX),
-     .description = "Steps between two checkpoints. Either this or every; with neither one is saved each epoch."},
-    {.name = "every",
-     .kind = FIELD_DURATION,
-     MEMBER(checkpoint_spec, every_ms),
+     .description =
+         "Steps between two checkpoints. Either this or everySeconds; with neither, one is saved each epoch."},
+    {.name = "everySeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(checkpoint_spec, every_seconds),
      LONE,
-     RANGE(1, 16),
-     FORMAT(DURATION),
-     .description = "Time between two checkpoints, such as 60s or 10m. Either this or everySteps."},
+     RANGE(1, 1000000000),
+     .description = "Seconds between two checkpoints. Either this or everySteps."},
     {.name = "keep",
      .kind = FIELD_INTEGER,
      MEMBER(checkpoint_spec, keep),
@@ -873,7 +890,7 @@ static const struct field storage_fields[] = {
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(NAME),
      .description =
-         "Name by which data, checkpoint, export and init speak of it; mounted at /coxswain/storage/<name>."},
+         "Name by which data, checkpoint, export and init refer to it; mounted at /coxswain/storage/<name>."},
     {.name = "readOnly",
      .kind = FIELD_BOOLEAN,
      MEMBER(storage_spec, read_only),
@@ -889,10 +906,11 @@ static const struct field storage_fields[] = {
     VOLUME("configMap", "A ConfigMap, as in a pod's volumes."),
     VOLUME("secret", "A Secret, as in a pod's volumes."),
     VOLUME("projected", "Several sources in one folder, as in a pod's volumes."),
+    VOLUME("image", "The files of a container image, read-only: {reference: …, pullPolicy: …}, as in a pod's volumes."),
 };
 OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
 
-/* ---------------------------------------------------------------- what the spec and the job document share */
+/* ---------------------------------------------------------------- coxswain: what our own worker does */
 
 #define SECTION(section_name, member, section_type, words_about_it)                                                    \
     .name = section_name, .kind = FIELD_OBJECT, MEMBER(job_document, member), .type = section_type,                    \
@@ -903,37 +921,51 @@ OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct stora
         .type = section_type, .description = words_about_it                                                            \
     }
 
-static const struct field shared_fields[] = {
+static const struct field coxswain_fields[] = {
     {SECTION("strategy", strategy, &strategy_type, "How the work is shared."), LONE, .flags = FIELD_REQUIRED},
-    {.name = "workers",
+    {SECTION("model", model, &model_type, "What is trained."), LONE, .flags = FIELD_REQUIRED},
+    {SECTION("data", data, &data_type, "What it is trained on."), LONE, .flags = FIELD_REQUIRED},
+    {SECTION("training", training, &training_type, "How it is trained."), LONE, .flags = FIELD_REQUIRED},
+    FLAT_SECTION("init", &init_type, "Where the first weights come from. Default: drawn from the seed."),
+    {SECTION("checkpoint", checkpoint, &checkpoint_type, "When and where the state is saved. Default: never."),
+     COMPANION(job_document, checkpoint.enabled)},
+    FLAT_SECTION("export", &export_type, "Where the trained weights go. Default: nowhere but the checkpoint."),
+    FLAT_SECTION("evaluation", &evaluation_type, "When the model is tested on the validation data."),
+    FLAT_SECTION("encryption", &encryption_type,
+                 "What hides the crew's messages from the network. Default: nothing does."),
+};
+OBJECT_TYPE(coxswain_type, "Coxswain", coxswain_fields);
+
+/* ---------------------------------------------------------------- what the spec and the job document share */
+
+/* Both tables have these rows; `at` leads from the struct `owner` to its job_document. */
+#define DEVICES_AND_STORAGE(owner, at)                                                                                 \
+    {.name = "devices",                                                                                                \
+     .kind = FIELD_OBJECT,                                                                                             \
+     MEMBER(owner, at devices),                                                                                        \
+     LONE,                                                                                                             \
+     .flags = FIELD_MUTABLE_INSIDE,                                                                                    \
+     .type = &devices_type,                                                                                            \
+     .fallback = "{}",                                                                                                 \
+     .description = "What each worker computes on."},                                                                  \
+    {                                                                                                                  \
+        .name = "storage", .kind = FIELD_LIST, MEMBER(owner, at storage), COMPANION(owner, at storage_count),          \
+        RANGE(0, 16), .type = &storage_type,                                                                           \
+        .description = "Named volumes that every pod of the job mounts. Each has exactly one source."                  \
+    }
+
+/* ---------------------------------------------------------------- the job document alone */
+
+static const struct field document_workers_fields[] = {
+    {.name = "replicas",
      .kind = FIELD_INTEGER,
      MEMBER(job_document, workers),
      LONE,
-     RANGE(1, PODS_MAX),
+     RANGE(1, TRAINERS_MAX),
      .fallback = "1",
-     .flags = FIELD_MUTABLE,
-     .description =
-         "Pods of role worker; worker 0 is the chief unless a chief is given. May change only when elastic is set."},
-    {SECTION("devices", devices, &devices_type, "What each worker computes on."), LONE, .fallback = "{}"},
-    {SECTION("model", model, &model_type, "What is trained. Required for framework Coxswain."), LONE},
-    {SECTION("data", data, &data_type, "What it is trained on. Required for framework Coxswain."), LONE},
-    {SECTION("training", training, &training_type, "How it is trained. Required for framework Coxswain."), LONE},
-    FLAT_SECTION("init", &init_type, "Where the first weights come from. Default: drawn from the seed."),
-    FLAT_SECTION("export", &export_type, "Where the trained weights go. Default: nowhere but the checkpoint."),
-    FLAT_SECTION("evaluate", &evaluate_type, "When the model is tested on the validation data."),
-    {.name = "storage",
-     .kind = FIELD_LIST,
-     MEMBER(job_document, storage),
-     COMPANION(job_document, storage_count),
-     RANGE(0, 16),
-     .type = &storage_type,
-     .description = "Named volumes that every pod of the job mounts."},
-    {SECTION("checkpoint", checkpoint, &checkpoint_type, "When and where the state is saved. Default: never."),
-     COMPANION(job_document, checkpoint.enabled)},
+     .description = "Processes of role worker, where neither crew nor TF_CONFIG says so."},
 };
-OBJECT_TYPE(shared_type, "Shared", shared_fields);
-
-/* ---------------------------------------------------------------- the job document alone */
+static OBJECT_TYPE(document_workers_type, "Workers of a job document", document_workers_fields);
 
 static const struct field crew_role_fields[] = {
     {.name = "name",
@@ -949,19 +981,19 @@ static const struct field crew_role_fields[] = {
      MEMBER(crew_role, count),
      LONE,
      .flags = FIELD_REQUIRED,
-     RANGE(1, PODS_MAX),
+     RANGE(1, TRAINERS_MAX),
      .description = "Processes of that role."},
     {.name = "minCount",
      .kind = FIELD_INTEGER,
      MEMBER(crew_role, min_count),
      LONE,
-     RANGE(1, PODS_MAX),
+     RANGE(1, TRAINERS_MAX),
      .description = "Elastic jobs: training runs while at least so many of them are there. Default: count."},
     {.name = "maxCount",
      .kind = FIELD_INTEGER,
      MEMBER(crew_role, max_count),
      LONE,
-     RANGE(1, PODS_MAX),
+     RANGE(1, TRAINERS_MAX),
      .description = "Elastic jobs: the most of them that there will ever be. Default: count."},
 };
 static OBJECT_TYPE(crew_role_type, "Crew role", crew_role_fields, .size = sizeof(struct crew_role), .map_key = "name");
@@ -1005,57 +1037,108 @@ static const struct field job_document_fields[] = {
      LONE,
      RANGE(1, 253),
      .description = "The job's namespace."},
+    {.name = "workers",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct job_document),
+     LONE,
+     .type = &document_workers_type,
+     .fallback = "{}",
+     .description = "How many workers there are."},
+    DEVICES_AND_STORAGE(job_document, ),
     {SECTION("crew", crew, &crew_type, "Who takes part. Without it: this process alone, or what TF_CONFIG says."),
      LONE},
 };
-OBJECT_TYPE(job_document_type, "Job document", job_document_fields, .base = &shared_type);
+OBJECT_TYPE(job_document_type, "Job document", job_document_fields, .base = &coxswain_type);
 
 /* ---------------------------------------------------------------- the rest of the spec */
 
-static const struct field role_fields[] = {
-    {.name = "name",
-     .kind = FIELD_ENUM,
-     MEMBER(role_entry, role),
-     LONE,
-     .flags = FIELD_REQUIRED,
-     .words = role_words,
-     .description = "chief, worker, ps (parameter server) or evaluator."},
-    {.name = "count",
-     .kind = FIELD_INTEGER,
-     MEMBER(role_entry, count),
-     LONE,
-     RANGE(1, PODS_MAX),
-     .description =
-         "Pods of this role, 1 by default. There is at most one chief and one evaluator; the number of workers is "
-         "spec.workers."},
-    {.name = "template",
-     .kind = FIELD_OPAQUE,
-     MEMBER(role_entry, template),
-     LONE,
-     .description =
-         "A pod template laid over the default one: metadata and spec as in a Deployment. The container named trainer, "
-         "else the first one, trains."},
-};
-OBJECT_TYPE(role_type, "Role", role_fields, .size = sizeof(struct role_entry), .map_key = "name");
+#define TEMPLATE(which_role)                                                                                           \
+    {                                                                                                                  \
+        .name = "template", .kind = FIELD_OPAQUE, MEMBER(training_job, roles[which_role].template), LONE,              \
+        .flags = FIELD_MUTABLE_SUSPENDED,                                                                              \
+        .description =                                                                                                 \
+            "A pod template laid over the default one: metadata and spec as in a Deployment. The container named "     \
+            "trainer, else the first one, trains."                                                                     \
+    }
 
-static const struct field elastic_fields[] = {
-    {.name = "minWorkers",
+static const struct field workers_fields[] = {
+    {.name = "replicas",
      .kind = FIELD_INTEGER,
-     MEMBER(elastic_spec, min_workers),
+     MEMBER(training_job, document.workers),
      LONE,
-     .flags = FIELD_REQUIRED,
+     .flags = FIELD_MUTABLE,
      RANGE(1, PODS_MAX),
-     .description = "Training runs while at least so many workers are there, the first of them included; of PyTorch's "
-                    "so many have to exit with 0, and nobody may be left at work, for the job to succeed."},
-    {.name = "maxWorkers",
+     .fallback = "1",
+     .description =
+         "Pods of role worker; worker 0 is the chief unless a chief is given. May change only with minReplicas and "
+         "maxReplicas."},
+    {.name = "minReplicas",
      .kind = FIELD_INTEGER,
-     MEMBER(elastic_spec, max_workers),
+     MEMBER(training_job, elastic.min_workers),
      LONE,
-     .flags = FIELD_REQUIRED,
+     RANGE(1, PODS_MAX),
+     .description =
+         "Makes the job elastic, together with maxReplicas. Training runs while at least so many workers are there, "
+         "the first of them included; of PyTorch's, so many have to exit with 0, and none may still be at work, for "
+         "the job to succeed."},
+    {.name = "maxReplicas",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_job, elastic.max_workers),
+     LONE,
      RANGE(1, PODS_MAX),
      .description = "The most workers that the job may be scaled to."},
+    TEMPLATE(ROLE_WORKER),
 };
-OBJECT_TYPE(elastic_type, "Elastic", elastic_fields);
+OBJECT_TYPE(workers_type, "Workers", workers_fields);
+
+static const struct field chief_fields[] = {TEMPLATE(ROLE_CHIEF)};
+static OBJECT_TYPE(chief_type, "Chief", chief_fields);
+
+static const struct field servers_fields[] = {
+    {.name = "replicas",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_job, roles[ROLE_PS].count),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .fallback = "1",
+     .description = "Pods of role ps."},
+    TEMPLATE(ROLE_PS),
+};
+static OBJECT_TYPE(servers_type, "Parameter servers", servers_fields);
+
+static const struct field evaluator_fields[] = {TEMPLATE(ROLE_EVALUATOR)};
+static OBJECT_TYPE(evaluator_type, "Evaluator", evaluator_fields);
+
+/* ---------------------------------------------------------------- pytorch, tensorflow, jax */
+
+static const struct field foreign_checkpoint_fields[] = {
+    {.name = "storage",
+     .kind = FIELD_STRING,
+     MEMBER(checkpoint_spec, storage),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "Name of the storage to save to; all pods must reach it."},
+    {.name = "path",
+     .kind = FIELD_STRING,
+     MEMBER(checkpoint_spec, path),
+     LONE,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description = "Folder in the storage. Default: the job's name."},
+};
+static OBJECT_TYPE(foreign_checkpoint_type, "Checkpoint folder", foreign_checkpoint_fields);
+
+static const struct field foreign_fields[] = {
+    {SECTION("checkpoint", checkpoint, &foreign_checkpoint_type,
+             "The folder for checkpoints, whose path the program finds in COXSWAIN_CHECKPOINT_DIR. Default: none."),
+     COMPANION(job_document, checkpoint.enabled)},
+};
+static OBJECT_TYPE(foreign_type, "PyTorch, TensorFlow, JAX", foreign_fields);
+
+/* ---------------------------------------------------------------- run policy */
 
 static const struct field exit_codes_fields[] = {
     {.name = "operator",
@@ -1152,7 +1235,7 @@ static const struct field gang_fields[] = {
      LONE,
      RANGE(1, PODS_MAX),
      .description = "Pods that must find room together. Default: all required ones; of an elastic crew's workers "
-                    "elastic.minWorkers."},
+                    "minReplicas."},
     {.name = "queue",
      .kind = FIELD_STRING,
      MEMBER(gang_spec, queue),
@@ -1171,17 +1254,11 @@ static const struct field gang_fields[] = {
 OBJECT_TYPE(gang_type, "Gang", gang_fields);
 
 static const struct field run_policy_fields[] = {
-    {.name = "suspend",
-     .kind = FIELD_BOOLEAN,
-     MEMBER(run_policy, suspend),
-     LONE,
-     .flags = FIELD_MUTABLE,
-     .fallback = "false",
-     .description = "Remove all pods and wait; set it back to false to go on from the last checkpoint."},
     {.name = "backoffLimit",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, backoff_limit),
      LONE,
+     .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(0, 1000),
      .fallback = "6",
      .description = "Failures that the job survives. Preemptions and other disruptions do not count."},
@@ -1236,9 +1313,9 @@ static const struct field run_policy_fields[] = {
      RANGE(0, COUNT_MAX),
      .description =
          "A pod that was asked to end and is still there so many seconds after its grace period is removed from the "
-         "API, whatever its node says. Default: after 60 s for framework Coxswain, whose late processes can neither "
-         "join nor commit, but only if the node is gone, not ready or marked as such; never for other images: set it "
-         "when you know that the node is gone."},
+         "API, whatever its node says. Default: after 60 s for jobs with coxswain, whose late processes can neither "
+         "join nor commit, but only if the node is gone, not ready or marked as such; never for other frameworks: set "
+         "it when you know that the node is gone."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),
@@ -1246,54 +1323,70 @@ static const struct field run_policy_fields[] = {
      RANGE(1, 253),
      FORMAT(DOTTED_NAME),
      .description = "PriorityClass of the pods."},
+};
+static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields);
+
+#define ROLE(role_name_here, which_role, role_type_here, words_about_it)                                               \
+    {                                                                                                                  \
+        .name = role_name_here, .kind = FIELD_OBJECT, .offset = 0, .size = sizeof(struct training_job),                \
+        COMPANION(training_job, roles[which_role].given), .flags = FIELD_MUTABLE_INSIDE, .type = role_type_here,       \
+        .description = words_about_it                                                                                  \
+    }
+#define FRAMEWORK(section_name, which_framework, section_type, words_about_it)                                         \
+    {                                                                                                                  \
+        .name = section_name, .kind = FIELD_OBJECT, MEMBER(training_job, document),                                    \
+        COMPANION(training_job, sections[which_framework]), .type = section_type, .description = words_about_it        \
+    }
+
+static const struct field training_job_spec_fields[] = {
+    {.name = "suspend",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(training_job, suspend),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     .fallback = "false",
+     .description = "Remove all pods and wait; set it back to false to go on from the last checkpoint."},
     {.name = "managedBy",
      .kind = FIELD_STRING,
-     MEMBER(run_policy, managed_by),
+     MEMBER(training_job, managed_by),
      LONE,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
      .description = "Name of another controller that runs this job; this operator then leaves it alone."},
-};
-static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields);
-
-static const struct field training_job_spec_fields[] = {
-    {.name = "framework",
-     .kind = FIELD_ENUM,
-     MEMBER(training_job, framework),
-     LONE,
-     .words = framework_words,
-     .fallback = "Coxswain",
-     .description = "Which environment the pods are given: Coxswain (our own worker), TensorFlow (TF_CONFIG), "
-                    "PyTorch (PET_* and MASTER_ADDR) or JAX (JAX_COORDINATOR_ADDRESS and its like)."},
     {.name = "image",
      .kind = FIELD_STRING,
      MEMBER(training_job, image),
      LONE,
+     .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(1, TEXT_MAX_LENGTH),
      FORMAT(IMAGE),
-     .description = "Container image. Default: the operator's worker image; required for the other frameworks."},
-    {.name = "roles",
-     .kind = FIELD_LIST,
-     MEMBER(training_job, role_entries),
-     COMPANION(training_job, role_entry_count),
-     RANGE(0, ROLE_COUNT),
-     .type = &role_type,
-     .description = "Roles besides worker, and pod templates for any role."},
-    {.name = "elastic",
-     .kind = FIELD_OBJECT,
-     MEMBER(training_job, elastic),
-     COMPANION(training_job, elastic.enabled),
-     .type = &elastic_type,
-     .description = "Bounds within which workers may change while the job runs. Default: the number is fixed."},
-    {.name = "encryption",
-     .kind = FIELD_ENUM,
-     MEMBER(training_job, encryption),
-     LONE,
-     .words = encryption_words,
-     .fallback = "None",
      .description =
-         "What hides the crew's messages from the network: None, or TLS with certificates that the operator "
-         "makes and rotates. Framework Coxswain only; either way only members with the job's key are heard."},
+         "Container image of all roles. Default: the operator's worker image; required for pytorch, tensorflow and "
+         "jax."},
+    {.name = "workers",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct training_job),
+     LONE,
+     .flags = FIELD_MUTABLE_INSIDE,
+     .type = &workers_type,
+     .fallback = "{}",
+     .description = "The pods that train, how many, and between which bounds that may change."},
+    ROLE("chief", ROLE_CHIEF, &chief_type,
+         "A pod of its own that leads the crew, and trains unless there are parameter servers. Default: worker 0 "
+         "leads."),
+    ROLE("parameterServers", ROLE_PS, &servers_type,
+         "The pods that keep the variables, for strategy ParameterServer and for TensorFlow."),
+    ROLE("evaluator", ROLE_EVALUATOR, &evaluator_type, "A pod that scores checkpoints beside the training."),
+    DEVICES_AND_STORAGE(training_job, document.),
+    FRAMEWORK("coxswain", FRAMEWORK_COXSWAIN, &coxswain_type,
+              "Training by our own worker. Exactly one of coxswain, pytorch, tensorflow and jax is given."),
+    FRAMEWORK("pytorch", FRAMEWORK_PYTORCH, &foreign_type,
+              "The image runs PyTorch: pods get PET_* and MASTER_ADDR. There may be a chief, which is the master."),
+    FRAMEWORK("tensorflow", FRAMEWORK_TENSORFLOW, &foreign_type,
+              "The image runs TensorFlow: pods get TF_CONFIG with the roles that are given."),
+    FRAMEWORK("jax", FRAMEWORK_JAX, &foreign_type,
+              "The image runs JAX: pods get JAX_COORDINATOR_ADDRESS and its like. There are workers only."),
     {.name = "runPolicy",
      .kind = FIELD_OBJECT,
      MEMBER(training_job, run_policy),
@@ -1303,8 +1396,7 @@ static const struct field training_job_spec_fields[] = {
      .fallback = "{}",
      .description = "How the job is run, retried and cleaned up."},
 };
-OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields, .base = &shared_type,
-            .base_offset = offsetof(struct training_job, document));
+OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields);
 
 /* ---------------------------------------------------------------- status */
 

@@ -19,10 +19,9 @@
 enum field_kind {
     FIELD_STRING,       /* const char *                                                     */
     FIELD_INTEGER,      /* int64_t                                                          */
-    FIELD_DECIMAL,      /* a decimal string -> double                                       */
+    FIELD_DECIMAL,      /* a number, or one in a string -> double                           */
     FIELD_BOOLEAN,      /* bool                                                             */
     FIELD_ENUM,         /* one of `words` -> its position, in an enum or a bool             */
-    FIELD_DURATION,     /* "90s" -> int64_t milliseconds                                    */
     FIELD_TIME,         /* RFC 3339 -> int64_t milliseconds since 1970                      */
     FIELD_OBJECT,       /* of `type`, embedded by value; `companion`: bool, is it there     */
     FIELD_LIST,         /* of `type`; T * in the arena, or T[max] with FIELD_INLINE         */
@@ -36,10 +35,11 @@ enum field_flag {
     FIELD_REQUIRED = 1,
     FIELD_MUTABLE = 2, /* may change after creation; so may what is inside an object with FIELD_MUTABLE_INSIDE */
     FIELD_MUTABLE_INSIDE = 4,
-    FIELD_ZERO = 8,     /* an integer that is 0 rather than FIELD_UNSET when absent */
-    FIELD_INLINE = 16,  /* the list's elements stand in the struct itself */
-    FIELD_OPEN = 32,    /* more words may come: the CRD does not close the list */
-    FIELD_PRECISE = 64, /* a time with fractions of a second */
+    FIELD_ZERO = 8,                /* an integer that is 0 rather than FIELD_UNSET when absent */
+    FIELD_INLINE = 16,             /* the list's elements stand in the struct itself */
+    FIELD_OPEN = 32,               /* more words may come: the CRD does not close the list */
+    FIELD_PRECISE = 64,            /* a time with fractions of a second */
+    FIELD_MUTABLE_SUSPENDED = 128, /* may change while the job is suspended and has no pods */
 };
 
 /* For fields that only the schema knows: the C code reads them by other means. */
@@ -87,9 +87,9 @@ struct object_type {
 extern const struct object_type training_job_spec_type;   /* of struct training_job */
 extern const struct object_type training_job_status_type; /* of struct job_status */
 extern const struct object_type job_document_type;        /* of struct job_document */
-/* What the spec and the job document share, and the parts that rules speak of. */
-extern const struct object_type shared_type, training_type, model_type, layer_type_type, data_type, checkpoint_type,
-    storage_type, role_type, elastic_type, strategy_type, failure_rule_type, gang_type;
+/* The section of our own worker, which the job document consists of, and the parts that rules are about. */
+extern const struct object_type coxswain_type, training_type, model_type, layer_type_type, data_type, checkpoint_type,
+    init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type;
 
 /* Each field of `object`, the base's first:
  *     for (struct field_cursor at = field_first(&type); at.field; field_next(&at)) */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may not change after creation: every field but those that the table marks
- * FIELD_MUTABLE. (That workers may change only in elastic jobs is a rule.)
+ * What may not change after creation: every field except those that the table marks
+ * FIELD_MUTABLE, and while the job is suspended and has no pods those marked
+ * FIELD_MUTABLE_SUSPENDED. (That workers.replicas may change only in elastic jobs is a
+ * rule.)
  */
 #ifndef COXSWAIN_JOB_IMMUTABILITY_H
 #define COXSWAIN_JOB_IMMUTABILITY_H
@@ -12,9 +14,12 @@
 /* What is left to do then. */
 #define IMMUTABLE_REMEDY "delete the job and create it anew"
 #define IMMUTABLE_MESSAGE "is immutable; " IMMUTABLE_REMEDY
+#define IMMUTABLE_UNLESS_SUSPENDED                                                                                     \
+    "may change only while the job is suspended: set suspend to true and wait for the condition Suspended, "           \
+    "or " IMMUTABLE_REMEDY
 
-/* Both with defaults filled in. */
+/* Both with defaults filled in. `suspended`: `old` belongs to a job that is to have no pods and has none. */
 void immutability_check(const struct object_type *type, const struct json *object, const struct json *old,
-                        struct violations *violations);
+                        bool suspended, struct violations *violations);
 
 #endif

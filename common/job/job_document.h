@@ -26,6 +26,7 @@
 #define FRAMEWORKS(X)                                                                                                  \
     X(FRAMEWORK_COXSWAIN, "Coxswain")                                                                                  \
     X(FRAMEWORK_TENSORFLOW, "TensorFlow") X(FRAMEWORK_PYTORCH, "PyTorch") X(FRAMEWORK_JAX, "JAX")
+#define ENCRYPTIONS(X) X(ENCRYPTION_NONE, "None") X(ENCRYPTION_TLS, "TLS")
 #define STRATEGY_TYPES(X)                                                                                              \
     X(STRATEGY_ONE_DEVICE, "OneDevice")                                                                                \
     X(STRATEGY_MIRRORED, "Mirrored")                                                                                   \
@@ -49,48 +50,48 @@
 #define DEVICE_TYPES(X)                                                                                                \
     X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto") X(DEVICE_TYPE_TPU, "TPU")
 #define DATA_FORMATS(X)                                                                                                \
-    X(DATA_FORMAT_IDX, "idx")                                                                                          \
-    X(DATA_FORMAT_BYTES, "bytes")                                                                                      \
-    X(DATA_FORMAT_SYNTHETIC, "synthetic")                                                                              \
-    X(DATA_FORMAT_CIFAR10, "cifar10")                                                                                  \
-    X(DATA_FORMAT_NPY, "npy")                                                                                          \
-    X(DATA_FORMAT_TOKENS, "tokens")                                                                                    \
-    X(DATA_FORMAT_TFRECORD, "tfrecord")
-#define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "sgd") X(OPTIMIZER_ADAMW, "adamw")
+    X(DATA_FORMAT_IDX, "IDX")                                                                                          \
+    X(DATA_FORMAT_BYTES, "Bytes")                                                                                      \
+    X(DATA_FORMAT_SYNTHETIC, "Synthetic")                                                                              \
+    X(DATA_FORMAT_CIFAR10, "CIFAR10")                                                                                  \
+    X(DATA_FORMAT_NPY, "NPY")                                                                                          \
+    X(DATA_FORMAT_TOKENS, "Tokens")                                                                                    \
+    X(DATA_FORMAT_TFRECORD, "TFRecord")
+#define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "SGD") X(OPTIMIZER_ADAMW, "AdamW")
 #define SCHEDULE_TYPES(X)                                                                                              \
-    X(SCHEDULE_CONSTANT, "constant")                                                                                   \
-    X(SCHEDULE_COSINE, "cosine")                                                                                       \
-    X(SCHEDULE_LINEAR, "linear")
+    X(SCHEDULE_CONSTANT, "Constant")                                                                                   \
+    X(SCHEDULE_COSINE, "Cosine")                                                                                       \
+    X(SCHEDULE_LINEAR, "Linear")
 #define SCALE_LEARNING_RATES(X) X(SCALE_NOT_SAID, "") X(SCALE_LINEAR, "Linear") X(SCALE_NONE, "None")
 #define PRECISIONS(X)                                                                                                  \
-    X(PRECISION_FLOAT32, "float32")                                                                                    \
-    X(PRECISION_TF32, "tf32")                                                                                          \
-    X(PRECISION_BFLOAT16, "bfloat16")                                                                                  \
-    X(PRECISION_FLOAT16, "float16")
+    X(PRECISION_FLOAT32, "Float32")                                                                                    \
+    X(PRECISION_TF32, "TF32")                                                                                          \
+    X(PRECISION_BFLOAT16, "BFloat16")                                                                                  \
+    X(PRECISION_FLOAT16, "Float16")
 #define DETERMINISMS(X) X(DETERMINISM_CREW, "Crew") X(DETERMINISM_RUN, "Run")
 #define LAYER_TYPES(X)                                                                                                 \
-    X(LAYER_DENSE, "dense")                                                                                            \
-    X(LAYER_CONV2D, "conv2d")                                                                                          \
-    X(LAYER_MAX_POOL, "maxPool")                                                                                       \
-    X(LAYER_AVERAGE_POOL, "averagePool")                                                                               \
-    X(LAYER_RELU, "relu")                                                                                              \
-    X(LAYER_GELU, "gelu")                                                                                              \
-    X(LAYER_TANH, "tanh")                                                                                              \
-    X(LAYER_FLATTEN, "flatten")                                                                                        \
-    X(LAYER_LAYER_NORM, "layerNorm")                                                                                   \
-    X(LAYER_EMBEDDING, "embedding")                                                                                    \
-    X(LAYER_ATTENTION, "attention")                                                                                    \
-    X(LAYER_ADD, "add")                                                                                                \
-    X(LAYER_BATCH_NORM, "batchNorm")                                                                                   \
-    X(LAYER_SHORTCUT, "shortcut")                                                                                      \
-    X(LAYER_GLOBAL_AVERAGE_POOL, "globalAveragePool")                                                                  \
-    X(LAYER_DROPOUT, "dropout")                                                                                        \
-    X(LAYER_CONCAT, "concat")
+    X(LAYER_DENSE, "Dense")                                                                                            \
+    X(LAYER_CONV2D, "Conv2D")                                                                                          \
+    X(LAYER_MAX_POOL, "MaxPool")                                                                                       \
+    X(LAYER_AVERAGE_POOL, "AveragePool")                                                                               \
+    X(LAYER_RELU, "ReLU")                                                                                              \
+    X(LAYER_GELU, "GELU")                                                                                              \
+    X(LAYER_TANH, "Tanh")                                                                                              \
+    X(LAYER_FLATTEN, "Flatten")                                                                                        \
+    X(LAYER_LAYER_NORM, "LayerNorm")                                                                                   \
+    X(LAYER_EMBEDDING, "Embedding")                                                                                    \
+    X(LAYER_ATTENTION, "Attention")                                                                                    \
+    X(LAYER_ADD, "Add")                                                                                                \
+    X(LAYER_BATCH_NORM, "BatchNorm")                                                                                   \
+    X(LAYER_SHORTCUT, "Shortcut")                                                                                      \
+    X(LAYER_GLOBAL_AVERAGE_POOL, "GlobalAveragePool")                                                                  \
+    X(LAYER_DROPOUT, "Dropout")                                                                                        \
+    X(LAYER_CONCAT, "Concat")
 #define BATCH_STATISTICS(X) X(STATISTICS_NOT_SAID, "") X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
-#define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
+#define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "SoftmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "MeanSquaredError")
 #define EXPORT_WEIGHTS(X) X(EXPORT_LAST, "Last") X(EXPORT_BEST, "Best")
 #define EXPORT_NAMES(X) X(EXPORT_OWN_NAMES, "Coxswain") X(EXPORT_HUGGING_FACE_NAMES, "HuggingFace")
-#define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "safetensors")
+#define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "Safetensors")
 #define PRESETS(X)                                                                                                     \
     X(PRESET_NONE, "")                                                                                                 \
     X(PRESET_MLP, "mlp")                                                                                               \
@@ -105,7 +106,8 @@
 #define ON_PREEMPTIONS(X) X(ON_PREEMPTION_DISCARD, "Discard") X(ON_PREEMPTION_SAVE, "Save")
 
 #define X(name, text) name,
-enum framework { FRAMEWORKS(X) };
+enum framework { FRAMEWORKS(X) FRAMEWORK_COUNT };
+enum encryption { ENCRYPTIONS(X) };
 enum strategy_type { STRATEGY_TYPES(X) };
 enum collective_type { COLLECTIVE_TYPES(X) };
 enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
@@ -161,21 +163,21 @@ struct layer_spec {
     enum layer_type type;
     const char *inputs[LAYER_INPUTS_MAX]; /* names; default: the layer before */
     unsigned input_count;
-    int64_t units;                     /* dense, embedding: width */
-    int64_t filters;                   /* conv2d, shortcut */
-    int64_t kernel;                    /* conv2d: square side */
-    int64_t stride;                    /* conv2d, pools, shortcut */
-    int64_t padding;                   /* conv2d, pools: zeros on each side */
-    int64_t size;                      /* pools: square side; embedding: vocabulary */
+    int64_t units;                     /* Dense, Embedding: width */
+    int64_t filters;                   /* Conv2D, Shortcut */
+    int64_t kernel;                    /* Conv2D: square side */
+    int64_t stride;                    /* Conv2D, pools, Shortcut */
+    int64_t padding;                   /* Conv2D, pools: zeros on each side */
+    int64_t size;                      /* pools: square side; Embedding: vocabulary */
     int64_t heads;                     /* attention */
-    bool bias;                         /* dense, conv2d */
+    bool bias;                         /* Dense, Conv2D */
     int64_t device;                    /* Pipeline: stage */
-    int64_t devices[LAYER_INPUTS_MAX]; /* Pipeline, dense: stages that have a slice of its units each */
+    int64_t devices[LAYER_INPUTS_MAX]; /* Pipeline, Dense: stages that have a slice of its units each */
     unsigned device_count;             /* 0: it is whole */
     double momentum;                   /* batchNorm: the share of a batch in the running values; 0: 0.1 */
     double rate;                       /* dropout */
     enum batch_statistics statistics;  /* batchNorm */
-    const char *weights_of;            /* dense: the embedding whose table it multiplies by; NULL: its own weight */
+    const char *weights_of;            /* Dense: the Embedding whose table it multiplies by; NULL: its own weight */
 };
 
 struct model_spec {
@@ -193,12 +195,12 @@ struct model_spec {
 
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images; /* idx, npy */
-    const char *labels; /* idx, npy */
-    const char *text;   /* bytes */
+    const char *images; /* IDX, NPY */
+    const char *labels; /* IDX, NPY */
+    const char *text;   /* Bytes */
     int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
     int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
-    const char *files;  /* cifar10, tokens, tfrecord: one file, or several by a * in the last part of the path */
+    const char *files;  /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
 };
 
 /* What training does to its images, each time anew; both 0: nothing. */
@@ -210,19 +212,20 @@ struct augmentation_spec {
 struct data_spec {
     enum data_format format;
     const char *storage;
+    const char *path; /* the folder in it that the files' paths start from; NULL: its root */
     struct data_files train;
     struct data_files validation;
     int64_t examples;                          /* synthetic */
-    const char *image_feature, *label_feature; /* tfrecord; NULL: "image", "label" */
+    const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
 };
 
 struct optimizer_spec {
     enum optimizer_type type;
     double learning_rate;
-    double momentum;     /* sgd */
-    double beta1, beta2; /* adamw */
-    double epsilon;      /* adamw */
+    double momentum;     /* SGD */
+    double beta1, beta2; /* AdamW */
+    double epsilon;      /* AdamW */
     double weight_decay;
     struct {
         enum schedule_type type;
@@ -248,9 +251,9 @@ struct training_spec {
 struct checkpoint_spec {
     bool enabled; /* the section is there */
     const char *storage;
-    const char *path;    /* default: the job's name */
-    int64_t every_steps; /* FIELD_UNSET: not by steps */
-    int64_t every_ms;    /* FIELD_UNSET: not by time */
+    const char *path;      /* default: the job's name */
+    int64_t every_steps;   /* FIELD_UNSET: not by steps */
+    int64_t every_seconds; /* FIELD_UNSET: not by time */
     int64_t keep;
     bool save_on_preemption; /* onPreemption: Save | Discard */
     bool keep_best;          /* keep the weights of the best evaluation apart */
@@ -286,13 +289,13 @@ struct job_document {
     struct model_spec model;
     struct data_spec data;
     struct training_spec training;
-    const char *init_from; /* storage-relative "storage:path" or an absolute path */
-    const char *export_to;
-    const char *export_storage;
+    const char *init_storage, *init_path;     /* the path NULL: drawn from the seed; the storage NULL: it is absolute */
+    const char *export_storage, *export_path; /* likewise; the path NULL: nowhere */
     enum export_format export_format;
     enum export_weights export_weights;
     enum export_names export_names;
-    int64_t evaluate_every_steps; /* FIELD_UNSET: once an epoch */
+    int64_t evaluation_every_steps; /* FIELD_UNSET: once an epoch */
+    enum encryption encryption;     /* of what the crew sends each other */
     struct checkpoint_spec checkpoint;
     struct storage_spec *storage;
     unsigned storage_count;
@@ -315,6 +318,8 @@ const char *strategy_type_name(enum strategy_type value);
 const char *device_type_name(enum device_type value);
 const char *optimizer_type_name(enum optimizer_type value);
 const char *layer_type_name(enum layer_type value);
+/* What a layer without a name is called, before its position: "conv2d". Names of tensors begin with it. */
+const char *layer_default_name(enum layer_type value);
 const char *preset_name(enum preset value);
 
 #endif

@@ -10,14 +10,36 @@
 
 #include "common/json.h"
 
+/* At the path, or else at the path in section coxswain: so a twin reads a spec and a job document alike. */
+static inline const struct json *rule_at(const struct json *self, const char *path)
+{
+    const struct json *value = json_at(self, path);
+    return value ? value : json_at(json_member(self, "coxswain"), path);
+}
+
 static inline bool rule_has(const struct json *self, const char *path)
 {
-    return json_at(self, path) != NULL;
+    return rule_at(self, path) != NULL;
+}
+
+static inline const char *rule_string(const struct json *self, const char *path)
+{
+    return json_string(rule_at(self, path), "");
+}
+
+static inline int64_t rule_integer(const struct json *self, const char *path, int64_t otherwise)
+{
+    return json_integer(rule_at(self, path), otherwise);
+}
+
+static inline bool rule_boolean(const struct json *self, const char *path)
+{
+    return json_boolean(rule_at(self, path), false);
 }
 
 static inline bool rule_is(const struct json *self, const char *path, const char *word)
 {
-    return strcmp(json_string_at(self, path, ""), word) == 0;
+    return strcmp(rule_string(self, path), word) == 0;
 }
 
 /* `words` ends with NULL. */
@@ -35,11 +57,6 @@ static inline const struct json *rule_element_named(const struct json *list, con
         if (rule_is(item, "name", name))
             return item;
     return NULL;
-}
-
-static inline bool rule_has_role(const struct json *spec, const char *name)
-{
-    return rule_element_named(json_member(spec, "roles"), name) != NULL;
 }
 
 #endif

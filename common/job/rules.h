@@ -14,9 +14,11 @@ struct rule {
     const char *name;
     const struct object_type *about;
     const char *cel;   /* over self (and oldSelf); NULL: only the C code judges */
-    const char *field; /* member of the object */
+    const char *field; /* path in the object; NULL: the object itself */
     const char *message;
     bool on_update; /* compares with what was there before */
+    /* A rule about the spec that job documents keep as well. In them, members of section coxswain are the document's own. */
+    bool in_documents;
     bool (*holds)(const struct json *self, const struct json *old_self);
 };
 

@@ -49,32 +49,7 @@ bool string_format_matches(enum string_format format, const char *text)
     return regexec(&compiled[format], text, 0, NULL, 0) == 0;
 }
 
-/* ---------------------------------------------------------------- durations and decimals */
-
-struct duration_unit {
-    char letter;
-    int64_t ms;
-};
-
-static const struct duration_unit duration_units[] = {{'h', 3600000}, {'m', 60000}, {'s', 1000}};
-
-int64_t duration_value_ms(const char *text)
-{
-    char *end;
-    int64_t number = strtoll(text, &end, 10);
-    const struct duration_unit *unit = duration_units;
-    while (unit->letter != *end && unit->letter != 's')
-        unit++;
-    return number * unit->ms;
-}
-
-char *duration_text(int64_t ms)
-{
-    const struct duration_unit *unit = duration_units;
-    while (ms % unit->ms != 0 && unit->letter != 's')
-        unit++;
-    return memory_format("%lld%c", (long long)(ms / unit->ms), unit->letter);
-}
+/* ---------------------------------------------------------------- decimals */
 
 double decimal_value(const char *text)
 {

@@ -31,9 +31,7 @@
     X(REASON, "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "one word, such as CrewComplete")                            \
     X(PATH, "^" PATH_EXPRESSION "$", "a path without empty, '.' and '..' parts, such as mnist/train.gz")               \
     X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
-    X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$",                                                    \
-      "a decimal number in quotes, such as \"0.01\" or \"3e-4\"")                                                      \
-    X(DURATION, "^[1-9][0-9]{0,7}(s|m|h)$", "a duration, such as 90s, 10m or 2h")
+    X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$", "a number, such as 0.01 or 3e-4")
 
 enum string_format {
 #define X(name, expression, words) STRING_FORMAT_##name,
@@ -46,13 +44,10 @@ const char *string_format_expression(enum string_format format);
 const char *string_format_words(enum string_format format);
 bool string_format_matches(enum string_format format, const char *text);
 
-/* Values of texts that match STRING_FORMAT_DURATION and STRING_FORMAT_DECIMAL. */
-int64_t duration_value_ms(const char *text);
+/* The value of a text that matches STRING_FORMAT_DECIMAL. */
 double decimal_value(const char *text);
 
-/* The shortest texts with these values: "90s" but "2m" for 120 s; decimals read back as the same double.
- * Release with free(). */
-char *duration_text(int64_t ms);
+/* The shortest text that reads back as the same double. Release with free(). */
 char *decimal_text(double value);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/job/training_job.h"
 
+#include <string.h>
+
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/job/field_check.h"
@@ -33,24 +35,73 @@ static void metadata_read(const struct json *object, struct training_job *job)
 
 static void roles_fill(struct training_job *job)
 {
-    for (unsigned i = 0; i < job->role_entry_count; i++) {
-        const struct role_entry *entry = &job->role_entries[i];
-        job->roles[entry->role] = (struct role_spec){
-            .count = entry->count == FIELD_UNSET ? 1 : entry->count,
-            .template = entry->template,
-        };
-    }
+    struct role_spec *servers = &job->roles[ROLE_PS];
+    int64_t counts[ROLE_COUNT] = {[ROLE_CHIEF] = 1, [ROLE_PS] = servers->count, [ROLE_EVALUATOR] = 1};
+    for (int role = 0; role < ROLE_COUNT; role++)
+        job->roles[role].count = job->roles[role].given ? counts[role] : 0;
     job->roles[ROLE_WORKER].count = job->document.workers;
+    job->elastic.enabled = job->elastic.max_workers != FIELD_UNSET;
+}
+
+int training_job_check_version(const struct json *object, struct error *error)
+{
+    const char *version = json_string_at(object, "apiVersion", "");
+    if (strcmp(version, API_GROUP_VERSION) == 0)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "apiVersion: %.64s is not served; write " API_GROUP_VERSION
+                     " and move the fields to where docs/migration.md says",
+                     version);
+}
+
+const char *role_section(enum role role)
+{
+    static const char *const sections[ROLE_COUNT] = {[ROLE_CHIEF] = "chief",
+                                                     [ROLE_WORKER] = "workers",
+                                                     [ROLE_PS] = "parameterServers",
+                                                     [ROLE_EVALUATOR] = "evaluator"};
+    return sections[role];
+}
+
+int64_t spec_role_count(const struct json *spec, enum role role)
+{
+    const struct json *section = json_member(spec, role_section(role));
+    return section || role == ROLE_WORKER ? json_integer_at(section, "replicas", 1) : 0;
+}
+
+enum framework spec_framework(const struct json *spec)
+{
+    static const char *const sections[FRAMEWORK_COUNT] = {[FRAMEWORK_COXSWAIN] = "coxswain",
+                                                          [FRAMEWORK_TENSORFLOW] = "tensorflow",
+                                                          [FRAMEWORK_PYTORCH] = "pytorch",
+                                                          [FRAMEWORK_JAX] = "jax"};
+    for (int framework = 0; framework < FRAMEWORK_COUNT; framework++)
+        if (json_member(spec, sections[framework]))
+            return (enum framework)framework;
+    return FRAMEWORK_COXSWAIN;
 }
 
 static void spec_read(const struct json *spec, struct training_job *job)
 {
     struct field_reader reader = {.arena = &job->document.arena, .opaque = job->document.opaque};
     fields_read(&training_job_spec_type, spec, job, &reader);
+    job->framework = spec_framework(spec);
     job->document.job_name = *job->name ? job->name : NULL;
     job->document.job_namespace = *job->namespace ? job->namespace : NULL;
     if (job->document.checkpoint.enabled && job->document.checkpoint.path == NULL)
         job->document.checkpoint.path = job->name;
+}
+
+/* To have no pods, and to have none: Suspended is also true of a job that waits in a queue. */
+static bool is_suspended(const struct json *object)
+{
+    const struct json *conditions = json_at(object, "status.conditions");
+    if (!json_boolean_at(object, "spec.suspend", false))
+        return false;
+    for (const struct json *item = json_first(conditions); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), condition_type_name(CONDITION_SUSPENDED)) == 0)
+            return strcmp(json_string_at(item, "status", ""), "True") == 0;
+    return false;
 }
 
 static void violations_find(const struct json *object, const struct json *old, struct violations *violations)
@@ -68,7 +119,7 @@ static void violations_find(const struct json *object, const struct json *old, s
     else
         fields_check(&training_job_spec_type, spec, old_spec, false, violations);
     if (spec && old_spec)
-        immutability_check(&training_job_spec_type, spec, old_spec, violations);
+        immutability_check(&training_job_spec_type, spec, old_spec, is_suspended(old), violations);
     violations_leave(violations, length);
 }
 
@@ -88,8 +139,10 @@ int training_job_parse(const struct json *object, struct training_job *ret_job, 
     violations_init(&violations, "");
     violations_find(filled, NULL, &violations);
     spec_read(json_member(filled, "spec"), ret_job);
-    if (violations_to_error(&violations, error) < 0)
+    if (violations_to_error(&violations, error) < 0) {
+        memset(ret_job->roles, 0, sizeof ret_job->roles);
         return -1;
+    }
     roles_fill(ret_job);
     return 0;
 }

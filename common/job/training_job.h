@@ -34,19 +34,16 @@ enum role { ROLES(X) ROLE_COUNT };
 #undef X
 const char *role_name(enum role role);
 bool role_parse(const char *name, enum role *ret_role);
+/* The member of the spec that describes the role: "parameterServers". */
+const char *role_section(enum role role);
 
 struct role_spec {
-    int64_t count;               /* pods; workers' is spec.workers */
+    bool given;                  /* the section is there; workers need none */
+    int64_t count;               /* pods; 0: the role has none */
     const struct json *template; /* PodTemplateSpec laid over the default one, the job's; NULL: none */
 };
 
-/* spec.roles as given; `roles` of the job is made from it. */
-struct role_entry {
-    enum role role;
-    int64_t count; /* FIELD_UNSET: 1 */
-    const struct json *template;
-};
-
+/* Workers may come and go between these bounds: minReplicas and maxReplicas of workers are given. */
 struct elastic_spec {
     bool enabled;
     int64_t min_workers, max_workers;
@@ -90,7 +87,6 @@ struct gang_spec {
 };
 
 struct run_policy {
-    bool suspend;
     int64_t backoff_limit;
     int64_t active_deadline_seconds;    /* FIELD_UNSET: none */
     int64_t ttl_seconds_after_finished; /* FIELD_UNSET: kept */
@@ -100,13 +96,7 @@ struct run_policy {
     struct failure_policy failure_policy;
     struct gang_spec gang;
     const char *priority_class_name;
-    const char *managed_by;
 };
-
-#define ENCRYPTIONS(X) X(ENCRYPTION_NONE, "None") X(ENCRYPTION_TLS, "TLS")
-#define X(name, text) name,
-enum encryption { ENCRYPTIONS(X) };
-#undef X
 
 /* The status lists conditions in this order, which is part of the contract: the first one that is True is the job's state, as
  * the column STATE of kubectl and cox show it. From Succeeded to Created, at least one is True once the job has been started. */
@@ -201,13 +191,13 @@ struct training_job {
     int64_t deleted_ms;     /* FIELD_UNSET: not being deleted */
     const char *queue_name; /* the label by which Kueue admits it; NULL: none */
 
-    enum framework framework;
-    const char *image; /* NULL: the operator's default */
-    struct role_entry *role_entries;
-    unsigned role_entry_count;
-    struct role_spec roles[ROLE_COUNT]; /* count 0: the role has no pods */
+    bool suspend;
+    const char *managed_by;         /* NULL: this operator */
+    bool sections[FRAMEWORK_COUNT]; /* which are there; a sound spec has one, … */
+    enum framework framework;       /* … this */
+    const char *image;              /* NULL: the operator's default */
+    struct role_spec roles[ROLE_COUNT];
     struct elastic_spec elastic;
-    enum encryption encryption; /* of what the crew says among itself */
     struct run_policy run_policy;
     struct job_document document; /* strategy, workers, model, … ; its arena holds the job's strings too */
 
@@ -222,8 +212,16 @@ void training_job_release(struct training_job *job);
 
 /* All that is wrong with a spec, not just the first: one Kubernetes-style cause an entry. The C twins of the CEL rules;
  * `old` is the stored object on an update (immutability rules), else NULL. Returns a JSON array
- * [{"field":"spec.workers","message":"…"}], empty when the spec is good; free with json_free. */
+ * [{"field":"spec.workers.replicas","message":"…"}], empty when the spec is good; free with json_free. */
 struct json *training_job_violations(const struct json *object, const struct json *old);
+
+/* ERROR_INVALID, with what to do, for an object of another version of the API. */
+int training_job_check_version(const struct json *object, struct error *error);
+
+/* Which framework's section a spec has; FRAMEWORK_COXSWAIN where it has none. */
+enum framework spec_framework(const struct json *spec);
+/* The pods of a role that a spec asks for, by whatever it holds. */
+int64_t spec_role_count(const struct json *spec, enum role role);
 
 /* Static defaults filled in, as the CRD's schema would; in place. */
 void training_job_default(struct json *object);

@@ -13,7 +13,7 @@
 #define FIELD_PATH_MAX 512
 
 struct violations {
-    struct json *list; /* [{"field": "spec.workers", "message": "…"}] */
+    struct json *list; /* [{"field": "spec.workers.replicas", "message": "…"}] */
     size_t count;
     char path[FIELD_PATH_MAX]; /* of the value that is being looked at */
     size_t path_length;

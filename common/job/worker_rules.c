@@ -5,10 +5,9 @@
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
 
-/* A job document has no field `framework`. */
 static bool is_foreign(const struct json *self)
 {
-    return rule_has(self, "framework") && !rule_is(self, "framework", "Coxswain");
+    return rule_has(self, "pytorch") || rule_has(self, "tensorflow") || rule_has(self, "jax");
 }
 
 static bool is_served(const struct json *self)
@@ -23,7 +22,7 @@ static int64_t devices(const struct json *self)
 
 static int64_t accumulation(const struct json *self)
 {
-    return json_integer_at(self, "training.gradientAccumulation", 1);
+    return rule_integer(self, "training.gradientAccumulation", 1);
 }
 
 /* ---------------------------------------------------------------- strategies */
@@ -48,7 +47,7 @@ bool worker_rule_float16(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const apart[] = {"ParameterServer", "PeerToPeer", NULL};
-    bool scales = rule_is(self, "training.precision", "float16");
+    bool scales = rule_is(self, "training.precision", "Float16");
     return is_foreign(self) || !scales ||
            !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "strategy.localSteps"));
 }
@@ -72,7 +71,7 @@ bool worker_rule_ring(const struct json *self, const struct json *old)
 
 static bool has_global_statistics(const struct json *self)
 {
-    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    const struct json *layers = rule_at(self, "model.layers");
     bool global = rule_is(self, "model.statistics", "Global");
     for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
         global |= rule_is(layer, "statistics", "Global");
@@ -94,18 +93,18 @@ bool worker_rule_global_statistics(const struct json *self, const struct json *o
 /* The most that the crew ever has of them. */
 static int64_t workers(const struct json *self)
 {
-    return json_integer_at(self, rule_has(self, "elastic") ? "elastic.maxWorkers" : "workers", 1);
+    return json_integer_at(self, rule_has(self, "workers.maxReplicas") ? "workers.maxReplicas" : "workers.replicas", 1);
 }
 
 static int64_t trainers(const struct json *self)
 {
-    return workers(self) + rule_has_role(self, "chief");
+    return workers(self) + rule_has(self, "chief");
 }
 
 /* Those that a ParameterServer crew's batch is cut for: neither its chief nor spare ones. */
 static int64_t served_workers(const struct json *self)
 {
-    return workers(self) - json_integer_at(self, "strategy.backupWorkers", 0);
+    return workers(self) - rule_integer(self, "strategy.backupWorkers", 0);
 }
 
 /* Each has at least one logical shard. */
@@ -115,8 +114,8 @@ static int64_t replicas(const struct json *self)
         return served_workers(self) * devices(self);
     if (!rule_is(self, "strategy.type", "Pipeline"))
         return trainers(self) * devices(self);
-    int64_t stages = json_integer_at(self, "strategy.stages", 0);
-    return stages > 0 ? json_integer_at(self, "workers", 1) * devices(self) / stages : 1;
+    int64_t stages = rule_integer(self, "strategy.stages", 0);
+    return stages > 0 ? json_integer_at(self, "workers.replicas", 1) * devices(self) / stages : 1;
 }
 
 static bool asks_for_gpus(const struct json *self)
@@ -128,7 +127,7 @@ bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)
 {
     (void)old;
     return !asks_for_gpus(self) || !has_global_statistics(self) ||
-           (replicas(self) == 1 && json_integer_at(self, "training.logicalShards", 1) == 1);
+           (replicas(self) == 1 && rule_integer(self, "training.logicalShards", 1) == 1);
 }
 
 bool worker_rule_local_steps_crew(const struct json *self, const struct json *old)
@@ -140,21 +139,21 @@ bool worker_rule_local_steps_crew(const struct json *self, const struct json *ol
 bool worker_rule_sharded_alone(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is_foreign(self) || !json_boolean_at(self, "strategy.shardedOptimizer", false) || trainers(self) > 1 ||
+    return is_foreign(self) || !rule_boolean(self, "strategy.shardedOptimizer") || trainers(self) > 1 ||
            (asks_for_gpus(self) && devices(self) > 1);
 }
 
 bool worker_rule_fewest_shards(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is_foreign(self) || json_integer_at(self, "training.logicalShards", SHARDS_MAX) >= replicas(self);
+    return is_foreign(self) || rule_integer(self, "training.logicalShards", SHARDS_MAX) >= replicas(self);
 }
 
 /* Of micro-batches that nobody counted there are as many as fit. */
 bool worker_rule_most_shards(const struct json *self, const struct json *old)
 {
     (void)old;
-    int64_t pieces = json_integer_at(self, "strategy.microBatches", 1) * accumulation(self);
+    int64_t pieces = rule_integer(self, "strategy.microBatches", 1) * accumulation(self);
     return is_foreign(self) || rule_has(self, "training.logicalShards") || replicas(self) * pieces <= SHARDS_MAX;
 }
 
@@ -167,7 +166,7 @@ static bool is_synchronous(const struct json *self)
 static int64_t served_shares(const struct json *self)
 {
     if (rule_has(self, "training.logicalShards"))
-        return json_integer_at(self, "training.logicalShards", 1) / devices(self);
+        return rule_integer(self, "training.logicalShards", 1) / devices(self);
     return served_workers(self) * accumulation(self);
 }
 
@@ -176,7 +175,7 @@ bool worker_rule_served_tree(const struct json *self, const struct json *old)
 {
     (void)old;
     int64_t shares = served_shares(self);
-    bool even = json_integer_at(self, "training.logicalShards", 0) % devices(self) == 0;
+    bool even = rule_integer(self, "training.logicalShards", 0) % devices(self) == 0;
     return !is_synchronous(self) || devices(self) == 1 || (even && shares > 0 && (shares & (shares - 1)) == 0);
 }
 
@@ -190,7 +189,7 @@ bool worker_rule_served_shards(const struct json *self, const struct json *old)
 
 static bool is_evaluated_beside(const struct json *self)
 {
-    return !is_foreign(self) && is_served(self) && rule_has_role(self, "evaluator");
+    return !is_foreign(self) && is_served(self) && rule_has(self, "evaluator");
 }
 
 bool worker_rule_evaluator_checkpoint(const struct json *self, const struct json *old)
@@ -209,22 +208,22 @@ bool worker_rule_evaluator_examples(const struct json *self, const struct json *
 
 static bool is_preset_of_texts(const struct json *self)
 {
-    return strncmp(json_string_at(self, "model.preset", ""), "gpt", 3) == 0;
+    return strncmp(rule_string(self, "model.preset"), "gpt", 3) == 0;
 }
 
 /* A model over tokens begins with an embedding. */
 static bool reads_tokens(const struct json *self)
 {
-    const struct json *layers = json_member(json_member(self, "model"), "layers");
-    return is_preset_of_texts(self) || rule_is(json_first(layers), "type", "embedding");
+    const struct json *layers = rule_at(self, "model.layers");
+    return is_preset_of_texts(self) || rule_is(json_first(layers), "type", "Embedding");
 }
 
 bool worker_rule_texts(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const texts[] = {"bytes", "tokens", NULL};
+    static const char *const texts[] = {"Bytes", "Tokens", NULL};
     return is_foreign(self) || !rule_has(self, "model") || !rule_has(self, "data") ||
-           rule_is(self, "data.format", "synthetic") ||
+           rule_is(self, "data.format", "Synthetic") ||
            rule_is_one_of(self, "data.format", texts) == reads_tokens(self);
 }
 
@@ -241,13 +240,6 @@ bool worker_rule_export_names(const struct json *self, const struct json *old)
            is_preset_of_texts(self);
 }
 
-bool worker_rule_init_path(const struct json *self, const struct json *old)
-{
-    (void)old;
-    const char *from = json_string_at(self, "init.from", "/"), *colon = strchr(from, ':');
-    return is_foreign(self) || *from == '/' || colon == NULL || string_format_matches(STRING_FORMAT_PATH, colon + 1);
-}
-
 /* ---------------------------------------------------------------- layers */
 
 bool worker_rule_lent_bias(const struct json *self, const struct json *old)
@@ -260,7 +252,7 @@ bool worker_rule_lent_bias(const struct json *self, const struct json *old)
 bool worker_rule_pool_padding(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const pools[] = {"maxPool", "averagePool", NULL};
+    static const char *const pools[] = {"MaxPool", "AveragePool", NULL};
     return !rule_is_one_of(self, "type", pools) ||
            json_integer_at(self, "padding", 0) < json_integer_at(self, "size", 1);
 }

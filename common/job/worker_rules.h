@@ -21,7 +21,6 @@ bool worker_rule_global_statistics(const struct json *self, const struct json *o
 bool worker_rule_texts(const struct json *self, const struct json *old);
 bool worker_rule_augmented_images(const struct json *self, const struct json *old);
 bool worker_rule_export_names(const struct json *self, const struct json *old);
-bool worker_rule_init_path(const struct json *self, const struct json *old);
 
 /* Of the spec, which knows the roles. */
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old);

@@ -145,10 +145,14 @@ static const char *option_of(const char *path)
     static const struct {
         const char *path, *option;
     } options[] = {
-        {"metadata.name", "NAME"},        {"spec.strategy.type", "--strategy"},
-        {"spec.model.preset", "--model"}, {"spec.workers", "--workers"},
-        {"spec.devices.type", "--gpus"},  {"spec.devices.count", "--gpus"},
-        {"spec.data.format", "--format"}, {"spec.image", "--image"},
+        {"metadata.name", "NAME"},
+        {"spec.coxswain.strategy.type", "--strategy"},
+        {"spec.coxswain.model.preset", "--model"},
+        {"spec.workers.replicas", "--workers"},
+        {"spec.devices.type", "--gpus"},
+        {"spec.devices.count", "--gpus"},
+        {"spec.coxswain.data.format", "--format"},
+        {"spec.image", "--image"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (strcmp(options[i].path, path) == 0)
@@ -189,11 +193,11 @@ static int print_job(const char *title, const struct request *request)
     SCOPED_JSON *job = first_job_make(&request->wish);
     if (!is_allowed(title, job))
         return EXIT_USAGE;
-    bool has_data = json_at(job, "spec.data.storage") != NULL;
+    bool has_data = json_at(job, "spec.coxswain.data.storage") != NULL;
     if (request->wish.data_claim && !has_data) {
         fprintf(stderr,
                 "%s: --data-claim: data of format %s is in no claim; name another --format, or a folder with --data\n",
-                title, json_string_at(job, "spec.data.format", ""));
+                title, json_string_at(job, "spec.coxswain.data.format", ""));
         return EXIT_USAGE;
     }
     job_print(job, &text);

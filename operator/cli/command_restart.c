@@ -47,7 +47,7 @@ static int check_job(struct cluster *cluster, const char *name, struct error *er
         return -1;
     if (job_is_over(job))
         return error_set(error, ERROR_INVALID, "%s is over: there is nothing to restart; create it anew", name);
-    if (json_boolean_at(job, "spec.runPolicy.suspend", false))
+    if (json_boolean_at(job, "spec.suspend", false))
         return error_set(error, ERROR_INVALID,
                          "%s is suspended: `cox resume %s` starts its crew over from the last checkpoint", name, name);
     return 0;

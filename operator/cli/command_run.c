@@ -23,9 +23,10 @@ static const char usage[] =
     "\n"
     "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
     "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"
-    "  --set PATH=VALUE     changes the job before it is applied, such as spec.training.steps=100; repeatable.\n"
-    "                       [0] or [ps] behind a list is an element, by number or name; null takes a field away.\n"
-    "                       A text is taken as it stands, other fields as YAML: spec.roles[1]={name: evaluator}\n"
+    "  --set PATH=VALUE     changes the job before it is applied, such as spec.coxswain.training.steps=100;\n"
+    "                       repeatable. [0] or [digits] behind a list is an element, by number or name; null takes\n"
+    "                       a field away. A text is taken as it stands, other fields as YAML:\n"
+    "                       spec.workers={replicas: 3}\n"
     "  --state DIR          where the embedded control plane keeps its state\n"
     "                       (default: ~/.local/state/coxswain/NAMESPACE-NAME)\n"
     "  --fresh              forget the earlier runs in the state directory; volumes and their checkpoints stay\n"
@@ -159,11 +160,11 @@ static void advise_again(const char *again, const struct run_outcome *outcome)
         printf("\nTo begin anew, without the checkpoints of the other model (this deletes them):\n"
                "  %s --fresh --delete-volumes\n"
                "or to keep them and store this job's elsewhere:\n"
-               "  %s --fresh --set spec.checkpoint.path=ANOTHER\n",
+               "  %s --fresh --set spec.coxswain.checkpoint.path=ANOTHER\n",
                again, again);
     else
         printf("\nTo begin anew, and store this job's checkpoints elsewhere than the other model's:\n"
-               "  %s --fresh --set spec.checkpoint.path=ANOTHER\n",
+               "  %s --fresh --set spec.coxswain.checkpoint.path=ANOTHER\n",
                again);
 }
 

@@ -8,7 +8,7 @@
 static const struct command_usage usage = {
     "usage: cox scale NAME --workers N\n"
     "\n"
-    "Changes the number of workers of an elastic job, within its elastic.minWorkers and maxWorkers. The highest "
+    "Changes the number of workers of an elastic job, between its minReplicas and maxReplicas. The highest "
     "indices\n"
     "go first, never worker 0.\n"
     "\n"

@@ -43,8 +43,8 @@ static const struct material materials[] = {
 #define TEXT_BATCH 32
 #define IMAGE_EPOCHS 5
 #define TEXT_STEPS 1000
-#define LEARNING_RATE "1e-3"
-#define CHECKPOINT_EVERY "1m"
+#define LEARNING_RATE 1e-3
+#define CHECKPOINT_EVERY_SECONDS 60
 
 /* A word that is none is refused where the whole job is looked at. */
 static int word_of(const char *const *words, const char *word, int otherwise)
@@ -68,27 +68,22 @@ static bool belongs(const struct field *field, const char *kind)
 
 /* ---------------------------------------------------------------- sections */
 
-static void set_crew(const struct first_job *wish, struct json *spec)
+static void set_crew(const struct first_job *wish, const char *strategy, struct json *spec)
 {
-    const char *strategy = given(wish->strategy, strategy_type_name(STRATEGY_MULTI_WORKER_MIRRORED));
     const struct crew *crew = &crews[word_of(strategy_type_words, strategy, STRATEGY_MULTI_WORKER_MIRRORED)];
-    json_set_string(json_set_object(spec, "strategy"), "type", strategy);
-    json_set_integer(spec, "workers", wish->workers > 0 ? wish->workers : crew->workers);
+    json_set_integer(json_set_object(spec, "workers"), "replicas", wish->workers > 0 ? wish->workers : crew->workers);
+    if (crew->servers > 0)
+        json_set_integer(json_set_object(spec, "parameterServers"), "replicas", crew->servers);
     if (wish->gpus > 0 || crew->devices > 1) {
         struct json *devices = json_set_object(spec, "devices");
         json_set_string(devices, "type", device_type_name(wish->gpus > 0 ? DEVICE_TYPE_GPU : DEVICE_TYPE_CPU));
         json_set_integer(devices, "count", wish->gpus > 0 ? wish->gpus : crew->devices);
     }
-    if (crew->servers > 0) {
-        struct json *servers = json_append(json_set_array(spec, "roles"), json_new_object());
-        json_set_string(servers, "name", role_name(ROLE_PS));
-        json_set_integer(servers, "count", crew->servers);
-    }
 }
 
-static void set_model(const struct first_job *wish, const struct material *material, struct json *spec)
+static void set_model(const struct first_job *wish, const struct material *material, struct json *section)
 {
-    struct json *model = json_set_object(spec, "model");
+    struct json *model = json_set_object(section, "model");
     const char *preset = given(wish->model, preset_name(material->model));
     json_set_string(model, "preset", preset);
     if (material->sides[0] == 0 || !belongs(field_find(&model_type, "inputShape"), preset))
@@ -109,9 +104,9 @@ static void set_files(const struct data_files_found *files, struct json *data)
             json_set_string(json_set_object(data, "train"), at.field->name, names[count++]);
 }
 
-static void set_data(const struct first_job *wish, const char *format, int64_t held_out, struct json *spec)
+static void set_data(const struct first_job *wish, const char *format, int64_t held_out, struct json *section)
 {
-    struct json *data = json_set_object(spec, "data");
+    struct json *data = json_set_object(section, "data");
     struct data_files_found usual = {.format = NULL};
     json_set_string(data, "format", format);
     if (wish->files || data_files_usual(format, &usual)) {
@@ -124,14 +119,14 @@ static void set_data(const struct first_job *wish, const char *format, int64_t h
     data_files_release(&usual);
 }
 
-static void set_training(bool text, struct json *spec)
+static void set_training(bool text, struct json *section)
 {
-    struct json *training = json_set_object(spec, "training");
+    struct json *training = json_set_object(section, "training");
     json_set_integer(training, text ? "steps" : "epochs", text ? TEXT_STEPS : IMAGE_EPOCHS);
     json_set_integer(training, "batchSize", text ? TEXT_BATCH : IMAGE_BATCH);
     struct json *optimizer = json_set_object(training, "optimizer");
     json_set_string(optimizer, "type", optimizer_type_name(OPTIMIZER_ADAMW));
-    json_set_string(optimizer, "learningRate", LEARNING_RATE);
+    json_set_number(optimizer, "learningRate", LEARNING_RATE);
 }
 
 static void add_storage(struct json *spec, const char *name, const char *claim, bool read_only)
@@ -144,19 +139,19 @@ static void add_storage(struct json *spec, const char *name, const char *claim, 
 }
 
 /* A job that needs no files needs no volume, unless one is named. */
-static void set_storage(const struct first_job *wish, bool has_files, struct json *spec)
+static void set_storage(const struct first_job *wish, bool has_files, struct json *spec, struct json *section)
 {
     if (has_files)
         add_storage(spec, FIRST_JOB_DATA, wish->data_claim, true);
     if (!has_files && !wish->runs_claim)
         return;
     add_storage(spec, FIRST_JOB_RUNS, wish->runs_claim, false);
-    struct json *checkpoint = json_set_object(spec, "checkpoint"), *export = json_set_object(spec, "export");
+    struct json *checkpoint = json_set_object(section, "checkpoint"), *export = json_set_object(section, "export");
     json_set_string(checkpoint, "storage", FIRST_JOB_RUNS);
-    json_set_string(checkpoint, "every", CHECKPOINT_EVERY);
+    json_set_integer(checkpoint, "everySeconds", CHECKPOINT_EVERY_SECONDS);
     json_set_string(export, "storage", FIRST_JOB_RUNS);
     SCOPED_FREE char *weights = memory_format("%s/model.safetensors", wish->name);
-    json_set_string(export, "to", weights);
+    json_set_string(export, "path", weights);
 }
 
 struct json *first_job_make(const struct first_job *wish)
@@ -170,12 +165,16 @@ struct json *first_job_make(const struct first_job *wish)
     const struct material *material = &materials[word_of(data_format_words, format, DATA_FORMAT_SYNTHETIC)];
     if (wish->image)
         json_set_string(spec, "image", wish->image);
-    set_crew(wish, spec);
-    set_model(wish, material, spec);
-    set_data(wish, format, material->held_out, spec);
-    bool has_files = json_at(spec, "data.storage") != NULL;
-    bool text = belongs(field_find(&model_type, "context"), json_string_at(spec, "model.preset", ""));
-    set_training(text, spec);
-    set_storage(wish, has_files, spec);
+    const char *strategy = given(wish->strategy, strategy_type_name(STRATEGY_MULTI_WORKER_MIRRORED));
+    set_crew(wish, strategy, spec);
+    struct json *section = json_new_object(); /* the last one of the spec */
+    json_set_string(json_set_object(section, "strategy"), "type", strategy);
+    set_model(wish, material, section);
+    set_data(wish, format, material->held_out, section);
+    bool has_files = json_at(section, "data.storage") != NULL;
+    bool text = belongs(field_find(&model_type, "context"), json_string_at(section, "model.preset", ""));
+    set_training(text, section);
+    set_storage(wish, has_files, spec, section);
+    json_set(spec, "coxswain", section);
     return job;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/job/enum_words.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/job_view.h"
@@ -38,14 +39,14 @@ static void print_age(const struct json *object, const char *path, int64_t now_m
 
 static void print_roles(const struct json *job, struct buffer *out)
 {
-    buffer_format(out, "%-13s worker %" PRId64, "Crew", json_integer_at(job, "spec.workers", 1));
-    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
-        if (strcmp(text_at(role, "name"), "worker") != 0)
-            buffer_format(out, ", %s %" PRId64, text_at(role, "name"), json_integer_at(role, "count", 1));
-    const struct json *elastic = json_at(job, "spec.elastic");
-    if (elastic)
-        buffer_format(out, " (elastic, %" PRId64 " to %" PRId64 " workers)", json_integer_at(elastic, "minWorkers", 1),
-                      json_integer_at(elastic, "maxWorkers", 1));
+    const struct json *spec = json_member(job, "spec");
+    buffer_format(out, "%-13s worker %" PRId64, "Crew", spec_role_count(spec, ROLE_WORKER));
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (role != ROLE_WORKER && spec_role_count(spec, (enum role)role) > 0)
+            buffer_format(out, ", %s %" PRId64, role_name((enum role)role), spec_role_count(spec, (enum role)role));
+    if (json_at(spec, "workers.maxReplicas"))
+        buffer_format(out, " (elastic, %" PRId64 " to %" PRId64 " workers)",
+                      json_integer_at(spec, "workers.minReplicas", 1), json_integer_at(spec, "workers.maxReplicas", 1));
     buffer_format(out, "; %s %" PRId64 " a worker\n", json_string_at(job, "spec.devices.type", "CPU"),
                   json_integer_at(job, "spec.devices.count", 1));
 }
@@ -54,14 +55,14 @@ static void print_spec(const struct json *job, struct buffer *out)
 {
     line(out, "Name", text_at(job, "metadata.name"));
     line(out, "Namespace", text_at(job, "metadata.namespace"));
-    line(out, "Framework", json_string_at(job, "spec.framework", "Coxswain"));
+    line(out, "Framework", framework_words[spec_framework(json_member(job, "spec"))]);
     line(out, "Image", text_at(job, "spec.image"));
-    line(out, "Strategy", text_at(job, "spec.strategy.type"));
-    line(out, "Model", text_at(job, "spec.model.preset"));
+    line(out, "Strategy", text_at(job, "spec.coxswain.strategy.type"));
+    line(out, "Model", text_at(job, "spec.coxswain.model.preset"));
     print_roles(job, out);
-    if (*text_at(job, "spec.checkpoint.storage"))
-        buffer_format(out, "%-13s %s:%s\n", "Checkpoints", text_at(job, "spec.checkpoint.storage"),
-                      json_string_at(job, "spec.checkpoint.path", text_at(job, "metadata.name")));
+    if (*text_at(job, "spec.coxswain.checkpoint.storage"))
+        buffer_format(out, "%-13s %s:%s\n", "Checkpoints", text_at(job, "spec.coxswain.checkpoint.storage"),
+                      json_string_at(job, "spec.coxswain.checkpoint.path", text_at(job, "metadata.name")));
 }
 
 /* ---------------------------------------------------------------- where it stands */

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/training_job.h"
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/chief_status.h"
@@ -200,7 +201,7 @@ static void job_seen(void *context, const char *key, const void *item)
 {
     (void)key;
     struct job_follow *follow = context;
-    bool ours = strcmp(json_string_at(item, "spec.framework", "Coxswain"), "Coxswain") == 0;
+    bool ours = spec_framework(json_member(item, "spec")) == FRAMEWORK_COXSWAIN;
     snprintf(follow->uid, sizeof follow->uid, "%s", ours ? json_string_at(item, "metadata.uid", "") : "");
     job_view_take_job(follow->view, item);
     chief_status_of(follow->status, chief_of(follow->view), follow->uid);

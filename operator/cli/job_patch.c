@@ -19,6 +19,17 @@ static void ask_for_defaults(const struct json *present, struct json *patch)
     }
 }
 
+static void complete(const struct object_type *type, const struct json *present, struct json *patch);
+
+static void complete_inside(const struct field *field, const struct json *value, struct json *patch)
+{
+    bool was_wanted = json_member(patch, field->name) != NULL;
+    struct json *inside = json_set_object(patch, field->name);
+    complete(field->type, value, inside);
+    if (!was_wanted && json_count(inside) == 0)
+        json_remove(patch, field->name);
+}
+
 static void complete(const struct object_type *type, const struct json *present, struct json *patch)
 {
     for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
@@ -26,8 +37,8 @@ static void complete(const struct object_type *type, const struct json *present,
         const struct json *value = json_member(present, field->name), *wanted = json_member(patch, field->name);
         if (!value || field->flags & FIELD_MUTABLE)
             continue;
-        if (field->flags & FIELD_MUTABLE_INSIDE && (!wanted || are_objects(value, wanted)))
-            complete(field->type, value, json_set_object(patch, field->name));
+        if (field->flags & FIELD_MUTABLE_INSIDE && (wanted ? are_objects(value, wanted) : field->fallback != NULL))
+            complete_inside(field, value, patch);
         else if (!wanted)
             json_set(patch, field->name, json_new_null());
         else if (are_objects(value, wanted))

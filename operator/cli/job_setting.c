@@ -81,7 +81,6 @@ static bool shape_is_text(const struct shape *shape)
     case FIELD_STRING:
     case FIELD_DECIMAL:
     case FIELD_ENUM:
-    case FIELD_DURATION:
     case FIELD_TIME:
         return true;
     case FIELD_STRING_LIST:
@@ -280,7 +279,7 @@ static int path_follow(struct json *job, const char *path, bool make, struct sha
     for (unsigned words = 0; words == 0 || *path; words++) {
         struct word next;
         if (words == PATH_WORDS_MAX || !word_read(&path, words == 0, &next))
-            return error_set(error, ERROR_INVALID, "a path is names joined by dots, such as spec.roles[ps].count");
+            return error_set(error, ERROR_INVALID, "a path is names joined by dots, such as spec.workers.replicas");
         if (shape_descend(&shape, &next, words == 0, error) < 0 ||
             (words > 0 && place_descend(&place, &shape, &next, make, error) < 0))
             return -1;
@@ -321,7 +320,8 @@ int job_setting_apply(struct json *job, const char *setting, struct error *error
         return error_set(error, ERROR_TOO_LARGE, "a setting of %zu bytes; at most %d are taken", strlen(setting),
                          JOB_SETTING_MAX);
     if (equals == NULL || equals == setting)
-        return error_set(error, ERROR_INVALID, "\"%.60s\" is not PATH=VALUE, such as spec.training.steps=100", setting);
+        return error_set(error, ERROR_INVALID, "\"%.60s\" is not PATH=VALUE, such as spec.coxswain.training.steps=100",
+                         setting);
     SCOPED_FREE char *path = memory_copy_bytes(setting, (size_t)(equals - setting));
     if (apply(job, path, equals + 1, error) < 0)
         return error_wrap(error, "%.100s", path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One change to a TrainingJob as a person types it: "spec.training.steps=100".
+ * One change to a TrainingJob as a person types it: "spec.coxswain.training.steps=100".
  *
  *     PATH=VALUE    PATH=null takes the field away, so that its default holds
  *

@@ -4,7 +4,7 @@
 int job_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error)
 {
     SCOPED_JSON *patch = json_new_object();
-    json_set_boolean(json_set_object(json_set_object(patch, "spec"), "runPolicy"), "suspend", suspend);
+    json_set_boolean(json_set_object(patch, "spec"), "suspend", suspend);
     struct resource_path path = cluster_job_path(cluster, name);
     return cluster_patch(cluster, &path, patch, error);
 }

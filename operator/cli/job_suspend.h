@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Suspends or resumes a job, for the commands suspend, resume and restart.
+ * Sets spec.suspend, for the commands suspend, resume and restart.
  */
 #ifndef COXSWAIN_CLI_JOB_SUSPEND_H
 #define COXSWAIN_CLI_JOB_SUSPEND_H
 
 #include "operator/cli/cluster.h"
 
-/* Sets spec.runPolicy.suspend to `suspend`. Does not wait for the pods to end or to start. */
+/* Sets spec.suspend to `suspend`. Does not wait for the pods to end or to start. */
 int job_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error);
 
 #endif

@@ -93,7 +93,7 @@ static void cell_age(const struct json *job, int64_t now_ms, char cell[CELL_MAX]
 static void cell_strategy(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
     (void)now_ms;
-    snprintf(cell, CELL_MAX, "%s", json_string_at(job, "spec.strategy.type", ""));
+    snprintf(cell, CELL_MAX, "%s", json_string_at(job, "spec.coxswain.strategy.type", ""));
 }
 
 static void cell_throughput(const struct json *job, int64_t now_ms, char cell[CELL_MAX])

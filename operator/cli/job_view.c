@@ -119,9 +119,9 @@ void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
     view->deleted = false;
-    snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.strategy.type", ""));
-    view->loss_alone = strcmp(json_string_at(job, "spec.model.loss", ""), "meanSquaredError") == 0;
-    view->workers = json_integer_at(job, "spec.workers", 1);
+    snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.coxswain.strategy.type", ""));
+    view->loss_alone = strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") == 0;
+    view->workers = json_integer_at(job, "spec.workers.replicas", 1);
     view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));

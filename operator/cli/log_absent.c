@@ -9,20 +9,10 @@
 #include "operator/cli/log_source.h"
 #include "operator/cli/pod_place.h"
 
-static const struct json *role_of(const struct json *job, const char *name)
-{
-    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
-        if (strcmp(json_string_at(role, "name", ""), name) == 0)
-            return role;
-    return NULL;
-}
-
 static int64_t places_of(const struct json *job, const char *name)
 {
-    const struct json *role = role_of(job, name);
-    if (strcmp(name, "worker") == 0)
-        return json_integer_at(job, "spec.workers", 1);
-    return role ? json_integer_at(role, "count", 1) : 0;
+    enum role role;
+    return role_parse(name, &role) ? spec_role_count(json_member(job, "spec"), role) : 0;
 }
 
 static bool is_wanted(const struct command_line *line, const char *role, int64_t index)

@@ -3,6 +3,7 @@
 
 #include "common/contract/labels.h"
 #include "common/job/immutability.h"
+#include "common/job/training_job.h"
 #include "common/memory.h"
 #include "common/yaml.h"
 #include "operator/cli/job_patch.h"
@@ -40,6 +41,8 @@ static int job_find(struct manifest *manifest, struct error *error)
             return -1;
         if (strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) != 0)
             continue;
+        if (training_job_check_version(item, error) < 0)
+            return -1;
         if (manifest->job)
             return error_set(error, ERROR_INVALID, "it holds more than one TrainingJob; run them one by one");
         manifest->job = item;
@@ -117,7 +120,7 @@ static int wait_for(struct kube_call *call, struct kube_client *client, const st
     return answer->failed ? -1 : 0;
 }
 
-/* "coxswain.dev/v1alpha1" and "TrainingJob": the plural is the kind in lower case and an s, for the kinds that go with a
+/* "coxswain.dev/v1beta1" and "TrainingJob": the plural is the kind in lower case and an s, for the kinds that go with a
  * job (Service, ConfigMap, Secret, PersistentVolumeClaim, …). */
 static void path_of(const struct json *document, const char *name_space, char group[128], char plural[128],
                     struct resource_path *path)

@@ -22,7 +22,7 @@ struct manifest {
 struct manifest_request {
     const char *path; /* "-": the standard input */
     const char *default_namespace;
-    const char *const *settings; /* "spec.training.steps=100" (job_setting.h), applied in their order */
+    const char *const *settings; /* "spec.coxswain.training.steps=100" (job_setting.h), applied in their order */
     unsigned setting_count;
 };
 

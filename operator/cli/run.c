@@ -139,7 +139,7 @@ static void tell_checkpoints(const struct run *run, const char *directory, int64
     SCOPED_FREE char *shown = path_for_people(directory);
     fprintf(stderr,
             "cox run: %s goes on from the checkpoints of an earlier run, up to step %lld, in %s; to begin at step 0: "
-            "%s--set spec.checkpoint.path=ANOTHER\n",
+            "%s--set spec.coxswain.checkpoint.path=ANOTHER\n",
             run->manifest.name, (long long)step, shown,
             lies_in_state(run, directory) ? "--fresh --delete-volumes, or " : "");
 }

@@ -47,14 +47,14 @@ static char *place_below(const struct storage_place *place, const struct json *j
 
 char *checkpoint_directory(const struct storage_place *place, const struct json *job, const char *name_space)
 {
-    return place_below(place, job, name_space, json_string_at(job, "spec.checkpoint.storage", ""),
-                       json_string_at(job, "spec.checkpoint.path", json_string_at(job, "metadata.name", "")));
+    return place_below(place, job, name_space, json_string_at(job, "spec.coxswain.checkpoint.storage", ""),
+                       json_string_at(job, "spec.coxswain.checkpoint.path", json_string_at(job, "metadata.name", "")));
 }
 
 char *export_file(const struct storage_place *place, const struct json *job, const char *name_space)
 {
-    return place_below(place, job, name_space, json_string_at(job, "spec.export.storage", ""),
-                       json_string_at(job, "spec.export.to", ""));
+    return place_below(place, job, name_space, json_string_at(job, "spec.coxswain.export.storage", ""),
+                       json_string_at(job, "spec.coxswain.export.path", ""));
 }
 
 /* ---------------------------------------------------------------- words */
@@ -104,7 +104,7 @@ static void write_speed(const struct job_view *view, struct buffer *out)
 
 static void write_held_out(const struct job_view *view, const struct json *job, struct buffer *out)
 {
-    int64_t held_out = json_integer_at(job, "spec.data.validation.last", 0);
+    int64_t held_out = json_integer_at(job, "spec.coxswain.data.validation.last", 0);
     if (isfinite(view->accuracy))
         buffer_format(out, ": %.1f %% right on ", 100 * view->accuracy);
     else if (view->loss_alone)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/job/training_job.h"
 #include "common/memory.h"
 #include "common/nearest_word.h"
 #include "common/scope.h"
@@ -56,8 +57,9 @@ int volume_options_check(const struct json *job, const char *const *volumes, uns
 {
     struct claims claims = {.count = 0};
     add_claims(&claims, json_at(job, "spec.storage"));
-    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
-        add_claims(&claims, json_at(role, "template.spec.volumes"));
+    for (int role = 0; role < ROLE_COUNT; role++)
+        add_claims(&claims, json_at(json_member(json_member(job, "spec"), role_section((enum role)role)),
+                                    "template.spec.volumes"));
     for (unsigned i = 0; i < count; i++) {
         const char *directory = strchr(volumes[i], '=') + 1;
         SCOPED_FREE char *name = memory_copy_bytes(volumes[i], (size_t)(directory - volumes[i] - 1));

@@ -51,9 +51,9 @@ static void print_words(const char *words, struct buffer *out)
 /* At a change of its spec (suspend, workers) an operator that is there looks at once. */
 static bool nobody_looks(const struct why_input *input, struct buffer *out)
 {
-    const char *manager = json_string_at(input->job, "spec.runPolicy.managedBy", "");
+    const char *manager = json_string_at(input->job, "spec.managedBy", "");
     if (*manager && strcmp(manager, "coxswain.dev/operator") != 0) {
-        buffer_format(out, "waits for another controller, %s (spec.runPolicy.managedBy)", manager);
+        buffer_format(out, "waits for another controller, %s (spec.managedBy)", manager);
         return true;
     }
     bool seen = *job_state(input->job);
@@ -120,7 +120,7 @@ static bool it_is_over(const struct why_input *input, struct buffer *out)
 
 static bool it_is_suspended(const struct why_input *input, struct buffer *out)
 {
-    if (!json_boolean_at(input->job, "spec.runPolicy.suspend", false))
+    if (!json_boolean_at(input->job, "spec.suspend", false))
         return false;
     const struct json *pod = pod_that_lives(input);
     if (pod)

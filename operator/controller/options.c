@@ -15,7 +15,7 @@ const char *const options_usage =
     "\n"
     "  --kubeconfig FILE        credentials; default: $KUBECONFIG, the pod's service account, ~/.kube/config\n"
     "  --namespace NAME         look after this namespace only; default: all\n"
-    "  --worker-image IMAGE     for jobs of framework Coxswain that name no image\n"
+    "  --worker-image IMAGE     for jobs with section coxswain that name no image\n"
     "  --coscheduling-scheduler NAME  schedulerName of pods with gang scheduler Coscheduling;\n"
     "                           default: scheduler-plugins-scheduler\n"
     "  --certificate-period SECONDS   how long a crew with encryption TLS presents one certificate; default: 86400\n"

@@ -34,7 +34,7 @@ static struct json *scale_of(const struct api_request *request, const struct jso
     return scale;
 }
 
-/* ".spec.workers" becomes {"spec":{"workers":N}}: the paths of a scale subresource are plain. */
+/* ".spec.workers.replicas" becomes {"spec":{"workers":{"replicas":N}}}: the paths of a scale subresource are plain. */
 static struct json *replicas_patch(const struct api_request *request, const struct json *scale)
 {
     struct json *patch = json_new_object(), *at = patch;

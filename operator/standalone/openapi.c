@@ -17,7 +17,7 @@ static struct json *kind_of(const struct resource *resource)
     return kind;
 }
 
-/* "dev.coxswain.v1alpha1.TrainingJob", "io.k8s.api.core.v1.Pod": the group's parts in reverse. */
+/* "dev.coxswain.v1beta1.TrainingJob", "io.k8s.api.core.v1.Pod": the group's parts in reverse. */
 static void schema_name(const struct resource *resource, char *text, size_t size)
 {
     size_t used = 0;

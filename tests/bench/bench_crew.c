@@ -40,8 +40,8 @@ struct work {
     int batch, units; /* of an example */
 };
 
-#define SGD "sgd, learningRate: \"0.05\""
-#define ADAMW "adamw, learningRate: \"3e-4\""
+#define SGD "SGD, learningRate: \"0.05\""
+#define ADAMW "AdamW, learningRate: \"3e-4\""
 static const struct work works[] = {
     {"mlp", "preset: mlp", SGD, DATA_IMAGES, 128, 1},
     {"lenet", "preset: lenet", SGD, DATA_IMAGES, 128, 1},
@@ -110,11 +110,11 @@ static void write_job(const char *path, const struct run *run)
 {
     char data[256];
     if (run->work->data == DATA_IMAGES)
-        snprintf(data, sizeof data, "format: idx, train: {images: %s, labels: %s}", images_path, labels_path);
+        snprintf(data, sizeof data, "format: IDX, train: {images: %s, labels: %s}", images_path, labels_path);
     else if (run->work->data == DATA_PICTURES)
-        snprintf(data, sizeof data, "format: cifar10, train: {files: %s}", pictures_path);
+        snprintf(data, sizeof data, "format: CIFAR10, train: {files: %s}", pictures_path);
     else
-        snprintf(data, sizeof data, "format: bytes, train: {text: %s}", text_path);
+        snprintf(data, sizeof data, "format: Bytes, train: {text: %s}", text_path);
     FILE *file = fopen(path, "w");
     if (!file)
         exit(1);

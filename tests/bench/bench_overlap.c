@@ -38,13 +38,13 @@ static void write_job(void)
     FILE *job = file < 0 ? NULL : fdopen(file, "w");
     if (job == NULL)
         exit(1);
-    fprintf(job, "model: {inputShape: [28, 28, 1], layers: [{type: flatten}");
+    fprintf(job, "model: {inputShape: [28, 28, 1], layers: [{type: Flatten}");
     for (int i = 0; i < LAYERS; i++)
-        fprintf(job, ", {type: dense, units: %d}, {type: relu}", UNITS);
+        fprintf(job, ", {type: Dense, units: %d}, {type: ReLU}", UNITS);
     fprintf(job,
-            ", {type: dense, units: 10}]}\n"
-            "data: {format: synthetic, examples: 4096}\n"
-            "training: {steps: %d, batchSize: %d, optimizer: {type: sgd, learningRate: \"0.01\"}, seed: 7}\n"
+            ", {type: Dense, units: 10}]}\n"
+            "data: {format: Synthetic, examples: 4096}\n"
+            "training: {steps: %d, batchSize: %d, optimizer: {type: SGD, learningRate: \"0.01\"}, seed: 7}\n"
             "strategy: {type: MultiWorkerMirrored}\n",
             STEPS_SKIPPED + STEPS_MEASURED + 1, BATCH);
     fclose(job);

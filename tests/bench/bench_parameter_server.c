@@ -411,8 +411,8 @@ static struct pace measure_worker(const char *mode)
     if (file < 0 || silence < 0 || pipe2(pipes, O_CLOEXEC) < 0)
         exit(1);
     dprintf(file,
-            "model: {preset: mlp}\ndata: {format: synthetic, examples: 1024}\n"
-            "training: {steps: 1000000, batchSize: 128, optimizer: {type: sgd, learningRate: \"0.05\"}, seed: 7}\n"
+            "model: {preset: mlp}\ndata: {format: Synthetic, examples: 1024}\n"
+            "training: {steps: 1000000, batchSize: 128, optimizer: {type: SGD, learningRate: \"0.05\"}, seed: 7}\n"
             "strategy: {type: ParameterServer, mode: %s}\n",
             mode);
     close(file);

@@ -20,9 +20,9 @@
 
 static const char manifest[] =
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"default\",\"uid\":\"0b8f7f5e-54d1-4a55-a0a5-7d3c6c0d3c11\","
-    "\"generation\":1,\"resourceVersion\":\"1\"},\"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},"
-    "\"framework\":\"PyTorch\",\"image\":\"registry.example/ddp:1\",\"workers\":100,\"roles\":[{\"name\":\"worker\","
-    "\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"command\":[\"python\",\"train.py\"]}]}}}]}}";
+    "\"generation\":1,\"resourceVersion\":\"1\"},\"spec\":{\"pytorch\":{},"
+    "\"image\":\"registry.example/ddp:1\",\"workers\":{\"replicas\":100,"
+    "\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"command\":[\"python\",\"train.py\"]}]}}}}}";
 
 static struct pod_record *running_pod(const struct training_job *job, int64_t index)
 {

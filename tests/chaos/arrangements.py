@@ -102,20 +102,20 @@ ARRANGEMENTS = [
 def document(arrangement):
     """The job document, but for the crew's addresses."""
     training = {"steps": arrangement.steps, "batchSize": BATCH, "seed": 7,
-                "optimizer": {"type": "adamw", "learningRate": "2e-4"}}
+                "optimizer": {"type": "AdamW", "learningRate": "2e-4"}}
     if arrangement.strategy["type"] != "Pipeline":
         training["logicalShards"] = 12
     training.update(arrangement.training)
     job = {
         "name": "chaos", "namespace": "default", "strategy": arrangement.strategy,
-        "workers": arrangement.begins or arrangement.roles["worker"], "devices": {"count": arrangement.devices},
+        "workers": {"replicas": arrangement.begins or arrangement.roles["worker"]}, "devices": {"count": arrangement.devices},
         "model": {"preset": "mlp", "width": arrangement.width},
-        "data": {"format": "synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
+        "data": {"format": "Synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
         "training": training,
-        "evaluate": {"everySteps": 200},
+        "evaluation": {"everySteps": 200},
         "storage": [{"name": "runs"}],
         "checkpoint": {"storage": "runs", "path": "checkpoints", "everySteps": SAVE_EVERY, "keep": 2},
-        "export": {"storage": "runs", "to": "model.safetensors"},
+        "export": {"storage": "runs", "path": "model.safetensors"},
     }
     roles = [{"name": role, "count": arrangement.begins or count if role == "worker" else count}
              for role, count in arrangement.roles.items()]

@@ -96,9 +96,9 @@ if [[ ${1:-} == lane ]]; then
         api POST "$pods_path/$(member "$name" 1)/eviction" '{"apiVersion":"policy/v1","kind":"Eviction"}' >/dev/null
         until_true $patience reached "$name" disruptions 1 || { echo "the eviction is not counted"; return 1; }
         until_true $patience reached "$name" state Running || { echo "the evicted pod does not come back"; return 1; }
-        api PATCH "$jobs_path/$name" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+        api PATCH "$jobs_path/$name" '{"spec":{"suspend": true}}' >/dev/null
         until_true $patience reached "$name" state Suspended || { echo "is never suspended"; return 1; }
-        api PATCH "$jobs_path/$name" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+        api PATCH "$jobs_path/$name" '{"spec":{"suspend": false}}' >/dev/null
         until_true $patience reached "$name" state Running || { echo "is never resumed"; return 1; }
         touch "$name"
         until_true $patience reached "$name" state Succeeded || { echo "never succeeds"; return 1; }

@@ -158,7 +158,7 @@ class Strangers:
 
 
 def make_certificate(directory):
-    """What the operator mounts where spec.encryption is TLS."""
+    """What the operator mounts where spec.coxswain.encryption.type is TLS."""
     key, certificate = (os.path.join(directory, name) for name in ("key.pem", "certificate.pem"))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
                     "/CN=crew.coxswain", "-addext", "subjectAltName=DNS:crew.coxswain", "-keyout", key, "-out", certificate],
@@ -168,7 +168,7 @@ def make_certificate(directory):
 
 
 class Crew:
-    """`encrypted`: it speaks TLS under a certificate, as with spec.encryption TLS. All crews have a key."""
+    """`encrypted`: it speaks TLS under a certificate, as with encryption type TLS. All crews have a key."""
 
     def __init__(self, worker, job, directory, number, first_epoch=0, nodes=0, encrypted=False):
         self.worker, self.job, self.directory = worker, job, directory

@@ -11,7 +11,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
-JOBS = "/apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs"
+JOBS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
 PODS = "/api/v1/namespaces/default/pods"
 TRIES = 5
 

@@ -231,18 +231,18 @@ class Life:
         if self.time_to_live is not None:
             policy["ttlSecondsAfterFinished"] = self.time_to_live
         status, answer = self.plane.ask("POST", JOBS, {
-            "apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": self.name},
-            "spec": {"strategy": {"type": "MultiWorkerMirrored"}, "workers": self.workers,
+            "apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": self.name},
+            "spec": {"workers": {"replicas": self.workers, "template": template},
                      "runPolicy": policy,
-                     "model": {"preset": "mlp"}, "data": {"format": "synthetic", "examples": 1000},
-                     "training": {"steps": 10, "batchSize": 100,
-                                  "optimizer": {"type": "sgd", "learningRate": "0.1"}},
-                     "roles": [{"name": "worker", "template": template}]}})
+                     "coxswain": {"strategy": {"type": "MultiWorkerMirrored"},
+                                  "model": {"preset": "mlp"}, "data": {"format": "Synthetic", "examples": 1000},
+                                  "training": {"steps": 10, "batchSize": 100,
+                                               "optimizer": {"type": "SGD", "learningRate": 0.1}}}}})
         if status != 201:
             raise Broken(f"cannot be created: {answer}")
 
-    def patch(self, policy):
-        self.plane.ask("PATCH", f"{JOBS}/{self.name}", {"spec": {"runPolicy": policy}})
+    def suspend(self, suspended):
+        self.plane.ask("PATCH", f"{JOBS}/{self.name}", {"spec": {"suspend": suspended}})
 
     def delete_pod(self, pod):
         self.plane.ask("DELETE", f"{PODS}/{pod['metadata']['name']}")
@@ -261,14 +261,14 @@ class Life:
         self.expected["attempt"] += self.starts_over
 
     def pause(self):
-        self.patch({"suspend": True})
+        self.suspend(True)
         self.await_(lambda: self.is_state("Suspended") and self.is_suspended(), "is not suspended")
         # Asked for, since the two watches may be a moment apart.
         _, pods = self.plane.ask("GET", f"{PODS}?labelSelector=coxswain.dev/job-name%3D{self.name}")
         alive = [pod["metadata"]["name"] for pod in pods["items"] if is_alive(pod)]
         if alive:
             raise Broken(f"is Suspended, and lives: {alive}")
-        self.patch({"suspend": False})
+        self.suspend(False)
         self.expected["attempt"] += 1
 
     def is_suspended(self):

@@ -78,24 +78,25 @@ api_server_answers() {
     kubectl get --raw /readyz >/dev/null 2>&1
 }
 
-# played_job NAME WORKERS RUN_POLICY [CODE SECONDS [LABELS [LINES]]]: its pods run until deleted, or end with CODE after that
-# time; LINES are more of its spec
+# played_job NAME WORKERS RUN_POLICY [CODE SECONDS [LABELS]]: its pods run until deleted, or end with CODE after that time. The
+# caller may set suspend (false), bounds (minReplicas and maxReplicas, a comma behind each) and ours (a line of section coxswain)
 played_job() {
     local annotations=
     [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
     k apply -f - <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1, labels: {${6:-}}}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: $2
+  suspend: ${suspend:-false}
+  workers: {replicas: $2, ${bounds:-}template: {metadata: {annotations: {$annotations}}}}
   runPolicy: $3
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
-  ${7:-}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
+    ${ours:-}
 YAML
 }
 

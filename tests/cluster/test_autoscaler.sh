@@ -62,21 +62,21 @@ verdict $? "the metric is served" "$(kubectl get apiservice v1beta1.external.met
 
 # ---------------------------------------------------------------- the job and its autoscaler
 k apply -f - <<'YAML' >/dev/null
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: grows}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  elastic: {minWorkers: 1, maxWorkers: 6}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 120, optimizer: {type: sgd, learningRate: "0.1"}}
+  workers: {replicas: 2, minReplicas: 1, maxReplicas: 6}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 120, optimizer: {type: SGD, learningRate: "0.1"}}
 YAML
 expect grows readySummary 2/2
 verdict $? "an elastic job runs" "$(status_of grows conditions)"
 chief=$(current grows 0)
-scale() { kubectl get --raw "/apis/coxswain.dev/v1alpha1/namespaces/$space/trainingjobs/grows/scale" | grep -o "\"$1\":[^,}]*" | tr -d '"' | tr '\n' ' '; }
+scale() { kubectl get --raw "/apis/coxswain.dev/v1beta1/namespaces/$space/trainingjobs/grows/scale" | grep -o "\"$1\":[^,}]*" | tr -d '"' | tr '\n' ' '; }
 selector=$(status_of grows selector)
 [[ $(scale replicas) == 'replicas:2 replicas:2 ' && -n $selector && $(k get pods -l "$selector" -o name | wc -l) == 2 ]]
 verdict $? "its scale has both numbers, and a selector of its workers" "$(scale replicas) '$selector'"
@@ -88,7 +88,7 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: grows}
 spec:
-  scaleTargetRef: {apiVersion: coxswain.dev/v1alpha1, kind: TrainingJob, name: grows}
+  scaleTargetRef: {apiVersion: coxswain.dev/v1beta1, kind: TrainingJob, name: grows}
   minReplicas: 1
   maxReplicas: 6
   metrics:
@@ -104,7 +104,7 @@ verdict $? "the autoscaler can work with it" "$(k get hpa grows -o 'jsonpath={.s
 
 # sized WORKERS: the spec, the crew and the autoscaler agree on it
 sized() {
-    [[ $(k get tj grows -o 'jsonpath={.spec.workers} {.status.readySummary}') == "$1 $1/$1" &&
+    [[ $(k get tj grows -o 'jsonpath={.spec.workers.replicas} {.status.readySummary}') == "$1 $1/$1" &&
         $(k get hpa grows -o 'jsonpath={.status.currentReplicas} {.status.desiredReplicas}') == "$1 $1" ]]
 }
 sizes() { k get tj,hpa -o wide | tr '\n' ' '; }

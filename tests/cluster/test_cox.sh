@@ -80,30 +80,31 @@ cox 0 top --once && printed '^steady *Running *2/2'
 verdict $? "top" "$(said)"
 cox 0 restart steady --index 1 && expect steady controllerState.incarnation $((incarnation + 1)) && cox 0 wait steady --for Running --timeout 90s
 verdict $? "restart" "$(said)"
-cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' "$work/err"
+cox 1 scale steady --workers 3 && grep -q 'may change only with minReplicas and maxReplicas' "$work/err"
 verdict $? "scale quotes the rule of the API server" "$(said)"
 
 # ---------------------------------------------------------------- elastic, suspended, waiting
-# manifest NAME STRATEGY TEMPLATE [LINES]: a job whose pods are played; LINES are more of its spec
+# manifest NAME STRATEGY TEMPLATE [BOUNDS [LINES]]: a job whose pods are played; BOUNDS are members of workers, a comma behind each,
+# and LINES are more of its spec
 manifest() {
     cat <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: $2}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {$3}}]
-${4:-}
+  workers: {${4:-}template: {$3}}
+  coxswain:
+    strategy: {type: $2}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
+${5:-}
 YAML
 }
 
 # elastic_job NAME NODE_SELECTOR
 elastic_job() {
-    manifest "$1" MultiWorkerMirrored "spec: {nodeSelector: $2}" '  workers: 2
-  elastic: {minWorkers: 1, maxWorkers: 4}'
+    manifest "$1" MultiWorkerMirrored "spec: {nodeSelector: $2}" 'replicas: 2, minReplicas: 1, maxReplicas: 4, '
 }
 elastic_job grows '{}' | k apply -f - >/dev/null
 cox 0 wait grows --for Running --timeout 90s && cox 0 scale grows --workers 4 && expect grows readySummary 4/4
@@ -125,7 +126,7 @@ verdict $? "delete" "$(said)"
 played_manifest() {
     local annotations=
     [[ -z ${2:-} ]] || annotations="test.coxswain.dev/exit-code: \"$2\", test.coxswain.dev/runs-for: 2s"
-    manifest "$1" OneDevice "metadata: {annotations: {$annotations}}" "${3:-}"
+    manifest "$1" OneDevice "metadata: {annotations: {$annotations}}" '' "${3:-}"
 }
 
 # ---------------------------------------------------------------- devices

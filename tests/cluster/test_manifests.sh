@@ -30,11 +30,11 @@ verdict $? "every example is admitted" "$refused"
 kubectl explain tj --recursive >fields
 [[ $(grep -c '<' fields) -gt 150 ]]
 verdict $? "explain knows every field" "$(grep -c '<' fields) fields"
-kubectl explain tj.spec.strategy >strategy
+kubectl explain tj.spec.coxswain.strategy >strategy
 grep -q 'DESCRIPTION' strategy && grep -Eq 'type.*<string>.*-required-' strategy && grep -q 'enum:' strategy
 verdict $? "explain reads well" "$(head -c 300 strategy | tr '\n' ' ')"
 silent=
-for field in spec spec.strategy spec.runPolicy spec.model spec.data spec.training spec.checkpoint spec.storage status \
+for field in spec spec.workers spec.parameterServers spec.pytorch spec.coxswain spec.coxswain.strategy spec.runPolicy spec.coxswain.model spec.coxswain.data spec.coxswain.training spec.coxswain.checkpoint spec.storage status \
     status.progress status.restarts; do
     ! kubectl explain "tj.$field" 2>&1 | grep -q '<no description>' || silent+="$field "
 done

@@ -40,17 +40,17 @@ cluster_operator_start
 # gang JOB WORKERS: each takes more than half a node
 gang() {
     k apply -f - <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: $2
+  workers: {replicas: $2, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: '600'}}}]}}}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
   runPolicy: {gang: {scheduler: Native}}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "600"}}}]}}}]
 YAML
 }
 
@@ -107,7 +107,7 @@ verdict $? "a pod that was lost is replaced" "$(status_of whole conditions) $(k 
 [[ $(group whole .metadata.uid) == "$uid" ]]
 verdict $? "in the same group"
 
-k patch tj whole --type=merge -p '{"spec": {"runPolicy": {"suspend": true}}}' >/dev/null
+k patch tj whole --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
 expect whole state Suspended && until_true 90 group_gone whole
 verdict $? "the group goes on suspend" "$(status_of whole conditions) $(group whole .metadata)"
 
@@ -124,7 +124,7 @@ add_node node-more
 expect tight readySummary 4/4
 verdict $? "with one node more all of it is" "$(group tight .status) $(k get pods -o wide)"
 
-k patch tj whole --type=merge -p '{"spec": {"runPolicy": {"suspend": false}}}' >/dev/null
+k patch tj whole --type=merge -p '{"spec": {"suspend": false}}' >/dev/null
 until_true 90 pods_are whole 3 && until_true 90 unschedulable whole && (($(bound whole) == 0))
 verdict $? "resumed, a gang waits for room as a whole" "$(group whole .status) $(k get pods -o wide)"
 k delete tj tight --wait=false >/dev/null

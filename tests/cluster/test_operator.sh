@@ -83,17 +83,17 @@ excused=$(refused | wc -l) # a kube-apiserver that has just started refuses unti
 raw() {
     kubectl create --raw "$1" -f <(python3 -c "import json; print(json.dumps($2))") >/dev/null
 }
-job='{"apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "%s"}, "spec": {"strategy": {"type": "OneDevice"},
-    "model": {"preset": "mlp"}, "data": {"format": "synthetic", "examples": 1000},
-    "training": {"steps": 10, "batchSize": 100, "optimizer": {"type": "sgd", "learningRate": "0.1"}},
-    "roles": [{"name": "worker", "template": {"spec": {"x": %s}}}]}}'
+job='{"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": "%s"}, "spec": {
+    "workers": {"template": {"spec": {"x": %s}}}, "coxswain": {"strategy": {"type": "OneDevice"},
+    "model": {"preset": "mlp"}, "data": {"format": "Synthetic", "examples": 1000},
+    "training": {"steps": 10, "batchSize": 100, "optimizer": {"type": "SGD", "learningRate": 0.1}}}}}'
 pod='{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "large", "labels": {"coxswain.dev/job-uid": "x", "coxswain.dev/job-name": "y"}},
     "spec": {"schedulerName": "none", "containers": [{"name": "a", "image": "b", "env": [{"name": "A", "value": "<" * 1200000}]}]}}'
 kubectl create namespace odd >/dev/null
 until_true 60 kubectl -n odd get serviceaccount default >/dev/null 2>&1 # no pod is taken before
 # shellcheck disable=SC2059 # they are formats
-raw /apis/coxswain.dev/v1alpha1/namespaces/odd/trainingjobs "$(printf "$job" deep 'json.loads("[" * 300 + "]" * 300)')" &&
-    raw /apis/coxswain.dev/v1alpha1/namespaces/odd/trainingjobs "$(printf "$job" nul '"a\0b"')" && raw /api/v1/namespaces/odd/pods "$pod"
+raw /apis/coxswain.dev/v1beta1/namespaces/odd/trainingjobs "$(printf "$job" deep 'json.loads("[" * 300 + "]" * 300)')" &&
+    raw /apis/coxswain.dev/v1beta1/namespaces/odd/trainingjobs "$(printf "$job" nul '"a\0b"')" && raw /api/v1/namespaces/odd/pods "$pod"
 verdict $? "objects that nest deep, hold NUL characters, or are large are stored"
 played_job beside 1 '{}' >/dev/null
 k wait tj/beside --for=condition=Running --timeout=90s >/dev/null
@@ -129,12 +129,12 @@ k wait tj/taken --for=condition=Running --timeout=120s >/dev/null
 verdict $? "until it has gone" "$(status_of taken conditions)"
 k delete tj taken --timeout=90s >/dev/null
 
-played_job suspended 2 '{suspend: true}' >/dev/null
+suspend=true played_job suspended 2 '{}' >/dev/null
 k wait tj/suspended --for=condition=Suspended --timeout=90s >/dev/null
 verdict $? "a suspended job waits"
 [[ -z $(k get pods -l coxswain.dev/job-name=suspended -o name) ]]
 verdict $? "without pods"
-k patch tj suspended --type=merge -p '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+k patch tj suspended --type=merge -p '{"spec":{"suspend": false}}' >/dev/null
 k wait tj/suspended --for=condition=Running --timeout=90s >/dev/null
 verdict $? "and goes on"
 

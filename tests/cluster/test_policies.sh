@@ -38,26 +38,27 @@ YAML
 # A crew of each strategy with ports of its own, and strangers.
 played_job crew 2 '{}' >/dev/null
 k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: servers}
 spec:
-  strategy: {type: ParameterServer}
-  workers: 1
-  roles: [{name: chief, count: 1}, {name: ps, count: 1}]
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  workers: {replicas: 1}
+  chief: {}
+  parameterServers: {replicas: 1}
+  coxswain:
+    strategy: {type: ParameterServer}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
 YAML
 k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: torch}
 spec:
-  framework: PyTorch
   image: torch
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
+  workers: {replicas: 2}
+  pytorch: {}
 YAML
 for job in crew servers torch; do
     k wait tj/$job --for=condition=Running --timeout=180s >/dev/null

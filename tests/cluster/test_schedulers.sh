@@ -35,17 +35,17 @@ cluster_operator_start
 # gang_job NAME SCHEDULER [MORE [LABELS]]: two workers; MORE of runPolicy.gang
 gang_job() {
     k apply -f - <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1, labels: {${4:-}}}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
+  workers: {replicas: 2, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "2"}}}]}}}
   runPolicy: {gang: {scheduler: $2${3:+, $3}}}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "2"}}}]}}}]
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
 YAML
 }
 
@@ -116,10 +116,10 @@ verdict $? "Volcano: pods are there when it has" "$(k get pods; status_of gang c
 [[ $(k get pods -l coxswain.dev/job-name=gang -o 'jsonpath={.items[*].spec.schedulerName}') == "volcano volcano" ]]
 verdict $? "Volcano: for its scheduler"
 life gang $volcano
-k patch tj gang --type=merge -p '{"spec": {"runPolicy": {"suspend": true}}}' >/dev/null
+k patch tj gang --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
 expect gang state Suspended && until_true 60 group_gone $volcano gang
 verdict $? "Volcano: the group goes on suspend" "$(status_of gang state)"
-k patch tj gang --type=merge -p '{"spec": {"runPolicy": {"suspend": false}}}' >/dev/null
+k patch tj gang --type=merge -p '{"spec": {"suspend": false}}' >/dev/null
 until_true 60 k patch $volcano gang --type=merge -p '{"status": {"phase": "Inqueue"}}' >/dev/null 2>&1
 until_true 60 runs gang
 verdict $? "Volcano: requeued, admitted again, it runs" "$(k get pods -o wide; status_of gang conditions)"

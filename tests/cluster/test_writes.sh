@@ -31,9 +31,9 @@ if ! until_true 60 leader >/dev/null || [[ ! -s $audit ]]; then
     exit 1
 fi
 
-# four NAME [RUN_POLICY [LABELS [LINES]]]: a job of four workers that ends well; LINES are more of its spec
+# four NAME [RUN_POLICY [LABELS]]: a job of four workers that ends well; the caller may set what played_job reads
 four() {
-    played_job "$1" 4 "${2:-{\}}" 0 5s "${3:-}" "${4:-}" >/dev/null
+    played_job "$1" 4 "${2:-{\}}" 0 5s "${3:-}" >/dev/null
 }
 
 bound() {
@@ -67,13 +67,13 @@ four plain
 expect plain state Succeeded
 judged plain 7 "plain"
 begin
-four elastic '' '' 'elastic: {minWorkers: 2, maxWorkers: 4}'
+bounds='minReplicas: 2, maxReplicas: 4, ' four elastic
 expect elastic state Succeeded
 judged elastic 8 "elastic"
 begin
-four encrypted '' '' 'encryption: TLS'
+ours='encryption: {type: TLS}' four encrypted
 expect encrypted state Succeeded
-judged encrypted 12 "\`encryption: TLS\`"
+judged encrypted 12 "encryption TLS"
 if [[ -n $schedulers ]]; then
     begin
     four gang '{gang: {scheduler: Coscheduling}}'

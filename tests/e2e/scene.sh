@@ -111,24 +111,24 @@ training() {
     local limits=
     [[ -z ${4:-} ]] || limits="resources: {limits: {cpu: $4}}"
     k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  model: {preset: lenet}
-  data: {format: synthetic, examples: 10000}
-  training: {steps: $2, batchSize: 64, seed: 3, optimizer: {type: sgd, learningRate: "0.01"}}
+  workers:
+    replicas: 2
+    template:
+      spec: {containers: [{name: trainer, env: [{name: COXSWAIN_THREADS, value: "1"}], $limits}]${5:+, $5}}
   runPolicy: {backoffLimit: 3, forceDeleteAfterSeconds: 10}
   storage:
   - {name: runs, persistentVolumeClaim: {claimName: $3}}
-  checkpoint: {storage: runs, path: $1, everySteps: 100, keep: 2}
-  export: {storage: runs, to: $1/model.safetensors}
-  roles:
-  - name: worker
-    template:
-      spec: {containers: [{name: trainer, env: [{name: COXSWAIN_THREADS, value: "1"}], $limits}]${5:+, $5}}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: lenet}
+    data: {format: Synthetic, examples: 10000}
+    training: {steps: $2, batchSize: 64, seed: 3, optimizer: {type: SGD, learningRate: 0.01}}
+    checkpoint: {storage: runs, path: $1, everySteps: 100, keep: 2}
+    export: {storage: runs, path: $1/model.safetensors}
 YAML
 }
 

@@ -15,25 +15,24 @@ crew() {
     [[ -z ${3:-} ]] || limits="resources: {limits: {cpu: $3}}"
     template="template: {spec: {containers: [{name: trainer, env: [{name: COXSWAIN_THREADS, value: \"1\"}], $limits}]}}"
     k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: ParameterServer, mode: Synchronous}
-  workers: 2
-  model: {preset: lenet}
-  data: {format: synthetic, examples: 10000, validation: {last: 200}}
-  training: {steps: $2, batchSize: 64, seed: 3, optimizer: {type: sgd, learningRate: "0.01"}}
-  runPolicy: {backoffLimit: 0, forceDeleteAfterSeconds: 10}
+  workers: {replicas: 2, $template}
   storage:
   - {name: runs, persistentVolumeClaim: {claimName: runs}}
-  checkpoint: {storage: runs, path: $1, everySteps: 100, keep: 2}
-  export: {storage: runs, to: $1/model.safetensors}
-  roles:
-  - {name: chief, $template}
-  - {name: worker, $template}
-  - {name: ps, count: 2, $template}
-  - {name: evaluator, $template}
+  chief: {$template}
+  parameterServers: {replicas: 2, $template}
+  evaluator: {$template}
+  coxswain:
+    strategy: {type: ParameterServer, mode: Synchronous}
+    model: {preset: lenet}
+    data: {format: Synthetic, examples: 10000, validation: {last: 200}}
+    training: {steps: $2, batchSize: 64, seed: 3, optimizer: {type: SGD, learningRate: "0.01"}}
+    checkpoint: {storage: runs, path: $1, everySteps: 100, keep: 2}
+    export: {storage: runs, path: $1/model.safetensors}
+  runPolicy: {backoffLimit: 0, forceDeleteAfterSeconds: 10}
 YAML
 }
 

@@ -45,7 +45,7 @@ class World:
         self.say({"conditions": conditions, "replicaStatuses": counts, **more})
 
     def say(self, status):
-        self.add(self.jobs, "MODIFIED", {"metadata": {"uid": self.uid}, "spec": {"workers": 2}, "status": status})
+        self.add(self.jobs, "MODIFIED", {"metadata": {"uid": self.uid}, "spec": {"workers": {"replicas": 2}}, "status": status})
 
     def tell_condition(self, kind, reason, state, active):
         self.tell(state, active, active, conditions=[{"type": kind, "status": "True", "reason": reason}])

@@ -24,7 +24,7 @@ import time
 STALE = 30
 LATE = 60  # an operator may have been killed, and a busy machine takes its time
 FAILED_BY_PODS = ("PermanentFailure", "BackoffLimitExceeded", "FailurePolicy")
-TYPES = {"tj": ("apis/coxswain.dev/v1alpha1", "trainingjobs"), "pods": ("api/v1", "pods")}
+TYPES = {"tj": ("apis/coxswain.dev/v1beta1", "trainingjobs"), "pods": ("api/v1", "pods")}
 
 
 def role_of(pod):
@@ -104,9 +104,8 @@ def told(status):
 
 
 def required(spec):
-    roles = {role["name"]: role.get("count", 1) for role in spec.get("roles", [])}
-    workers = spec.get("workers", roles.get("worker", 0))
-    return workers + ("chief" in roles) + (roles["ps"] if "ps" in roles else 0)
+    servers = spec["parameterServers"].get("replicas", 1) if "parameterServers" in spec else 0
+    return spec.get("workers", {}).get("replicas", 1) + ("chief" in spec) + servers
 
 
 class Pods:

@@ -55,15 +55,15 @@ GOALS = {
 
 # Those that ask for GPUs, on processors and of a size for these, which a user may set too: (settings, goals).
 ON_PROCESSORS = {
-    "gpt2-gpus": (["spec.devices.type=Auto", "spec.devices.count=2", "spec.model.depth=2", "spec.model.width=64",
-                   "spec.model.heads=4", "spec.model.context=64", "spec.training.steps=60", "spec.training.batchSize=16",
-                   "spec.training.optimizer.schedule.warmupSteps=10", "spec.training.optimizer.learningRate=3e-3"], (None, 3.6)),
+    "gpt2-gpus": (["spec.devices.type=Auto", "spec.devices.count=2", "spec.coxswain.model.depth=2", "spec.coxswain.model.width=64",
+                   "spec.coxswain.model.heads=4", "spec.coxswain.model.context=64", "spec.coxswain.training.steps=60", "spec.coxswain.training.batchSize=16",
+                   "spec.coxswain.training.optimizer.schedule.warmupSteps=10", "spec.coxswain.training.optimizer.learningRate=3e-3"], (None, 3.6)),
 }
-ONE_EPOCH = ["spec.training.epochs=1"]
+ONE_EPOCH = ["spec.coxswain.training.epochs=1"]
 # Of what a user may set: shorter, or on several devices a worker, not otherwise. With lower goals.
 SHORT = {
     "gpt2-gpus": ON_PROCESSORS["gpt2-gpus"],
-    "local-steps": (["spec.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
+    "local-steps": (["spec.coxswain.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
     "one-device": (ONE_EPOCH, (0.7, 1.5)),
     "parameter-server": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
     "peer-to-peer": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
@@ -217,7 +217,7 @@ def run(name, settings, volumes, work):
     os.makedirs(runs)
     manifest = os.path.join(ROOT, "deploy", "examples", f"{name}.yaml")
     with open(manifest, encoding="utf-8") as file:
-        claims = set(re.findall(r"claimName: ([\w-]+)", file.read()))
+        claims = set(re.findall(r"^[^#\n]*claimName: ([\w-]+)", file.read(), re.M))
     command = [os.path.join(BIN, "cox"), "run", manifest, "--state", state]
     for claim, folder in {**volumes, "runs": runs}.items():
         if claim in claims:
@@ -268,17 +268,18 @@ def read_job(work, job):
 
 def expected_steps(spec, volumes):
     """(steps, steps of a pass through the examples), by what docs/worker.md promises."""
-    training, data = spec["training"], spec["data"]
+    ours = spec["coxswain"]
+    training, data = ours["training"], ours["data"]
     held_out = data.get("validation", {}).get("last", 0)
-    if data["format"] == "synthetic":
+    if data["format"] == "Synthetic":
         examples = data["examples"] - held_out
-    elif data["format"] == "idx":
-        with gzip.open(os.path.join(volumes["digits"], data["train"]["labels"])) as file:
+    elif data["format"] == "IDX":
+        with gzip.open(os.path.join(volumes["digits"], data.get("path", ""), data["train"]["labels"])) as file:
             examples = struct.unpack(">2I", file.read(8))[1] - held_out
     else:
-        size = os.path.getsize(os.path.join(volumes["text"], data["train"]["text"]))
-        examples = (size - 1) // spec["model"]["context"] - held_out
-    replicas = spec["workers"] * spec.get("devices", {}).get("count", 1)
+        size = os.path.getsize(os.path.join(volumes["text"], data.get("path", ""), data["train"]["text"]))
+        examples = (size - 1) // ours["model"]["context"] - held_out
+    replicas = spec["workers"]["replicas"] * spec["devices"]["count"]
     batch = training.get("batchSize") or training["perReplicaBatchSize"] * replicas
     per_epoch = math.ceil(examples / batch)
     steps = training.get("steps") or training["epochs"] * per_epoch
@@ -296,7 +297,7 @@ def check_status(name, job, goals, volumes):
     check(progress.get("secondsRemaining") == 0, f"{progress.get('secondsRemaining')} s remaining")
     epoch = (steps - 1) // per_epoch
     check(progress.get("epoch") in (epoch, epoch + 1), f"epoch {progress.get('epoch')}, not {epoch} or {epoch + 1}")
-    saved = steps if "checkpoint" in spec else None
+    saved = steps if "checkpoint" in spec["coxswain"] else None
     check(progress.get("lastCheckpointStep") == saved, f"last checkpoint {progress.get('lastCheckpointStep')}, not {saved}")
     attempt = status["controllerState"].get("attempt")
     check(attempt == 1 and status.get("restarts", {}).get("failures", 0) == 0, f"attempt {attempt}, {status.get('restarts')}")
@@ -314,10 +315,10 @@ def check_status(name, job, goals, volumes):
 def check_crew(job):
     """Every pod of every role has ended well, none failed."""
     spec = job["spec"]
-    wanted = {"worker": spec["workers"], **{role["name"]: role.get("count", 1) for role in spec.get("roles", [])
-                                            if role["name"] != "worker"}}
+    sections = {"chief": "chief", "worker": "workers", "ps": "parameterServers", "evaluator": "evaluator"}
+    wanted = {role for role, section in sections.items() if role == "worker" or section in spec}
     counted = {item["role"]: item for item in job["status"].get("replicaStatuses", [])}
-    check(set(wanted) <= set(counted), f"roles {sorted(counted)} in the status, not {sorted(wanted)}")
+    check(wanted <= set(counted), f"roles {sorted(counted)} in the status, not {sorted(wanted)}")
     failed = {role: item["failed"] for role, item in counted.items() if item.get("failed", 0) > 0}
     check(not failed, f"failed pods {failed}")
 
@@ -340,7 +341,7 @@ def read_safetensors(path):
 
 def check_files(job, work):
     """Of a job that has storage: its checkpoints, and its export."""
-    spec, runs = job["spec"], os.path.join(work, "runs")
+    spec, runs = job["spec"]["coxswain"], os.path.join(work, "runs")
     if "checkpoint" not in spec:
         return
     checkpoint, steps = spec["checkpoint"], job["status"]["progress"]["step"]
@@ -353,7 +354,7 @@ def check_files(job, work):
     check(not rest, f"left among the checkpoints: {rest}")
     manifest = json.load(open(os.path.join(folder, saved[-1], "manifest.json")))
     check(manifest["step"] == steps, f"the manifest says step {manifest['step']}")
-    exported, _ = read_safetensors(os.path.join(runs, spec["export"]["to"]))
+    exported, _ = read_safetensors(os.path.join(runs, spec["export"]["path"]))
     if checkpoint.get("keepBest"):
         best, metadata = read_safetensors(os.path.join(folder, "best.safetensors"))
         check(sorted(map(len, best.values())) == sorted(map(len, exported.values())),
@@ -366,7 +367,8 @@ def check_words(text, job):
     check(spec.get("devices", {}).get("type") != "Auto" or "devices.type Auto takes the CPU" in text,
           "the worker does not say why it computes on the CPU")
     check(f"{job['metadata']['name']} is done" in text, "cox run does not say that it is done")
-    check("export" not in spec or os.path.basename(spec["export"]["to"]) in text, "cox run does not say where the weights are")
+    export = spec["coxswain"].get("export")
+    check(not export or os.path.basename(export["path"]) in text, "cox run does not say where the weights are")
 
 
 def example(name, settings, goals, volumes):
@@ -393,7 +395,7 @@ def example(name, settings, goals, volumes):
 
 def needs_devices(name):
     with open(os.path.join(ROOT, "deploy", "examples", f"{name}.yaml")) as file:
-        return any(re.search(r"devices:.*type: *GPU|nvidia\.com/gpu", line.split("#")[0]) for line in file)
+        return any(re.search(r"\btype: *GPU|nvidia\.com/gpu", line.split("#")[0]) for line in file)
 
 
 def main():

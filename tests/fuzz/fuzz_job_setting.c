@@ -13,8 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-static const char job_text[] = "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"training\":{\"epochs\":3},"
-                               "\"roles\":[{\"name\":\"ps\",\"template\":{\"metadata\":{\"labels\":{\"a\":\"1\"}}}}]}}";
+static const char job_text[] = "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"coxswain\":{\"training\":{\"epochs\":3}},"
+                               "\"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}]}}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

@@ -10,14 +10,14 @@
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: synthetic, examples: 1024, validation: {last: 256}}
-training: {steps: 12, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
+data: {format: Synthetic, examples: 1024, validation: {last: 256}}
+training: {steps: 12, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: AdamW, learningRate: "2e-3"}}
 devices: {type: CPU, count: ${devices:-1}}
 strategy: {type: ${strategy:-OneDevice}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 1000, keep: 2}
-evaluate: {everySteps: ${evaluates:-12}}
-export: {to: $1.safetensors, storage: runs}
+evaluation: {everySteps: ${evaluates:-12}}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

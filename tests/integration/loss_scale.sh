@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # by_hand.sh asks for what is set here
 #
-# training.precision: float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
+# training.precision: Float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
 # and what was skipped are in checkpoints and in TensorBoard, go from peer to peer, and give the same bits whoever computes; a scale
 # that cannot be lowered ends the job. Source by_hand.sh first, set `device` (CPU, GPU), and have the machine say can_have, can_sum and
 # through_host as tests/gpu/scenarios/scene.sh asks it.
@@ -12,28 +12,28 @@ scaled() {
 devices: {type: $device, count: ${devices:-1}}
 model:
   inputShape: [12]
-  loss: meanSquaredError
+  loss: MeanSquaredError
   layers:
-    - {type: dense, units: 16}
-    - {type: tanh}
-    - {type: dense, units: 1}
-data: {format: synthetic, examples: 1000, validation: {last: 100}}
+    - {type: Dense, units: 16}
+    - {type: Tanh}
+    - {type: Dense, units: 1}
+data: {format: Synthetic, examples: 1000, validation: {last: 100}}
 training:
   steps: ${steps:-24}
   batchSize: 6
   logicalShards: 6
-  precision: ${precision:-float16}
+  precision: ${precision:-Float16}
   ${clip:+gradientClipNorm: $clip}
   optimizer: $optimizer
   seed: 7
 strategy: {type: ${strategy:-OneDevice}${more:-}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 4, keep: 9}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
-optimizer='{type: adamw, learningRate: "1", beta2: "0.9"}'
+optimizer='{type: AdamW, learningRate: "1", beta2: "0.9"}'
 
 # by_nccl NAME: on GPUs its gradients have gone from GPU to GPU, as the chief says
 by_nccl() {
@@ -132,12 +132,12 @@ if can_sum 2 1 "float16, and one of two workers killed"; then
     verdict $? "one is lost and replaced: the bits of one" "$(tails crew)"
 fi
 
-precision=bfloat16 steps=30 scaled back one
+precision=BFloat16 steps=30 scaled back one
 lone back && ! grep -Eq ' scale [0-9]|skipped' back.log && grep -q 'step 30/30' back.log
 verdict $? "bfloat16 goes on from it" "$(tail -n 2 back.log)"
 steps=34 scaled again one
 lone again && grep -q 'step 34/34' again.log
 verdict $? "and float16 from that" "$(tail -n 2 again.log)"
 
-optimizer='{type: sgd, learningRate: "9"}' steps=200 scaled fast
-refused 71 'set training.precision to bfloat16' fast
+optimizer='{type: SGD, learningRate: "9"}' steps=200 scaled fast
+refused 71 'set training.precision to BFloat16' fast

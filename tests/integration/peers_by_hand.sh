@@ -13,10 +13,10 @@ peers() {
     local seat
     peers_name=$1 peers_storage=$2
     peers_document='{"name":"'$1'","namespace":"default","strategy":{"type":"PeerToPeer"},
-        "workers":'$peers_workers',"model":{"preset":"mlp","width":64},"devices":{"count":1},
-        "data":{"format":"synthetic","examples":1100,"validation":{"last":100}},
+        "workers":{"replicas":'$peers_workers'},"model":{"preset":"mlp","width":64},"devices":{"count":1},
+        "data":{"format":"Synthetic","examples":1100,"validation":{"last":100}},
         "training":{"steps":100000000,"stepsPerEpoch":'$3',"batchSize":'$peers_batch',"seed":7,
-            "optimizer":{"type":"adamw","learningRate":"2e-4"}},
+            "optimizer":{"type":"AdamW","learningRate":"2e-4"}},
         "storage":[{"name":"runs"}],"checkpoint":{"storage":"runs","path":"'$1'","everySteps":'$4',"keep":2},
         "crew":{"roles":[{"name":"worker","count":'$peers_workers',"minCount":1,"maxCount":4}],
             "hostPattern":"{role}-{index}","port":2222}}'

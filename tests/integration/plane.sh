@@ -7,7 +7,7 @@
 
 # shellcheck source=tests/integration/verdict.sh
 . "${BASH_SOURCE[0]%/*}/verdict.sh"
-jobs_path=apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs
+jobs_path=apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs
 pods_path=api/v1/namespaces/default/pods
 operator=
 standalone=
@@ -89,12 +89,13 @@ wait_for() {
 # job NAME RUN_POLICY WORKERS SCRIPT [LABELS [SPEC]]: applies a job whose pods run a shell script; SPEC is more of their
 # template's spec, ended by a comma
 job() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
-        \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,\"runPolicy\":$2,
-        \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":1000},
-        \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},
-        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{${6:-}\"containers\":[{\"name\":\"trainer\",
-        \"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}]}}" >answer.json
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
+        \"spec\":{\"suspend\":${suspend:-false},\"runPolicy\":$2,
+        \"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},
+            \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":1000},
+            \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}},
+        \"workers\":{\"replicas\":$3,\"template\":{\"spec\":{${6:-}\"containers\":[{\"name\":\"trainer\",
+        \"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }
 

@@ -24,7 +24,7 @@ TestSuite(standalone_api, .timeout = 120);
 #define CONFIG_MAPS "/api/v1/namespaces/default/configmaps"
 #define SECRETS "/api/v1/namespaces/default/secrets"
 #define PODS "/api/v1/namespaces/default/pods"
-#define JOBS "/apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs"
+#define JOBS "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
 #define MERGE "application/merge-patch+json"
 #define TABLE "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -501,10 +501,11 @@ Test(standalone_api, what_is_owned_goes_with_its_owner)
 /* ---- training jobs: status and scale ---- */
 
 #define JOB                                                                                                            \
-    "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\"},\"spec\":{"      \
-    "\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,\"elastic\":{\"minWorkers\":1,\"maxWorkers\":4},"   \
-    "\"model\":{\"preset\":\"lenet\"},\"data\":{\"format\":\"synthetic\",\"examples\":100},\"training\":{"             \
-    "\"steps\":10,\"batchSize\":8,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}}}}"
+    "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\"},\"spec\":{"       \
+    "\"workers\":{\"replicas\":2,\"minReplicas\":1,\"maxReplicas\":4},\"coxswain\":{"                                  \
+    "\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"lenet\"},\"data\":{\"format\":"           \
+    "\"Synthetic\",\"examples\":100},\"training\":{\"steps\":10,\"batchSize\":8,"                                      \
+    "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}}}}"
 
 Test(standalone_api, status_is_written_through_its_subresource_only)
 {
@@ -513,12 +514,12 @@ Test(standalone_api, status_is_written_through_its_subresource_only)
     expect_only(&scene, 201, "POST", JOBS, JOB);
     SCOPED_JSON *ignored = expect(&scene, 200, "PATCH", JOBS "/j", "{\"status\":{\"workers\":5}}");
     cr_expect_null(json_at(ignored, "status.workers"));
-    SCOPED_JSON *written =
-        expect(&scene, 200, "PATCH", JOBS "/j/status", "{\"status\":{\"workers\":5},\"spec\":{\"workers\":3}}");
+    SCOPED_JSON *written = expect(&scene, 200, "PATCH", JOBS "/j/status",
+                                  "{\"status\":{\"workers\":5},\"spec\":{\"workers\":{\"replicas\":3}}}");
     expect_only(&scene, 200, "PATCH", JOBS "/j/status",
                 "{\"metadata\":{\"uid\":\"other\"},\"status\":{\"workers\":5}}");
     cr_expect_eq(json_integer_at(written, "status.workers", 0), 5);
-    cr_expect_eq(json_integer_at(written, "spec.workers", 0), 2);
+    cr_expect_eq(json_integer_at(written, "spec.workers.replicas", 0), 2);
     cr_expect_eq(json_integer_at(written, "metadata.generation", 0), 1);
     close_scene(&scene);
 }
@@ -533,7 +534,7 @@ Test(standalone_api, scale_shows_and_sets_the_replicas)
     cr_expect_eq(json_integer_at(scale, "spec.replicas", 0), 2);
     expect_only(&scene, 200, "PATCH", JOBS "/j/scale", "{\"spec\":{\"replicas\":3}}");
     SCOPED_JSON *job = expect(&scene, 200, "GET", JOBS "/j", NULL);
-    cr_expect_eq(json_integer_at(job, "spec.workers", 0), 3);
+    cr_expect_eq(json_integer_at(job, "spec.workers.replicas", 0), 3);
     cr_expect_eq(json_integer_at(job, "metadata.generation", 0), 2);
     close_scene(&scene);
 }

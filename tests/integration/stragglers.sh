@@ -14,8 +14,8 @@ width=512 batch=768 # a share of three takes some ten milliseconds; the caller m
 crew_document() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: $width}
-data: {format: synthetic, examples: 4096}
-training: {steps: 1000000000, batchSize: $batch, optimizer: {type: sgd, learningRate: "0.01"}, seed: 7}
+data: {format: Synthetic, examples: 4096}
+training: {steps: 1000000000, batchSize: $batch, optimizer: {type: SGD, learningRate: "0.01"}, seed: 7}
 strategy: {$2}
 YAML
     printf '%s\n' "${@:3}" >>"$1.yaml"

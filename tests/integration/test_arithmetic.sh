@@ -13,17 +13,17 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: ${model:-mlp}}
-data: {format: synthetic, examples: 4096}
+data: {format: Synthetic, examples: 4096}
 training:
   steps: 12
   batchSize: ${batch:-1024}
   logicalShards: 2
-  optimizer: {type: adamw, learningRate: "2e-3"}
+  optimizer: {type: AdamW, learningRate: "2e-3"}
   seed: 7
   determinism: ${determinism:-Crew}
 strategy: {type: ${strategy:-MultiWorkerMirrored}}
 storage: [{name: runs}]
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

@@ -13,13 +13,13 @@ make_digits
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}, augmentation: {$4}}
-training: {steps: $3, batchSize: 50, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}, augmentation: {$4}}
+training: {steps: $3, batchSize: 50, logicalShards: 4, seed: 7, optimizer: {type: AdamW, learningRate: "2e-3"}}
 strategy: {$2}
 devices: {count: ${6:-1}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${5:-$1}, everySteps: 5, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
@@ -83,6 +83,6 @@ job negative 'type: OneDevice' 5 'cropPadding: -1'
 refused 64 'cropPadding' negative
 job unknown 'type: OneDevice' 5 'verticalFlip: true'
 refused 64 'verticalFlip' unknown
-sed 's/preset: mlp, width: 32/preset: gpt-bytes, context: 8/; s/format: idx, train: {.*}, validation/format: synthetic, examples: 200, validation/' \
+sed 's/preset: mlp, width: 32/preset: gpt-bytes, context: 8/; s/format: IDX, train: {.*}, validation/format: Synthetic, examples: 200, validation/' \
     reference.yaml >text.yaml
 refused 64 'augmentation: is for images' text

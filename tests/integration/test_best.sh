@@ -19,16 +19,16 @@ unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
-training: {steps: $2, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "2",
-    schedule: {type: constant, warmupSteps: 60}}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {steps: $2, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: AdamW, learningRate: "2",
+    schedule: {type: Constant, warmupSteps: 60}}}
 strategy: {${3:-type: OneDevice}}
 devices: {count: ${4:-1}}
-workers: ${6:-1}
-evaluate: {everySteps: 4}
+workers: {replicas: ${6:-1}}
+evaluation: {everySteps: 4}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 10, keep: 2, keepBest: true}
-export: {to: $1.safetensors, storage: runs, weights: ${5:-Best}}
+export: {path: $1.safetensors, storage: runs, weights: ${5:-Best}}
 YAML
 }
 
@@ -100,7 +100,7 @@ close() {
 # scored NAME: the loss of the weights that NAME has exported, by a process that trains next to nothing
 scored() {
     job "$1-scored" 1 && sed -i 's/learningRate: "2"/learningRate: "1e-30"/' "$1-scored.yaml" &&
-        echo "init: {from: runs:$1.safetensors}" >>"$1-scored.yaml" && crew "$1-scored" 1 &&
+        echo "init: {storage: runs, path: $1.safetensors}" >>"$1-scored.yaml" && crew "$1-scored" 1 &&
         metadata "$1-scored/best.safetensors" validationLoss
 }
 

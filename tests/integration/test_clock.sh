@@ -75,7 +75,7 @@ second=$!
 leader=$(holder)
 
 job works '{"activeDeadlineSeconds":1800}' 2 'sleep infinity'
-job rests '{"suspend":true,"activeDeadlineSeconds":1800}' 1 'sleep infinity'
+suspend=true job rests '{"activeDeadlineSeconds":1800}' 1 'sleep infinity'
 wait_for works state Running 60 && wait_for rests state Suspended 60
 verdict $? "jobs with deadlines are there"
 
@@ -101,7 +101,7 @@ verdict $? "who leads goes on to lead, with a clock that was set back" "$(holder
 verdict $? "a crew goes on, short of its deadline" "$(field works state)"
 
 # A crew that starts, loses a pod and ends does so at its usual pace.
-api PATCH "$jobs_path/rests" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+api PATCH "$jobs_path/rests" '{"spec":{"suspend": false}}' >/dev/null
 wait_for rests state Running 60
 verdict $? "what was suspended meanwhile starts" "$(field rests state)"
 api DELETE "$pods_path/$(member works 1)" >/dev/null

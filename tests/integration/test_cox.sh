@@ -93,7 +93,7 @@ went_stale=$?
 kill -CONT "$operator"
 ((went_stale == 0)) && cox 0 wait steady --for Running --timeout 180s
 verdict $? "what was true before a change is not waited for" "$(said)"
-cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
+cox 1 scale steady --workers 3 && grep -q 'may change only with minReplicas and maxReplicas' err
 verdict $? "scale quotes the API server's refusal" "$(said)"
 cox 0 delete steady --timeout 180s && cox 1 get steady && cox 0 wait steady --for Deleted
 verdict $? "delete waits until it is gone" "$(said)"
@@ -109,17 +109,13 @@ pods_are_gone() { cox 0 logs gone && grep -q '^worker-0: its pod is gone$' err &
 until_true 60 pods_are_gone && cox 0 logs gone -f && grep -q '^worker-0: its pod is gone$' err
 verdict $? "logs that are gone are told" "$(said)"
 cat >foreign.yaml <<'YAML'
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: foreign}
 spec:
-  framework: PyTorch
   image: any
-  strategy: {type: MultiWorkerMirrored}
-  workers: 1
-  roles:
-  - name: worker
-    template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, "echo step one is taken"]}]}}
+  workers: {replicas: 1, template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, echo step one is taken]}]}}}
+  pytorch: {}
 YAML
 cox 0 run foreign.yaml --kubeconfig "$work/state/kubeconfig" && printed 'chief: step one is taken'
 verdict $? "a foreign job's log is shown, whatever its container is called" "$(said)"
@@ -163,16 +159,16 @@ follower=
 verdict $? "the operator runs none" "$(said)"
 
 example=$root/deploy/examples/gpt2.yaml
-cox 1 run "$example" --set spec.trainin.steps=3 && grep -q 'there is no trainin; there are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
+cox 1 run "$example" --set spec.coxswain.trainin.steps=3 && grep -q 'there is no trainin; there are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
 verdict $? "run --set names what could stand in a path" "$(said)"
-cox 2 run "$example" --set && cox 1 run "$example" --set spec.training.steps && grep -q 'is not PATH=VALUE' err
+cox 2 run "$example" --set && cox 1 run "$example" --set spec.coxswain.training.steps && grep -q 'is not PATH=VALUE' err
 verdict $? "and says how one is written" "$(said)"
-cox 0 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=shorter --set spec.training.steps=3 --set spec.model.depth=1 \
-    --set spec.training.optimizer.learningRate=0.5 --set 'spec.data={format: synthetic, examples: 64, validation: {last: 16}}' \
-    --set spec.evaluate=null && printed '^shorter is done' && cox 0 get shorter -o wide && printed '3/3' &&
+cox 0 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=shorter --set spec.coxswain.training.steps=3 --set spec.coxswain.model.depth=1 \
+    --set spec.coxswain.training.optimizer.learningRate=0.5 --set 'spec.coxswain.data={format: Synthetic, examples: 64, validation: {last: 16}}' \
+    --set spec.coxswain.evaluation=null && printed '^shorter is done' && cox 0 get shorter -o wide && printed '3/3' &&
     cox 0 get shorter -o json && printed '"learningRate": "0.5"' '"examples": 64' && ! printed '"everySteps": 50'
 verdict $? "run --set changes the job and nothing else" "$(said)"
-cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.training.steps=many && grep -q 'spec.training.steps' err
+cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.coxswain.training.steps=many && grep -q 'spec.coxswain.training.steps' err
 verdict $? "what a value may be the API server says" "$(said)"
 
 # What goes together here is what first_job's unit test says: 35 of the 63 pairs of model and format, with every strategy.
@@ -202,14 +198,14 @@ apply_generated() {
 cox 0 generate --help && generate_all && apply_generated
 (($(grep -c '^201 ' codes) == 7 * 35 && $(wc -l <codes) == 7 * 35))
 verdict $? "the API server takes every manifest that is generated" "$(grep -v '^201 ' codes | head -n 5)"
-cox 2 generate mine --model lenet --format bytes && grep -q 'spec.data.format (--format): bytes and tokens are for gpt presets' err &&
-    cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers (--workers): .*take MultiWorkerMirrored' err &&
+cox 2 generate mine --model lenet --format Bytes && grep -q 'spec.coxswain.data.format (--format): Bytes and Tokens are for gpt presets' err &&
+    cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers.replicas (--workers): .*take MultiWorkerMirrored' err &&
     cox 2 generate Mine && cox 2 generate && cox 2 generate mine --workers many && cox 2 generate mine --data-claim x &&
     cox 1 generate mine --data "$work/generated" && grep -q 'is called like training data' err
 verdict $? "and others are not, with what to change" "$(said)"
 mkdir text && seq 20000 >text/numbers.txt
 cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml && grep -q '^#   cox run numbers.yaml --volume data=text$' numbers.yaml &&
-    cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.training.steps=2 --set spec.training.batchSize=2 &&
+    cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.coxswain.training.steps=2 --set spec.coxswain.training.batchSize=2 &&
     printed '^numbers is done' && [[ -s numbers/volumes/default/runs/numbers/model.safetensors ]]
 verdict $? "from a folder to weights" "$(said)"
 mv text $'two\nlines' && cox 0 generate numbers --data $'two\nlines' --strategy OneDevice && grep -q '^#   cox run numbers.yaml --volume data=FOLDER$' out &&
@@ -223,18 +219,18 @@ verdict $? "the completion script is a script" "$(cat err)"
 cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
     complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y
-    complete_words run x --set spec.training.grad; complete_words run --se
-    complete_words generate x --strategy Pi; complete_words generate x --form; complete_words generate x --format by') &&
-    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.training.gradientAccumulation= spec.training.gradientClipNorm=\n--set\nPipeline\n--format\nbytes' ]]
+    complete_words run x --set spec.coxswain.training.grad; complete_words run --se
+    complete_words generate x --strategy Pi; complete_words generate x --form; complete_words generate x --format By') &&
+    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.coxswain.training.gradientAccumulation= spec.coxswain.training.gradientClipNorm=\n--set\nPipeline\n--format\nBytes' ]]
 verdict $? "it completes commands, jobs, options, words and fields" "$completed"
 if command -v zsh >/dev/null; then
     cox 0 completion zsh && completed=$(PATH=$bin:$PATH zsh -f -c 'compdef() { :; }; . ./out
         compadd() { print -- "$@"; }; _describe() { print -l -- ${(P)2} | grep "^descr"; }
         complete_words() { words=(cox "$@"); CURRENT=$((# + 1)); _cox; }
         complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
-        complete_words get -o y; complete_words run --set spec.elas | grep -o "spec.elastic.minWorkers"
+        complete_words get -o y; complete_words run --set spec.workers.min | grep -o "spec.workers.minReplicas"
         complete_words generate x --model g | grep -o gpt-bytes') &&
-        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.elastic.minWorkers\ngpt-bytes' ]]
+        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.workers.minReplicas\ngpt-bytes' ]]
     verdict $? "the same in zsh" "$completed"
 else
     echo "skip completion in zsh: zsh is not installed"

@@ -57,20 +57,16 @@ verdict $? "nor where there are no jobs" "$(said)"
 
 # The job ends once the refusal has been told.
 cat >seen.yaml <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: seen}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles:
-  - name: worker
-    template:
-      spec:
-        containers:
-        - {name: trainer, readinessProbe: null, command: [/bin/sh, -c, "until [ -e $work/told ]; do sleep 0.1; done"]}
+  workers: {template: {spec: {containers: [{name: trainer, readinessProbe: null, command: [/bin/sh, -c, 'until [ -e $work/told ]; do sleep 0.1; done']}]}}}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
 YAML
 told_without_pods() {
     grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view.*; until then seen is shown without its pods' seen.err

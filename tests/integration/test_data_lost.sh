@@ -13,8 +13,8 @@ reader() {
     yes 'all work and no play' | head -c 1000000 >"$1.text"
     cat >"$1.yaml" <<YAML
 model: {preset: gpt-bytes, width: 16, depth: 1, heads: 1, context: 16}
-data: {format: bytes, train: {text: $work/$1.text}}
-training: {steps: 1000000000, batchSize: 8, seed: 7, optimizer: {type: sgd, learningRate: "0.01"}}
+data: {format: Bytes, train: {text: $work/$1.text}}
+training: {steps: 1000000000, batchSize: 8, seed: 7, optimizer: {type: SGD, learningRate: "0.01"}}
 strategy: {$2}
 YAML
 }

@@ -20,24 +20,25 @@ unset COXSWAIN_DATA COXSWAIN_MIRROR
 # job NAME EPOCHS [IMAGES]
 job() {
     cat >"$1.yaml" <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  model: {preset: mlp}
-  data:
-    format: idx
-    storage: digits
-    train: {images: ${3:-images}, labels: labels}
-    validation: {last: 100}
-  training: {epochs: $2, batchSize: 50, optimizer: {type: sgd, learningRate: "0.05"}, seed: 7}
+  workers: {replicas: 2}
   storage:
     - {name: digits, persistentVolumeClaim: {claimName: digits}, readOnly: true}
     - {name: runs, persistentVolumeClaim: {claimName: runs}}
-  checkpoint: {storage: runs, path: $1, everySteps: 20, keep: 2}
-  export: {storage: runs, to: $1.safetensors}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data:
+      format: IDX
+      storage: digits
+      train: {images: ${3:-images}, labels: labels}
+      validation: {last: 100}
+    training: {epochs: $2, batchSize: 50, optimizer: {type: SGD, learningRate: "0.05"}, seed: 7}
+    checkpoint: {storage: runs, path: $1, everySteps: 20, keep: 2}
+    export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -114,7 +115,7 @@ cox cluster run small.yaml --kubeconfig state/kubeconfig &&
 verdict $? "a job runs in a cluster that is already there" "$(why cluster)"
 sed 's/epochs: 4/epochs: -4/; s/{name: small}/{name: wrong}/' small.yaml >wrong.yaml
 cox wrong run wrong.yaml --kubeconfig state/kubeconfig
-[[ $? == 1 ]] && grep -q 'spec.training.epochs' wrong.out
+[[ $? == 1 ]] && grep -q 'spec.coxswain.training.epochs' wrong.out
 verdict $? "a bad job gets the server's causes" "$(why wrong)"
 cp state/kubeconfig gone
 plane_stop

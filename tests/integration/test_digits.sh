@@ -12,8 +12,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # weights WORKERS: the digest of what so many workers export
 weights() {
     "$bin/cox" run "$root/deploy/examples/digits.yaml" --state "$work/state-$1" --volume runs="$work/runs-$1" \
-        --set spec.workers="$1" --set 'spec.data={format: synthetic, examples: 1100, validation: {last: 100}}' \
-        --set spec.training.epochs=null --set spec.training.steps=12 >"$1.log" 2>&1 &&
+        --set spec.workers.replicas="$1" --set 'spec.coxswain.data={format: Synthetic, examples: 1100, validation: {last: 100}}' \
+        --set spec.coxswain.training.epochs=null --set spec.coxswain.training.steps=12 >"$1.log" 2>&1 &&
         sha256sum <"runs-$1/digits/model.safetensors"
 }
 

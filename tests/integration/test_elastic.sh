@@ -35,7 +35,7 @@ end() {
 
 # fixed NAME [WORKERS]: a crew that nothing happens to trains to `last`
 fixed() {
-    local strategy='' more=''
+    local strategy='' bounds='' more=''
     crew "$1" "${2:-2}" "$last"
 }
 
@@ -44,7 +44,7 @@ same_end() {
     wait_for "$1-on" state Succeeded 300 && wait_for "$2" state Succeeded 300 && same_weights "$2" "$1-on"
 }
 
-more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+bounds='"minReplicas":1,"maxReplicas":4,'
 delay scaled 10
 crew scaled 2 "$endless"
 await_step scaled 50 && until_true 60 sizes_end_in scaled 0 2 && scale scaled 4 && until_true 60 sizes_end_in scaled 0 4
@@ -67,7 +67,7 @@ says() {
 }
 
 strategy='"type":"ParameterServer","mode":"Synchronous"' shards=4
-more='"elastic":{"minWorkers":1,"maxWorkers":4},"roles":[{"name":"ps","count":1}],'
+more='"parameterServers":{"replicas":1},'
 delay served 10
 crew served 2 "$endless"
 await_step served 50 && scale served 4 && until_true 60 says served 'worker [23] has joined' 2
@@ -92,14 +92,13 @@ learnt() {
     log_of "$(member "$1" 0)" | grep 'held-out examples: accuracy \(100\|9[5-9]\)' >/dev/null
 }
 
-strategy='"type":"PeerToPeer"' shards=12
-more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+strategy='"type":"PeerToPeer"' shards=12 more=
 delay peers 10
 crew peers 2 "$endless"
 await_step peers 50 && cox_scale peers 4 && until_true 60 sizes_end_in peers 0 4 && goes_on peers 2 && goes_on peers 3
 verdict $? "PeerToPeer: newcomers are taken in and train" "$(sizes peers)"
-! cox_scale peers 5 2>refused && grep -q 'maxWorkers\|4' refused
-verdict $? "PeerToPeer: there are no more than maxWorkers" "$(cat refused)"
+! cox_scale peers 5 2>refused && grep -q 'maxReplicas' refused
+verdict $? "PeerToPeer: there are no more than maxReplicas" "$(cat refused)"
 cox_scale peers 2 && until_true 60 sizes_end_in peers 0 2 && goes_on peers 0 && goes_on peers 1
 verdict $? "PeerToPeer: those that are scaled down leave, and the others go on" "$(sizes peers)"
 left=$(pods peers | grep -c -e '-[23]-[0-9]*$')
@@ -110,7 +109,7 @@ field_is peers failures '' || field_is peers failures 0 || field_is peers failur
 verdict $? "PeerToPeer: who was asked to leave has not failed" "$(field peers failures)"
 end peers 500 && wait_for peers-on state Succeeded 120 && learnt peers-on
 verdict $? "PeerToPeer: what they have learnt through all that is there" "$(log_of "$(member peers-on 0)" | tail -n 5)"
-strategy='' shards=12 more=
+strategy='' bounds=''
 
 # ---- PeerToPeer by hand: no operator, who comes is taken in
 
@@ -153,7 +152,7 @@ pids=()
 verdict $? "by hand: all leave with a checkpoint" "$(tr '\n' ' ' <codes; tail -n 2 hand.*.log)"
 
 [[ -n ${PEERS_FAULTS:-} ]] || exit 0
-more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+bounds='"minReplicas":1,"maxReplicas":4,'
 delay held 10
 crew held 3 "$endless"
 await_step held 200 && freeze held 2 1

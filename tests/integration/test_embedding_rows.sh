@@ -12,12 +12,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 language() {
     cat >"$1.yaml" <<YAML
 model: {preset: gpt-bytes, vocabulary: 4096, width: 32, depth: 1, heads: 2, context: 16}
-data: {format: synthetic, examples: 64}
+data: {format: Synthetic, examples: 64}
 training: {steps: 120, batchSize: 8, logicalShards: 2, gradientClipNorm: "1.0", seed: 7,
-    optimizer: {type: adamw, learningRate: "0.01"}}
+    optimizer: {type: AdamW, learningRate: "0.01"}}
 strategy: {$2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

@@ -45,7 +45,7 @@ verdict $? "a crew in the clear, to compare with"
 [[ $(secrets_of plain) == 0 ]]
 verdict $? "which needs no certificate"
 
-more='"encryption":"TLS",' held=
+ours='"encryption":{"type":"TLS"},' held=
 delay sealed 20 # it is not done before its second worker is lost twice
 crew sealed 2 "$steps"
 for generation in 1 2; do
@@ -63,7 +63,7 @@ verdict $? "and the crew says that it encrypts"
 verdict $? "no change of certificates cost a step"
 
 strategy='"type":"ParameterServer","mode":"Synchronous"'
-more='"encryption":"TLS","roles":[{"name":"ps","count":2}],' held=
+more='"parameterServers":{"replicas":2},' held=
 delay served 20
 crew served 2 "$steps" served
 hold_next served 1

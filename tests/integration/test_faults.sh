@@ -42,10 +42,10 @@ wait_for late state Failed 30
 verdict $? "a deadline ends the job"
 
 wait_for pause state Running 30
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": true}}' >/dev/null
 wait_for pause state Suspended 30
 verdict $? "suspend"
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": false}}' >/dev/null
 wait_for pause state Running 30 && [[ $(field pause attempt) == 2 && $(field pause total) == "" ]]
 verdict $? "resume starts a new attempt and counts no restart"
 

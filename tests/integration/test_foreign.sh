@@ -17,14 +17,14 @@ steps=100
 
 # foreign NAME FRAMEWORK WORKERS [HOLD]
 foreign() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"framework\":\"$2\",\"image\":\"none\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"image\":\"none\",
         \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1},
         \"storage\":[{\"name\":\"scripts\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"scripts\"}},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
-        \"checkpoint\":{\"storage\":\"runs\",\"path\":\"$1\"},
-        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
-            \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\"${4:+,\"$4\"}]}]}}}]}}" >answer.json
+        \"${2,,}\":{\"checkpoint\":{\"storage\":\"runs\",\"path\":\"$1\"}},
+        \"workers\":{\"replicas\":$3,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+            \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\"${4:+,\"$4\"}]}]}}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }
 
@@ -46,12 +46,11 @@ await_order="until test -s /coxswain/storage/runs/end-\$COXSWAIN_INDEX; do sleep
 exit \$(cat /coxswain/storage/runs/end-\$COXSWAIN_INDEX)"
 
 elastic() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"framework\":\"PyTorch\",\"image\":\"none\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,
-        \"elastic\":{\"minWorkers\":$2,\"maxWorkers\":8},
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"image\":\"none\",\"pytorch\":{},
         \"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
-        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
-            \"command\":[\"/bin/sh\",\"-c\",\"$await_order\"]}]}}}]}}" >answer.json
+        \"workers\":{\"replicas\":$3,\"minReplicas\":$2,\"maxReplicas\":8,\"template\":{\"spec\":{\"containers\":[{
+            \"name\":\"trainer\",\"command\":[\"/bin/sh\",\"-c\",\"$await_order\"]}]}}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }
 
@@ -93,8 +92,8 @@ the_end_of_an_elastic_crew() {
 
     order 0 0
     wait_for elastic state Succeeded 60 && counts_no_restart &&
-        job_says elastic '2 of [35] workers are done: exit code 0; elastic.minWorkers is 2'
-    verdict $? "with minWorkers that have finished the job has succeeded" "$(api GET "$jobs_path/elastic")"
+        job_says elastic '2 of [35] workers are done: exit code 0; workers.minReplicas is 2'
+    verdict $? "with minReplicas workers that have finished the job has succeeded" "$(api GET "$jobs_path/elastic")"
     plane_stop
     operator='' standalone=''
 }

@@ -14,8 +14,8 @@ export COXSWAIN_GRACE_SECONDS=60
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: synthetic, examples: 1024}
-training: {steps: 10000000, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
+data: {format: Synthetic, examples: 1024}
+training: {steps: 10000000, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: AdamW, learningRate: "2e-3"}}
 strategy: {type: $2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 50, keep: 2}

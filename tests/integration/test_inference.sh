@@ -13,17 +13,17 @@ for ((i = 0; i < 300; i++)); do printf '%s' "$sentence"; done >corpus.txt
 
 cat >text.yaml <<YAML
 model: {preset: gpt-bytes, width: 32, depth: 1, heads: 2, context: 48}
-data: {format: bytes, train: {text: $work/corpus.txt}, validation: {last: 8}}
-training: {steps: 150, batchSize: 8, seed: 7, optimizer: {type: adamw, learningRate: "1e-2"}}
+data: {format: Bytes, train: {text: $work/corpus.txt}, validation: {last: 8}}
+training: {steps: 150, batchSize: 8, seed: 7, optimizer: {type: AdamW, learningRate: "1e-2"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: text, everySteps: 100, keep: 2}
-export: {storage: runs, to: text.safetensors}
+export: {storage: runs, path: text.safetensors}
 YAML
 cat >bars.yaml <<YAML
 model: {preset: mlp, width: 16}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 20}}
-training: {steps: 12, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 20}}
+training: {steps: 12, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: bars, everySteps: 10, keep: 2}
@@ -84,7 +84,7 @@ verdict $? 'among one token there is no choice' "$answer"
 sed 's/path: text, //' text.yaml >pathless.yaml
 ask pathless --generate 'Sphinx of' --tokens 100 --temperature 0 && [[ $answer == "$greedy" ]]
 verdict $? 'beside an export, where the checkpoints are need not be known' "$said"
-sed 's/to: text.safetensors/to: none.safetensors/' pathless.yaml >neither.yaml
+sed 's/path: text.safetensors/path: none.safetensors/' pathless.yaml >neither.yaml
 refuses 64 'checkpoint.path: is missing' neither --generate x
 
 echo 'of the worker that trains' >message
@@ -147,12 +147,12 @@ perl -e '
 # numbers NAME OUTPUTS STRATEGY
 numbers() {
     cat >"$1.yaml" <<YAML
-model: {inputShape: [4], layers: [{type: dense, units: $2}], loss: meanSquaredError}
-data: {format: npy, train: {images: $work/numbers.npy, labels: $work/$2.npy}, validation: {last: 20}}
-training: {steps: 12, batchSize: 20, seed: 7, optimizer: {type: adamw, learningRate: "1e-2"}}
+model: {inputShape: [4], layers: [{type: Dense, units: $2}], loss: MeanSquaredError}
+data: {format: NPY, train: {images: $work/numbers.npy, labels: $work/$2.npy}, validation: {last: 20}}
+training: {steps: 12, batchSize: 20, seed: 7, optimizer: {type: AdamW, learningRate: "1e-2"}}
 strategy: {$3}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 for outputs in 1 2; do

@@ -94,19 +94,19 @@ absent_log() {
 }
 
 cat >"$work/job.yaml" <<'YAML'
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: digits, labels: {team: a}}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  elastic: {minWorkers: 1, maxWorkers: 4}
-  model: {preset: lenet}
-  data: {format: synthetic, examples: 100}
-  training: {steps: 10, batchSize: 8, optimizer: {type: sgd, learningRate: "0.1"}}
+  workers: {replicas: 2, minReplicas: 1, maxReplicas: 4}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: lenet}
+    data: {format: Synthetic, examples: 100}
+    training: {steps: 10, batchSize: 8, optimizer: {type: SGD, learningRate: "0.1"}}
 YAML
 sed -e 's/MultiWorkerMirrored/Nonsense/; s/name: digits/name: bad/' "$work/job.yaml" >"$work/bad.yaml"
-sed -e 's/  workers: 2/  workers: 2\n  wurkers: 3/; s/name: digits/name: strict/' "$work/job.yaml" >"$work/unknown.yaml"
+sed -e 's/^  workers:/  wurkers: 3\n&/; s/name: digits/name: strict/' "$work/job.yaml" >"$work/unknown.yaml"
 cat >"$work/pod.yaml" <<'YAML'
 apiVersion: v1
 kind: Pod
@@ -130,9 +130,9 @@ chmod +x "$work/editor"
 
 check "version" 'v1\.[0-9]+' k get --raw /version
 check "health" '^ok' k get --raw /healthz
-check "api-resources" 'trainingjobs +tj +coxswain.dev/v1alpha1 +true +TrainingJob' k api-resources
-check "api-versions" '^coxswain.dev/v1alpha1' k api-versions
-check "explain a custom field" 'type.*<string>' k explain tj.spec.strategy
+check "api-resources" 'trainingjobs +tj +coxswain.dev/v1beta1 +true +TrainingJob' k api-resources
+check "api-versions" '^coxswain.dev/v1beta1' k api-versions
+check "explain a custom field" 'type.*<string>' k explain tj.spec.coxswain.strategy
 check "explain a rule" 'action.*<string> -required-' k explain tj.spec.runPolicy.failurePolicy.rules
 check "explain a gang" 'Volcano' k explain tj.spec.runPolicy.gang.scheduler
 check "explain a built-in type" 'KIND: +Pod' k explain pods
@@ -146,16 +146,16 @@ check "apply a job" 'created' k apply -f "$work/job.yaml"
 check "apply it again" 'unchanged' k apply -f "$work/job.yaml"
 check "table of jobs" 'NAME +STATE +READY +STEP +LOSS +RESTARTS +AGE' k get tj
 check "wide table of jobs" 'STRATEGY +THROUGHPUT +ETA' k get tj -o wide
-check "yaml of a job" '^  workers: 2' k get tj digits -o yaml
-check "jsonpath" '^lenet$' k get tj digits -o 'jsonpath={.spec.model.preset}'
+check "yaml of a job" '^    replicas: 2' k get tj digits -o yaml
+check "jsonpath" '^lenet$' k get tj digits -o 'jsonpath={.spec.coxswain.model.preset}'
 check "defaults are stored" 'restartScope: Auto' k get tj digits -o yaml
-check "schema refuses" 'spec.strategy.type.*Unsupported value.*Nonsense' k apply -f "$work/bad.yaml"
+check "schema refuses" 'spec.coxswain.strategy.type.*Unsupported value.*Nonsense' k apply -f "$work/bad.yaml"
 check "unknown field refused" 'unknown field "spec.wurkers"' k apply -f "$work/unknown.yaml"
 check "unknown field warned" 'Warning: unknown field "spec.wurkers"' k create --validate=warn --dry-run=server -f "$work/unknown.yaml"
 check "dry run stores nothing" 'not found' k get tj strict
-check "rule refuses a change" 'The TrainingJob "digits" is invalid: spec.model: Invalid value: .*is immutable; delete the job and create it anew' k patch tj digits --type=merge -p '{"spec":{"model":{"preset":"mlp"}}}'
+check "rule refuses a change" 'The TrainingJob "digits" is invalid: spec.coxswain: Invalid value: .*is immutable; delete the job and create it anew' k patch tj digits --type=merge -p '{"spec":{"coxswain":{"model":{"preset":"mlp"}}}}'
 check "scale" 'scaled' k scale tj digits --replicas=3
-check "scaled" '^3$' k get tj digits -o 'jsonpath={.spec.workers}'
+check "scaled" '^3$' k get tj digits -o 'jsonpath={.spec.workers.replicas}'
 check "generation rises" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
 check "status is a subresource" 'patched' k patch tj digits --subresource=status --type=merge -p '{"status":{"readySummary":"2/3","conditions":[{"type":"Running","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}],"progress":{"step":7,"metrics":[{"name":"loss","value":"0.5"}]}}}'
 check "columns from status" 'digits +Running +2/3 +7 +0.5' k get tj
@@ -228,14 +228,14 @@ check "the finalizer off" 'patched' k patch cm settings --type=merge -p '{"metad
 check "and it is gone" 'not found' k get cm settings
 check "generated names" 'gen-[a-z0-9]{5}' k create -f - -o name <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"gen-","labels":{"app":"echo"}}}'
 owner=$(k get tj digits -o 'jsonpath={.metadata.uid}')
-check "a child" 'created' k create -f - <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child","ownerReferences":[{"apiVersion":"coxswain.dev/v1alpha1","kind":"TrainingJob","name":"digits","uid":"'"$owner"'","controller":true,"blockOwnerDeletion":true}]}}'
+check "a child" 'created' k create -f - <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child","ownerReferences":[{"apiVersion":"coxswain.dev/v1beta1","kind":"TrainingJob","name":"digits","uid":"'"$owner"'","controller":true,"blockOwnerDeletion":true}]}}'
 check "a bad label" 'Invalid value' k patch cm child --type=merge -p '{"metadata":{"labels":{"a":"b c"}}}'
-check "status ignores the spec" '^3$' k patch tj digits --subresource=status --type=merge -p '{"spec":{"workers":4}}' -o 'jsonpath={.spec.workers}'
+check "status ignores the spec" '^3$' k patch tj digits --subresource=status --type=merge -p '{"spec":{"workers":{"replicas":4}}}' -o 'jsonpath={.spec.workers.replicas}'
 check "the spec ignores status" '^2/3$' k patch tj digits --type=merge -p '{"status":{"readySummary":"0/3"}}' -o 'jsonpath={.status.readySummary}'
 check "status is checked" 'status.restarts.total: Invalid value: "string": .*total in body must be of type integer: "string"' k patch tj digits --subresource=status --type=merge -p '{"status":{"restarts":{"total":"many"}}}'
 check "a condition is whole" 'status.conditions\[0\].reason: Required value' k patch tj digits --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Running","status":"True","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}]}}'
 check "its reason is a word" 'status.conditions\[0\].reason: Invalid value: "Not one word"' k patch tj digits --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Running","status":"True","reason":"Not one word","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}]}}'
-check "scale of a scale" '"replicas": *3' k get --raw /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits/scale
+check "scale of a scale" '"replicas": *3' k get --raw /apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs/digits/scale
 check "a list of limit one goes on" '"continue": *"[^"]' k get --raw '/api/v1/namespaces?limit=1'
 check "a lost continuation" '\(BadRequest\): invalid continue token: continue key is not valid: ' k get --raw '/api/v1/namespaces?limit=1&continue=bm9uc2Vuc2U'
 check "delete by label" 'deleted' k delete cm -l app=echo

@@ -20,11 +20,11 @@ set_up() {
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: synthetic, examples: 512}
-training: {steps: 6, batchSize: $workers, logicalShards: $workers, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+data: {format: Synthetic, examples: 512}
+training: {steps: 6, batchSize: $workers, logicalShards: $workers, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

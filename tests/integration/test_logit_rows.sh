@@ -14,12 +14,12 @@ job() {
     cat >"$1.yaml" <<YAML
 devices: {count: ${devices:-1}}
 model: {preset: gpt2-124m, depth: 2, width: 24, heads: 2, context: 16, vocabulary: 300}
-data: {format: synthetic, examples: 70, validation: {last: 10}}
-training: {steps: ${steps:-12}, batchSize: 10, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
+data: {format: Synthetic, examples: 70, validation: {last: 10}}
+training: {steps: ${steps:-12}, batchSize: 10, logicalShards: 4, seed: 7, optimizer: {type: AdamW, learningRate: "2e-3"}}
 strategy: {type: ${strategy:-OneDevice}${more:-}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 6, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

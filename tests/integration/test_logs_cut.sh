@@ -51,16 +51,14 @@ faulty_serve 1
 # manifest NAME WORKERS RUN_POLICY SCRIPT: a job of a foreign framework
 manifest() {
     cat <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  framework: PyTorch
   image: any
-  strategy: {type: MultiWorkerMirrored}
-  workers: $2
+  pytorch: {}
   runPolicy: $3
-  roles: [{name: worker, template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, "$4"]}]}}}]
+  workers: {replicas: $2, template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, "$4"]}]}}}
 YAML
 }
 manifest loud 1 '{}' "i=0; while [ \$i -lt 60 ]; do i=\$((i + 1)); echo line \$i; sleep 0.05; done; until [ -e $work/cut ]; do sleep 0.1; done; echo the last" \

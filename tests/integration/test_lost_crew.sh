@@ -13,10 +13,10 @@ job() {
     cat >"$1.yaml" <<YAML
 name: $1
 strategy: {$2}
-workers: 2
+workers: {replicas: 2}
 model: {preset: mlp, width: 96}
-data: {format: synthetic, examples: 1000}
-training: {steps: 10000000, batchSize: 20, seed: 3, optimizer: {type: sgd, learningRate: "0.001"}}
+data: {format: Synthetic, examples: 1000}
+training: {steps: 10000000, batchSize: 20, seed: 3, optimizer: {type: SGD, learningRate: "0.001"}}
 YAML
 }
 

@@ -30,11 +30,10 @@ operator_start state/kubeconfig
 
 # Each worker ends with 0 when it is told to.
 script="trap 'exit 0' USR1; while :; do sleep 1000 & wait \$!; done"
-api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"elastic\"},
-    \"spec\":{\"framework\":\"PyTorch\",\"image\":\"none\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,
-    \"elastic\":{\"minWorkers\":1,\"maxWorkers\":2},\"runPolicy\":{\"cleanPodPolicy\":\"None\"},
-    \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"readinessProbe\":null,
-        \"command\":[\"/bin/sh\",\"-c\",\"$script\"]}]}}}]}}" >answer.json
+api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"elastic\"},
+    \"spec\":{\"image\":\"none\",\"pytorch\":{},\"runPolicy\":{\"cleanPodPolicy\":\"None\"},
+    \"workers\":{\"replicas\":2,\"minReplicas\":1,\"maxReplicas\":2,\"template\":{\"spec\":{\"containers\":[{
+        \"name\":\"trainer\",\"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$script\"]}]}}}}}" >answer.json
 wait_for elastic state Running "$patience"
 verdict $? "a job runs" "$(cat answer.json; tail -n 3 operator.log)"
 

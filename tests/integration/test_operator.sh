@@ -46,10 +46,10 @@ verdict $? "backoffLimit is exact"
 
 job pause '{}' 2 'quit() { exit 0; }; trap quit TERM; sleep 60 & wait'
 wait_for pause state Running
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": true}}' >/dev/null
 wait_for pause state Suspended && until_true 60 no_pods_of pause && field_is pause state Suspended
 verdict $? "suspend ends the pods, which is no success, although they exit 0" "$(field pause state)"
-api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+api PATCH "$jobs_path/pause" '{"spec":{"suspend": false}}' >/dev/null
 wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause total) == "" ]]
 verdict $? "resume starts a new attempt and counts no restart"
 api DELETE "$jobs_path/pause" >/dev/null
@@ -92,7 +92,7 @@ verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"
 # A typing error in a template does not vanish.
 job typed '{}' 1 'sleep 600' '{}' '"terminationGracePeriodSecond":5,'
 wait_for typed state Failed 60
-api GET "$jobs_path/typed" | grep -q 'spec.roles\[worker\].template: unknown field \\"spec.terminationGracePeriodSecond\\"'
+api GET "$jobs_path/typed" | grep -q 'spec.workers.template: unknown field \\"spec.terminationGracePeriodSecond\\"'
 verdict $? "a field of a template that does not exist is named" "$(api GET "$jobs_path/typed")"
 [[ $(api GET "$jobs_path/typed") == *'"InvalidTemplate"'* && -z $(pods typed) ]]
 verdict $? "and no pod is made without it"

@@ -13,8 +13,8 @@ make_digits
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
-training: {$4, $3, seed: 7, optimizer: {type: adamw, learningRate: "2e-3", schedule: {type: linear}}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {$4, $3, seed: 7, optimizer: {type: AdamW, learningRate: "2e-3", schedule: {type: Linear}}}
 strategy: {$2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 1000, keep: 2}

@@ -17,10 +17,10 @@ longer=800
 
 training_start
 
-# servers NAME OPTIONS STEPS [PATH] [ROLES]: a crew of two workers and two ps
+# servers NAME OPTIONS STEPS [PATH] [ROLES]: a crew of two workers and two ps; ROLES are sections of further roles, a comma behind each
 servers() {
     local strategy="\"type\":\"ParameterServer\"${2:+,$2}"
-    local more="\"roles\":[{\"name\":\"ps\",\"count\":2}${5:-}],"
+    local more="\"parameterServers\":{\"replicas\":2},${5:-}"
     crew "$1" 2 "$3" "${4:-$1}"
 }
 
@@ -147,7 +147,7 @@ crew first 2 "$long" shared
 await_step first 200
 api DELETE "$jobs_path/first" >/dev/null
 until_true 60 no_pods_of first
-servers second "$synchronous" "$long" shared ',{"name":"chief"},{"name":"evaluator"}'
+servers second "$synchronous" "$long" shared '"chief":{},"evaluator":{},'
 wait_for second state Succeeded 120 && same_weights mirrored second
 verdict $? "servers go on from a checkpoint of MultiWorkerMirrored to the same bits"
 log_of "$(pod_of second evaluator 0)" | grep 'validation after step [1-9][0-9]*00' >/dev/null
@@ -162,7 +162,7 @@ verdict $? "and MultiWorkerMirrored from one of theirs"
 # ---- a chief of its own and an evaluator, while the crew trains; it has no end, and need not hurry
 
 delay scored 5
-servers scored '"mode":"Async"' 100000000 scored ',{"name":"chief"},{"name":"evaluator"}'
+servers scored '"mode":"Async"' 100000000 scored '"chief":{},"evaluator":{},'
 
 # scores: what the evaluator has found so far, in lines of "STEP LOSS ACCURACY"
 scores() {
@@ -205,9 +205,9 @@ until_true 60 is_in_the_status
 verdict $? "so has the job's" "$(status_metric validationLoss), $(scores | tail -n 3)"
 cat >offline.yaml <<YAML
 model: {preset: mlp, width: 96}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
 training: {steps: ${taken%% *}, stepsPerEpoch: 1000, batchSize: 24, logicalShards: 2, seed: 7,
-    optimizer: {type: adamw, learningRate: "2e-4"}}
+    optimizer: {type: AdamW, learningRate: "2e-4"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: offline}

@@ -20,11 +20,11 @@ unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
-training: {steps: $2, batchSize: 24, seed: 7, optimizer: {type: adamw, learningRate: "1e-4"}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {steps: $2, batchSize: 24, seed: 7, optimizer: {type: AdamW, learningRate: "1e-4"}}
 strategy: {type: PeerToPeer}
-workers: 2
-evaluate: {everySteps: $4}
+workers: {replicas: 2}
+evaluation: {everySteps: $4}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: $3, keep: 100, keepBest: true}
 YAML

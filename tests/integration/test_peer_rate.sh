@@ -22,15 +22,15 @@ for seat in 0 1 2 3; do echo "$network.$((seat + 1)) worker-$seat"; done >hosts
 # document NAME STRATEGY STEPS MORE
 document() {
     echo '{"name":"'"$1"'","namespace":"default","strategy":{'"$2"'},"model":{"preset":"mlp","width":32},
-        "data":{"format":"idx","train":{"images":"'"$work"'/images","labels":"'"$work"'/labels"},"validation":{"last":100}},
-        "training":{"steps":'"$3"',"batchSize":24,"seed":7,"optimizer":{"type":"sgd","learningRate":"0.0002"}},
-        "evaluate":{"everySteps":1}'"$4"'}'
+        "data":{"format":"IDX","train":{"images":"'"$work"'/images","labels":"'"$work"'/labels"},"validation":{"last":100}},
+        "training":{"steps":'"$3"',"batchSize":24,"seed":7,"optimizer":{"type":"SGD","learningRate":"0.0002"}},
+        "evaluation":{"everySteps":1}'"$4"'}'
 }
 
 # enter EXCHANGE SEAT COUNT: a worker made when there are to be so many
 enter() {
     peers_name=$1 peers_storage=$work peers_document=$(document "$1" '"type":"PeerToPeer"' 100000000 \
-        ',"workers":2,"crew":{"roles":[{"name":"worker","count":'"$3"',"minCount":1,"maxCount":4}],
+        ',"workers":{"replicas":2},"crew":{"roles":[{"name":"worker","count":'"$3"',"minCount":1,"maxCount":4}],
         "hostPattern":"{role}-{index}","port":2222}')
     join "$2" $(($2 + 1))
 }

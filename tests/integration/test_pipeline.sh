@@ -9,8 +9,8 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
 
-digits="{format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}"
-text="{format: bytes, train: {text: $work/text}}"
+digits="{format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}"
+text="{format: Bytes, train: {text: $work/text}}"
 model="{preset: mlp, width: 48, depth: 3}"
 data=$digits
 
@@ -24,15 +24,15 @@ training:
   batchSize: 50
   logicalShards: 12
   gradientClipNorm: "0.5"
-  optimizer: {type: adamw, learningRate: "1e-3"}
+  optimizer: {type: AdamW, learningRate: "1e-3"}
   seed: 7
 strategy: {$2}
-workers: ${4:-1}
+workers: {replicas: ${4:-1}}
 devices: {count: ${5:-1}}
-evaluate: {everySteps: 40}
+evaluation: {everySteps: 40}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${folder:-$1}, everySteps: 10, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
@@ -62,18 +62,18 @@ folder=mixed job first "$stages" 40 2 && crew first 2 && folder=mixed job second
 verdict $? "stages, one device and replicas go on from each other's checkpoints" "$(tails third)"
 
 # ---- a branch that leaves a process and comes back
-model="{inputShape: [28, 28, 1], layers: [{type: flatten}, {type: dense, units: 32, name: stem, device: 0},
-  {type: dense, units: 32, name: away, device: 1}, {type: tanh, name: bent},
-  {type: dense, units: 32, name: here, inputs: [stem], device: 0}, {type: add, name: sum, inputs: [bent, here]},
-  {type: relu}, {type: dense, units: 10}]}"
+model="{inputShape: [28, 28, 1], layers: [{type: Flatten}, {type: Dense, units: 32, name: stem, device: 0},
+  {type: Dense, units: 32, name: away, device: 1}, {type: Tanh, name: bent},
+  {type: Dense, units: 32, name: here, inputs: [stem], device: 0}, {type: Add, name: sum, inputs: [bent, here]},
+  {type: ReLU}, {type: Dense, units: 10}]}"
 job branch "type: OneDevice" 40 && sed -i 's/, device: [01]//g' branch.yaml && lone branch &&
     job rejoined "$stages" 40 2 && crew rejoined 2 && same_weights rejoined branch
 verdict $? "a branch that rejoins the process it left gives the bits of one device" "$(tails branch; tails rejoined)"
 
 # ---- a layer that is split over two processes
 split() {
-    model="{inputShape: [28, 28, 1], layers: [{type: flatten}, {type: dense, name: large, units: 70$1}, {type: relu},
-      {type: dense, units: 10}]}"
+    model="{inputShape: [28, 28, 1], layers: [{type: Flatten}, {type: Dense, name: large, units: 70$1}, {type: ReLU},
+      {type: Dense, units: 10}]}"
 }
 split "" && job large "type: OneDevice" 60 && lone large && split ", devices: [0, 1]" && job halves "$stages" 60 4 &&
     crew halves 4 && same_weights halves large
@@ -101,7 +101,7 @@ model="{preset: mlp, width: 48, depth: 3}" data=$digits
 starting() {
     local from=$1
     shift
-    job "$@" && echo "init: {from: runs:$from.safetensors}" >>"$1.yaml"
+    job "$@" && echo "init: {storage: runs, path: $from.safetensors}" >>"$1.yaml"
 }
 split ""
 starting large filed "type: OneDevice" 10 && lone filed && split ", devices: [0, 1]" &&

@@ -18,24 +18,19 @@ runs=$work/state/volumes/default/runs
 
 # script.sh is what the job's pod does
 cat >job.yaml <<YAML
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: again}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 1
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  workers: {replicas: 1, template: {spec: {containers: [{name: trainer, readinessProbe: null, command: [/bin/sh, $work/script.sh]}]}}}
   storage:
     - {name: runs, persistentVolumeClaim: {claimName: runs}}
-  checkpoint: {storage: runs, everySteps: 5}
-  roles:
-  - name: worker
-    template:
-      spec:
-        containers:
-        - {name: trainer, readinessProbe: null, command: [/bin/sh, $work/script.sh]}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
+    checkpoint: {storage: runs, everySteps: 5}
 YAML
 
 # run CODE [OPTION…]: of job.yaml, in the state directory `state`; it ends with CODE and has said what is in `out` and `err`
@@ -58,28 +53,28 @@ verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
 verdict $? "once more, and it is done already" "$(said)"
 
-run 1 --set spec.training.optimizer.learningRate=0.2 && grep -q 'spec.training.*is immutable' err &&
+run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.coxswain.training.*is immutable' err &&
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
-run 1 --set spec.checkpoint.everySteps=null && grep -q 'spec.checkpoint.*is immutable' err
+run 1 --set spec.coxswain.checkpoint.everySteps=null && grep -q 'spec.coxswain.checkpoint.*is immutable' err
 verdict $? "so is one from which a field was taken away" "$(said)"
 sed 's/everySteps/everyStep/' job.yaml >mistyped.yaml
 mistyped() {
-    ! timeout 60 "$bin/cox" run mistyped.yaml "$@" >out 2>err </dev/null && grep -q 'unknown field "spec.checkpoint.everyStep"' err
+    ! timeout 60 "$bin/cox" run mistyped.yaml "$@" >out 2>err </dev/null && grep -q 'unknown field "spec.coxswain.checkpoint.everyStep"' err
 }
 mistyped --state state && mistyped --state fresh-state
 verdict $? "a field that no job has is refused, of a new one too" "$(said)"
-run 0 --set spec.training.optimizer.learningRate=0.2 --set metadata.name=other && ! grep -q 'earlier run' err
+run 0 --set spec.coxswain.training.optimizer.learningRate=0.2 --set metadata.name=other && ! grep -q 'earlier run' err
 verdict $? "it runs under another name" "$(said)"
 
 echo mine >state/mine
-run 0 --set spec.training.optimizer.learningRate=0.2 --fresh &&
+run 0 --set spec.coxswain.training.optimizer.learningRate=0.2 --fresh &&
     grep -q 'again goes on from the checkpoints of an earlier run, up to step 5, in .*runs/again; to begin at step 0: --fresh' err &&
     [[ -d $runs/again/step-00000005.attempt-1.epoch-1 && -e state/mine ]]
 verdict $? "or anew, with the checkpoints that there are, which is told" "$(said)"
-run 0 --set metadata.name=third --set spec.checkpoint.path=again --volume "runs=$runs" &&
-    grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.checkpoint.path=ANOTHER' err
+run 0 --set metadata.name=third --set spec.coxswain.checkpoint.path=again --volume "runs=$runs" &&
+    grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.coxswain.checkpoint.path=ANOTHER' err
 verdict $? "a job of any name is told whose checkpoints it takes up" "$(said)"
 
 run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
@@ -97,7 +92,7 @@ verdict $? "the command that begins anew has what was asked for otherwise, and n
 # Checkpoints of another model are met again by the same command: what is printed does without them.
 # shellcheck disable=SC2028 # for the pod's shell
 echo 'echo "exit 66 (a checkpoint is required and none is usable): checkpoint of step 5 does not fit this job (use another checkpoint.path to start anew): w" >&2; exit 66' >script.sh
-run 1 --fresh && grep -q '^  .* --fresh --delete-volumes$' out && grep -q '^  .* --fresh --set spec.checkpoint.path=ANOTHER$' out &&
+run 1 --fresh && grep -q '^  .* --fresh --delete-volumes$' out && grep -q '^  .* --fresh --set spec.coxswain.checkpoint.path=ANOTHER$' out &&
     ! grep -q -- '--fresh$' out
 verdict $? "where the checkpoints do not fit, the printed commands do without them" "$(said)"
 run 1 --fresh --volume "runs=$work/theirs" && grep -q 'open the directory: No such file' err && ! grep -q 'again is' out

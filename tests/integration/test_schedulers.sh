@@ -76,10 +76,10 @@ wait_for gang disruptions 1 "$patience" && wait_for gang state Running "$patienc
 verdict $? "a preempted pod is replaced"
 [[ -n $uid && $(group_uid Volcano gang) == "$uid" ]]
 verdict $? "its group stays"
-api PATCH "$jobs_path/gang" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+api PATCH "$jobs_path/gang" '{"spec":{"suspend": true}}' >/dev/null
 wait_for gang state Suspended "$patience" && until_true "$patience" group_gone Volcano gang
 verdict $? "the group goes on suspend"
-api PATCH "$jobs_path/gang" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+api PATCH "$jobs_path/gang" '{"spec":{"suspend": false}}' >/dev/null
 until_true "$patience" has_reason gang PodGroupPending && admit gang && wait_for gang state Running "$patience"
 verdict $? "it comes again and waits anew" "$(group Volcano gang)"
 api DELETE "$jobs_path/gang" >/dev/null

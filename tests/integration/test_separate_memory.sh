@@ -26,12 +26,12 @@ job() {
     cat >"$1.yaml" <<YAML
 name: $1
 model: {preset: mlp, width: 256}
-data: {format: synthetic, examples: 1000}
-training: {steps: $3, batchSize: 20, logicalShards: 2, seed: 3, optimizer: {type: sgd, learningRate: "0.001"}}
+data: {format: Synthetic, examples: 1000}
+training: {steps: $3, batchSize: 20, logicalShards: 2, seed: 3, optimizer: {type: SGD, learningRate: "0.001"}}
 strategy: {$2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 20}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

@@ -15,12 +15,12 @@ job() {
     cat >"$1.yaml" <<YAML
 name: $1
 strategy: {type: ${strategy:-ParameterServer}}
-workers: 1
+workers: {replicas: 1}
 model: {preset: mlp, width: ${2:-96}}
 data:
-  format: ${format:-idx}
+  format: ${format:-IDX}
   train: {images: $work/${images:-images}, labels: $work/${labels:-labels}}
-training: {steps: 4, batchSize: 20, seed: 3, optimizer: {type: sgd, learningRate: "0.001"}}
+training: {steps: 4, batchSize: 20, seed: 3, optimizer: {type: SGD, learningRate: "0.001"}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${path:-$1}${checkpoint:-}}
 ${3:-}
@@ -40,7 +40,7 @@ await "${pids[@]}"
 verdict $? "one worker and one ps train" "$(tails first)"
 
 mkdir -p blocked.safetensors/not-empty
-job unexported 96 'export: {to: blocked.safetensors, storage: runs}'
+job unexported 96 'export: {storage: runs, path: blocked.safetensors}'
 start_crew unexported 1 1
 ends 74 'blocked' "an export that cannot be written" unexported 0
 
@@ -68,7 +68,7 @@ sed -i 's/steps: 4/steps: 8/' other.yaml
 start_crew other 1 1
 ends 66 'does not fit this job' "a checkpoint of another model" other 100
 
-job uninitialised 96 'init: {from: '"$work"'/nowhere.safetensors}'
+job uninitialised 96 'init: {path: '"$work"'/nowhere.safetensors}'
 start_crew uninitialised 1 1
 ends 66 'nowhere' "weights to start from that are missing" uninitialised 100
 
@@ -81,7 +81,7 @@ perl -e '
         open my $f, ">", $path or die; binmode $f; print $f "\x93NUMPY\x01\x00", pack("v", length $head), $head, $data; close $f }
     npy("strange.npy", "<f4", "40, 28, 28, 1", "\0" x (40 * 784 * 4));
     npy("stranger.npy", "<i4", "40,", pack "l<*", (map { $_ % 10 } 0 .. 38), 99);'
-format=npy images=strange.npy labels=stranger.npy
+format=NPY images=strange.npy labels=stranger.npy
 strategy=OneDevice job alone
 refused 65 'label' alone
 strategy=PeerToPeer job peer

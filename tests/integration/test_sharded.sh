@@ -14,20 +14,20 @@ sharded='type: MultiWorkerMirrored, shardedOptimizer: true'
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 64}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
 training:
   steps: $3
   stepsPerEpoch: 1000
   batchSize: 50
   logicalShards: 12${clip:+
   gradientClipNorm: \"$clip\"}
-  optimizer: {type: adamw, learningRate: "1e-3"}
+  optimizer: {type: AdamW, learningRate: "1e-3"}
   seed: 7
 strategy: {$2}
 devices: {count: ${4:-1}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${folder:-$1}, everySteps: ${every:-10}, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

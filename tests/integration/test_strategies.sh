@@ -13,19 +13,19 @@ worker_options=(--threads 2)
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 64}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
 training:
   steps: ${5:-30}
   batchSize: 50
   logicalShards: 12
   determinism: ${determinism:-Crew}
-  optimizer: {type: adamw, learningRate: "2e-3"}
+  optimizer: {type: AdamW, learningRate: "2e-3"}
   seed: 7
 strategy: {type: $2, collective: $4}
 devices: {count: $3}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: ${6:-$1}, everySteps: 5, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

@@ -11,10 +11,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cat >stuck.yaml <<YAML
 name: stuck
 strategy: {type: ParameterServer, mode: Async}
-workers: 2
+workers: {replicas: 2}
 model: {preset: mlp, width: 96}
-data: {format: synthetic, examples: 1000}
-training: {steps: 400, batchSize: 20, seed: 3, optimizer: {type: sgd, learningRate: "0.001"}}
+data: {format: Synthetic, examples: 1000}
+training: {steps: 400, batchSize: 20, seed: 3, optimizer: {type: SGD, learningRate: "0.001"}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: stuck, everySteps: 20}
 YAML

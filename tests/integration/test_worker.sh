@@ -13,19 +13,19 @@ job() {
     cat >"$1.yaml" <<YAML
 model: {preset: ${preset:-mlp}}
 data:
-  format: idx
+  format: IDX
   train: {images: ${images:-$work/images}, labels: $work/labels}
   validation: {last: 100}
 training:
   ${length:-epochs: 6}
   batchSize: 50
   logicalShards: ${shards:-12}
-  optimizer: {type: adamw, learningRate: "${rate:-2e-3}"}
+  optimizer: {type: AdamW, learningRate: "${rate:-2e-3}"}
   seed: 7
 strategy: {type: ${strategy:-OneDevice}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 5, keep: 2${required:+, required: true}}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
@@ -62,8 +62,8 @@ read -r _ memory _ </proc/meminfo
 if truncate -s $((2 * memory))K large 2>/dev/null; then
     cat >large.yaml <<YAML
 model: {preset: gpt-bytes, width: 32, depth: 1, heads: 2, context: 64}
-data: {format: bytes, train: {text: $work/large}, validation: {last: 8}}
-training: {steps: 5, batchSize: 16, optimizer: {type: sgd, learningRate: "0.1"}, seed: 7}
+data: {format: Bytes, train: {text: $work/large}, validation: {last: 8}}
+training: {steps: 5, batchSize: 16, optimizer: {type: SGD, learningRate: "0.1"}, seed: 7}
 strategy: {type: OneDevice}
 YAML
     (ulimit -d 262144 && lone large)
@@ -161,7 +161,7 @@ job unnamed
 sed -i 's/, path: unnamed//' unnamed.yaml
 refused 64 'checkpoint.path' unnamed
 job unscored
-sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(to: unscored.*\)}/\1, weights: Best}/' unscored.yaml
+sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(path: unscored[.]safetensors.*\)}/\1, weights: Best}/' unscored.yaml
 refused 64 'data.validation' unscored
 strategy='PeerToPeer, shardedOptimizer: true' job sharded
 refused 64 'strategy.shardedOptimizer' sharded
@@ -181,8 +181,8 @@ refused 65 'labels' swapped
 memory_job() {
     cat >"$1.yaml" <<YAML
 model: {preset: resnet20}
-data: {format: synthetic, examples: 1024}
-training: {steps: 1, batchSize: $2, optimizer: {type: sgd, learningRate: "0.01"}, seed: 7}
+data: {format: Synthetic, examples: 1024}
+training: {steps: 1, batchSize: $2, optimizer: {type: SGD, learningRate: "0.01"}, seed: 7}
 strategy: {type: OneDevice}
 YAML
 }
@@ -197,14 +197,14 @@ memory_job fitting "${remedy:-1024}"
 verdict $? "and that does fit" "batchSize $remedy: $(tail -n 1 fitting.log)"
 cat >hopeless.yaml <<YAML
 model: {preset: gpt2-1558m}
-data: {format: synthetic, examples: 1048576}
-training: {steps: 1, batchSize: 1048576, optimizer: {type: adamw}}
+data: {format: Synthetic, examples: 1048576}
+training: {steps: 1, batchSize: 1048576, optimizer: {type: AdamW}}
 strategy: {type: OneDevice}
 YAML
 refused 72 'parameters 5942 MiB' hopeless
 
 job notfinite
-sed -i 's|type: adamw, learningRate: "[^"]*"|type: sgd, learningRate: "1000", weightDecay: "1"|' notfinite.yaml
+sed -i 's|type: AdamW, learningRate: "[^"]*"|type: SGD, learningRate: "1000", weightDecay: "1"|' notfinite.yaml
 refused 71 'learningRate' notfinite
 required=yes job required
 refused 66 'no usable checkpoint' required
@@ -224,7 +224,7 @@ sed -i 's/last: 100/last: 101/' moved.yaml
 refused 66 'a number of examples of 600' moved
 job unstorable
 touch blocked
-sed -i 's|to: unstorable.safetensors|to: blocked/file.safetensors|' unstorable.yaml
+sed -i 's|path: unstorable.safetensors|path: blocked/file.safetensors|' unstorable.yaml
 refused 74 'blocked' unstorable
 preset=lenet job reference
 refused 66 'has changed' reference

@@ -24,33 +24,31 @@ undelay() {
     rm -f "$1.delay"
 }
 
-# roles_of JOB: the caller's `more` with a role for the workers, whose containers hear of the job's delay and, where `recorded` is
-# set, of its record
-roles_of() {
-    local template="\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
+# worker_template JOB: the template of the workers. It tells their containers where the job's delay is and, where `recorded` is
+# set, where to write the job's record
+worker_template() {
+    echo "\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
         {\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/$1.delay\"}
         ${recorded:+,{\"name\":\"COXSWAIN_RECORD\",\"value\":\"$work/$1.record\"\}}]}]}}"
-    local worker="{\"name\":\"worker\",$template}" all=${more:-}
-    [[ $all == *'"roles":['* ]] || all+='"roles":[],'
-    all=${all/'"roles":['/"\"roles\":[$worker,"}
-    echo "${all/',]'/']'}"
 }
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
-# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and more (further members of the spec, a
-# comma behind each).
+# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and, with a comma behind each, bounds
+# (minReplicas and maxReplicas), more (further members of the spec) and ours (further members of its section coxswain).
 crew() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,$(roles_of "$1")
-        \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
-        \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
-            \"validation\":{\"last\":${held:-100}}},
-        \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
-            \"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"2e-4\"}},
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"workers\":{\"replicas\":$2,${bounds:-}$(worker_template "$1")},${more:-}
+        \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"coxswain\":{${ours:-}\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},
+        \"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
+        \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
+            \"validation\":{\"last\":${held:-100}}},
+        \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
+            \"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"2e-4\"}},
         \"checkpoint\":{\"storage\":\"runs\",\"path\":\"${4:-$1}\",\"everySteps\":100,\"keep\":2},
-        \"export\":{\"storage\":\"runs\",\"to\":\"$1.safetensors\"}}}" >answer.json
+        \"export\":{\"storage\":\"runs\",\"path\":\"$1.safetensors\"}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }
 

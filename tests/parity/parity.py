@@ -53,7 +53,7 @@ class Work:
             numpy.save(folder / "y.npy", y)
             files = {"images": str(folder / "x.npy"), "labels": str(folder / "y.npy")}
             inputs, targets = torch.from_numpy(x).float() / 255, torch.from_numpy(y)
-            return {"format": "npy", "train": files, "validation": {"last": HELD_OUT}}, inputs, targets
+            return {"format": "NPY", "train": files, "validation": {"last": HELD_OUT}}, inputs, targets
         context = self.spec["context"]
         text = random.integers(0, self.vocabulary, total * context + 1).astype("<u2")
         header = numpy.zeros(256, "<i4")
@@ -61,7 +61,7 @@ class Work:
         (folder / "text.bin").write_bytes(header.tobytes() + text.tobytes())
         text = torch.from_numpy(text.astype(numpy.int64))
         inputs, targets = text[:-1].view(total, context), text[1:].view(total, context)
-        return {"format": "tokens", "train": {"files": str(folder / "text.bin")}, "validation": {"last": HELD_OUT}}, inputs, targets
+        return {"format": "Tokens", "train": {"files": str(folder / "text.bin")}, "validation": {"last": HELD_OUT}}, inputs, targets
 
 
 def is_statistic(name):
@@ -73,7 +73,7 @@ def fresh(parameters):
 
 
 def job(work, folder, data, steps, batch, optimizer):
-    export = {"to": str(folder / "out.safetensors")}
+    export = {"path": str(folder / "out.safetensors")}
     if work.foreign:
         export["names"] = "HuggingFace"
     return {
@@ -81,7 +81,7 @@ def job(work, folder, data, steps, batch, optimizer):
         "data": data,
         "strategy": {"type": "OneDevice"},
         "training": {"steps": steps, "batchSize": batch, "seed": SEED, "optimizer": optimizer},
-        "init": {"from": str(folder / "first.safetensors")},
+        "init": {"path": str(folder / "first.safetensors")},
         "export": export,
     }
 
@@ -123,7 +123,7 @@ def check_gradients(work, program, folder, data, inputs, targets):
     rate = 64  # a power of two, so that the step's rounding stays far below the gradient
     folder.mkdir()
     worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(work.parameters) if work.foreign else work.parameters)
-    worker.run(program, folder, job(work, folder, data, 1, work.lone, {"type": "sgd", "learningRate": str(rate), "momentum": "0"}))
+    worker.run(program, folder, job(work, folder, data, 1, work.lone, {"type": "SGD", "learningRate": str(rate), "momentum": "0"}))
     p, after = fresh(work.parameters), exported(work, folder)
     numbers = next(worker.batches(SEED, EXAMPLES, work.lone))
     models.loss(work.function(p, inputs[numbers], True), targets[numbers]).backward()
@@ -145,7 +145,7 @@ def lone_step(work, program, folder, data, parameters, seed):
     folder.mkdir(parents=True)
     worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(parameters) if work.foreign else parameters)
     rate = 64
-    description = job(work, folder, data, 1, 1, {"type": "sgd", "learningRate": str(rate), "momentum": "0"})
+    description = job(work, folder, data, 1, 1, {"type": "SGD", "learningRate": str(rate), "momentum": "0"})
     description["training"]["seed"] = seed
     worker.run(program, folder, description)
     after = exported(work, folder)
@@ -190,7 +190,7 @@ def check_outputs(work, program, folder, data, inputs, targets, parameters, what
 def make_optimizer(work, p):
     trained = [value for value in p.values() if value.requires_grad]
     rate = float(work.optimizer["learningRate"])
-    if work.optimizer["type"] == "sgd":
+    if work.optimizer["type"] == "SGD":
         return torch.optim.SGD(trained, lr=rate, momentum=float(work.optimizer["momentum"]))
     return torch.optim.AdamW(trained, lr=rate, weight_decay=float(work.optimizer["weightDecay"]))
 
@@ -233,9 +233,9 @@ def check_generation(work, program, folder, data):
 
 def works():
     torch.manual_seed(5)
-    sgd = {"type": "sgd", "learningRate": "0.002", "momentum": "0.9"}
+    sgd = {"type": "SGD", "learningRate": "0.002", "momentum": "0.9"}
     slow = {**sgd, "learningRate": "0.0005"}  # a hundred steps of a deep net amplify each rounding
-    adamw = {"type": "adamw", "learningRate": "1e-3", "weightDecay": "0.1"}
+    adamw = {"type": "AdamW", "learningRate": "1e-3", "weightDecay": "0.1"}
     gpt = models.gpt_parameters(GPT["width"], GPT["depth"], GPT["context"], 256, False)
     tied = models.gpt_parameters(GPT["width"], GPT["depth"], GPT["context"], 300, True)
     return [

@@ -13,12 +13,12 @@ worker_options=(--threads 2)
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 16}
-data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
-training: {steps: $3, batchSize: 12, logicalShards: 4, optimizer: {type: adamw, learningRate: "1e-3"}, seed: 7}
+data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {steps: $3, batchSize: 12, logicalShards: 4, optimizer: {type: AdamW, learningRate: "1e-3"}, seed: 7}
 strategy: {type: $2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 10, keep: 2}
-export: {to: $1.safetensors, storage: runs}
+export: {path: $1.safetensors, storage: runs}
 YAML
 }
 

@@ -46,10 +46,10 @@ ARRANGEMENTS = [
 
 DOCUMENT = """\
 model: {{preset: mlp, width: 16}}
-data: {{format: synthetic, examples: 4096}}
-training: {{steps: 1000000, batchSize: 60, optimizer: {{type: sgd, learningRate: "0.01"}}, seed: 7}}
+data: {{format: Synthetic, examples: 4096}}
+training: {{steps: 1000000, batchSize: 60, optimizer: {{type: SGD, learningRate: "0.01"}}, seed: 7}}
 strategy: {{{strategy}}}
-workers: {workers}
+workers: {{replicas: {workers}}}
 """
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The certificates under which the pods of one job talk in private
- * (spec.encryption: TLS). The operator makes them and mounts two files, even.pem
+ * (spec.coxswain.encryption: TLS). The operator makes them and mounts two files, even.pem
  * and odd.pem, the certificates of two generations that follow each other. Each
  * is one PEM text: a line "from <Unix time>", the certificate, its key. All pods
  * of a job present the same one: the newest whose time has come. They believe

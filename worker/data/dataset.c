@@ -19,6 +19,13 @@ static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_TFRECORD] = &dataset_tfrecord,
 };
 
+int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error)
+{
+    const char *folder = source->spec->path;
+    SCOPED_FREE char *below = memory_format("%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    return storage_map_resolve(source->storage, source->spec->storage, below, ret_path, error);
+}
+
 static bool names_files(const struct data_files *files)
 {
     return files->images || files->labels || files->text || files->files;

@@ -21,8 +21,8 @@ static int check(const struct example_format *format, const struct file_bytes *f
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
         format->classes < 256)
         return error_set(error, ERROR_INVALID,
-                         "data.format bytes gives windows of bytes, but the model takes other examples "
-                         "(lenet and mlp take format idx)");
+                         "data.format Bytes gives windows of bytes, but the model takes other examples "
+                         "(lenet and mlp take format IDX)");
     if (file->length <= (size_t)format->input_elements)
         return error_set(error, ERROR_INVALID, "data.train.text holds %zu bytes; a context of %lld needs more",
                          file->length, (long long)format->input_elements);
@@ -34,9 +34,8 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
     SCOPED_FREE char *path = NULL;
     const char *text = source->files->text;
     if (!text)
-        return error_set(error, ERROR_INVALID, "data.train: format bytes needs text");
-    if (storage_map_resolve(source->storage, source->spec->storage, text, &path, error) < 0 ||
-        file_bytes_open(path, &dataset->file, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format Bytes needs text");
+    if (dataset_path(source, text, &path, error) < 0 || file_bytes_open(path, &dataset->file, error) < 0)
         return -1;
     if (check(source->format, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);

@@ -29,7 +29,7 @@ static int count_records(struct file_set *set, struct error *error)
 
 static int fill(struct cifar10_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
-    if (pixels_check_wanted(source->format, "cifar10", error) < 0)
+    if (pixels_check_wanted(source->format, "CIFAR10", error) < 0)
         return -1;
     if (source->format->input_elements != CIFAR10_VALUES)
         return error_set(error, ERROR_INVALID, "an image has 32x32x3 values, the model's input %lld; change the model",

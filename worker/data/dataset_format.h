@@ -26,6 +26,9 @@ struct dataset_source {
     const struct example_format *format; /* what the model needs */
 };
 
+/* Where a file of the source lies: below the data's folder in its storage. free() the result. */
+int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error);
+
 struct dataset_kind {
     /* Sets `count` to the number of examples in the source; dataset.c then selects the split. */
     int (*open)(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error);

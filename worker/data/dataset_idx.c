@@ -20,8 +20,8 @@ static int open_idx(const struct dataset_source *source, const char *path, unsig
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format idx needs images and labels");
-    if (storage_map_resolve(source->storage, source->spec->storage, path, &full, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format IDX needs images and labels");
+    if (dataset_path(source, path, &full, error) < 0)
         return -1;
     if (file_bytes_open(full, file, error) < 0)
         return -1;
@@ -43,8 +43,8 @@ static int check_pair(const struct idx *images, const struct idx *labels, const 
     size_t pixels = images->element_count / images->dims[0];
     if (format->input_type != ELEMENT_FLOAT32 || format->target_type != ELEMENT_INT32 || format->target_elements != 1)
         return error_set(error, ERROR_INVALID,
-                         "data.format idx gives images with one class each, but the model takes other "
-                         "examples (gpt-bytes takes format bytes)");
+                         "data.format IDX gives images with one class each, but the model takes other "
+                         "examples (gpt-bytes takes format Bytes)");
     if ((int64_t)pixels != format->input_elements)
         return error_set(error, ERROR_INVALID,
                          "an image has %zu values, the model's input %lld; change "

@@ -30,9 +30,8 @@ static int open_array(const struct dataset_source *source, const char *path, str
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format npy needs images and labels");
-    if (storage_map_resolve(source->storage, source->spec->storage, path, &full, error) < 0 ||
-        file_bytes_open(full, file, error) < 0)
+        return error_set(error, ERROR_INVALID, "data.train: format NPY needs images and labels");
+    if (dataset_path(source, path, &full, error) < 0 || file_bytes_open(full, file, error) < 0)
         return -1;
     if (npy_parse(file->bytes, file->length, ret_array, error) < 0)
         return error_wrap(error, "%s", full);
@@ -50,7 +49,7 @@ static int check_images(const struct npy *images, const struct example_format *f
 {
     bool bytes = images->kind == 'u' && images->item_bytes == 1;
     if (format->input_type != ELEMENT_FLOAT32)
-        return error_set(error, ERROR_INVALID, "data.format npy gives numbers, but the model takes tokens");
+        return error_set(error, ERROR_INVALID, "data.format NPY gives numbers, but the model takes tokens");
     if (!bytes && !is_float32(images))
         return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8 or float32", images->kind,
                          images->item_bytes);

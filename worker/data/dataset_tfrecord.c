@@ -64,7 +64,7 @@ static int fill(struct tfrecord_dataset *dataset, const struct dataset_source *s
     const struct data_spec *spec = source->spec;
     dataset->image = memory_copy_string(spec->image_feature ? spec->image_feature : "image");
     dataset->label = memory_copy_string(spec->label_feature ? spec->label_feature : "label");
-    if (pixels_check_wanted(source->format, "tfrecord", error) < 0 ||
+    if (pixels_check_wanted(source->format, "TFRecord", error) < 0 ||
         file_set_open(source, source->files->files, &dataset->set, error) < 0 || find_records(dataset, error) < 0)
         return -1;
     char files[160];

@@ -42,7 +42,7 @@ static int fill(struct tokens_dataset *dataset, const struct dataset_source *sou
     const struct example_format *format = source->format;
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements)
         return error_set(error, ERROR_INVALID,
-                         "data.format tokens gives windows of tokens, but the model takes other examples");
+                         "data.format Tokens gives windows of tokens, but the model takes other examples");
     if (file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
         count_windows(dataset, format->input_elements, error) < 0)
         return -1;

@@ -88,7 +88,7 @@ int file_set_open(const struct dataset_source *source, const char *pattern, stru
     SCOPED_FREE char *path = NULL;
     if (!pattern)
         return error_set(error, ERROR_INVALID, "data.train: this format needs files");
-    if (storage_map_resolve(source->storage, source->spec->storage, pattern, &path, error) < 0)
+    if (dataset_path(source, pattern, &path, error) < 0)
         return -1;
     struct file_set set = {0};
     if (open_files(&set, path, error) < 0) {

@@ -15,10 +15,10 @@
 static struct job_document without_run(const struct job_document *job, bool weights_are_given)
 {
     struct job_document result = *job;
-    result.init_from = NULL;
+    result.init_path = NULL;
     result.checkpoint.enabled = false;
     if (weights_are_given)
-        result.export_to = NULL;
+        result.export_path = NULL;
     return result;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads weights from a path: an export or any other safetensors file that init.from accepts, a
+ * Loads weights from a path: an export or any other safetensors file that init.path accepts, a
  * job's checkpoint directory (its newest whole checkpoint), or one checkpoint. Writes nothing, so
  * that the job may still be running.
  */

@@ -163,7 +163,7 @@ static int check_inference(const struct inference_arguments *inference, bool say
     if (inference->prompt && inference->example)
         return error_set(error, ERROR_INVALID, "--generate and --predict: one at a time");
     if (inference->weights && !inference->prompt && !inference->example)
-        return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.from");
+        return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.path");
     if (says_how && !inference->prompt)
         return error_set(error, ERROR_INVALID, "--tokens, --temperature, --top-k and --seed are for --generate");
     return 0;

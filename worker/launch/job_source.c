@@ -5,6 +5,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/job/fields.h"
 #include "common/yaml.h"
 
@@ -19,38 +20,49 @@ static const struct json *choose_document(const struct json *documents)
     return json_count(documents) == 1 ? json_first(documents) : NULL;
 }
 
-/* What the operator makes of a job is not the worker's to see; its crew is told by TF_CONFIG. What is in neither table stays, and is
- * refused. */
-static struct json *without_operators_fields(const struct json *spec)
+/* The worker has no use for what the operator makes of a job, and TF_CONFIG tells it its crew. Members that neither table
+ * knows stay, and are refused. */
+static void copy_spec(const struct json *spec, struct json *document)
 {
-    struct json *document = json_new_object();
+    const struct json *section = json_member(spec, "coxswain"), *replicas = json_at(spec, "workers.replicas");
+    for (const struct json *member = json_first(section); member; member = json_next(member))
+        json_set(document, json_key(member), json_copy(member));
     for (const struct json *member = json_first(spec); member; member = json_next(member)) {
         const char *name = json_key(member);
-        if (field_find(&job_document_type, name) || !field_find(&training_job_spec_type, name))
+        if (strcmp(name, "devices") == 0 || strcmp(name, "storage") == 0 || !field_find(&training_job_spec_type, name))
             json_set(document, name, json_copy(member));
     }
-    return document;
+    if (replicas)
+        json_set(json_set_object(document, "workers"), "replicas", json_copy(replicas));
 }
 
-static int check_is_ours(const struct json *spec, const struct identity *identity, struct error *error)
+static int check_is_ours(const struct json *chosen, const struct identity *identity, struct error *error)
 {
-    const char *framework = json_string_at(spec, "framework", "Coxswain");
-    if (strcmp(framework, "Coxswain") != 0)
-        return error_set(error, ERROR_INVALID, "framework: %.32s jobs run the program of their image, not this one",
-                         framework);
-    if (strcmp(json_string_at(spec, "encryption", ""), "TLS") == 0 && identity->crew_tls_directory == NULL)
+    const struct json *spec = json_member(chosen, "spec");
+    if (training_job_check_version(chosen, error) < 0)
+        return -1;
+    if (spec_framework(spec) != FRAMEWORK_COXSWAIN)
+        return error_set(error, ERROR_INVALID, "spec: %s jobs run the program of their image, not this one",
+                         framework_words[spec_framework(spec)]);
+    if (strcmp(json_string_at(spec, "coxswain.encryption.type", ""), "TLS") == 0 &&
+        identity->crew_tls_directory == NULL)
         return error_set(error, ERROR_INVALID,
                          "encryption: TLS needs a certificate; name its directory in " ENV_CREW_TLS_DIR);
     return 0;
 }
 
-/* The job document of a TrainingJob: its spec, named as the resource is. */
+static bool is_manifest(const struct json *chosen)
+{
+    return strcmp(json_string_at(chosen, "kind", ""), TRAINING_JOB_KIND) == 0;
+}
+
+/* The job document of a TrainingJob: section coxswain of its spec, named as the resource is. */
 static struct json *document_of(const struct json *chosen)
 {
-    if (strcmp(json_string_at(chosen, "kind", ""), TRAINING_JOB_KIND) != 0)
+    if (!is_manifest(chosen))
         return json_copy(chosen);
-    const struct json *spec = json_member(chosen, "spec");
-    struct json *document = spec ? without_operators_fields(spec) : json_new_object();
+    struct json *document = json_new_object();
+    copy_spec(json_member(chosen, "spec"), document);
     const char *name = json_string_at(chosen, "metadata.name", NULL);
     if (name)
         json_set_string(document, "name", name);
@@ -70,7 +82,7 @@ static int read_file(const char *path, const struct identity *identity, struct j
     const struct json *chosen = choose_document(documents);
     if (chosen == NULL)
         return error_set(error, ERROR_INVALID, "%s holds neither one job document nor a TrainingJob", path);
-    if (check_is_ours(json_member(chosen, "spec"), identity, error) < 0)
+    if (is_manifest(chosen) && check_is_ours(chosen, identity, error) < 0)
         return error_wrap(error, "%s", path);
     *ret_document = document_of(chosen);
     return 0;

@@ -18,7 +18,7 @@ static int name_layer(struct graph *graph, unsigned number, const struct layer_s
 {
     struct layer *layer = &graph->nodes[number].layer;
     int length = spec->name ? snprintf(layer->name, sizeof layer->name, "%s", spec->name)
-                            : snprintf(layer->name, sizeof layer->name, "%s%u", layer_type_name(spec->type), number);
+                            : snprintf(layer->name, sizeof layer->name, "%s%u", layer_default_name(spec->type), number);
     if (length >= (int)sizeof layer->name)
         return error_set(error, ERROR_INVALID, "model.layers[%u]: a name has at most %zu characters", number,
                          sizeof layer->name - 1);

@@ -19,7 +19,7 @@ static const char *name_of(const struct splitting *splitting, const struct layer
     if (spec->name)
         return spec->name;
     char *name = arena_allocate(splitting->arena, NAME_MAX_BYTES, 1);
-    snprintf(name, NAME_MAX_BYTES, "%s%u", layer_type_name(spec->type), place);
+    snprintf(name, NAME_MAX_BYTES, "%s%u", layer_default_name(spec->type), place);
     return name;
 }
 

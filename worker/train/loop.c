@@ -446,7 +446,7 @@ static enum outcome conclude(struct loop *loop, struct error *error)
     bool apart = !strategy_has_whole_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
-    if (trainer->job->export_to) {
+    if (trainer->job->export_path) {
         enum outcome outcome = export_model(loop, error);
         if (outcome != OUTCOME_ON)
             return outcome;

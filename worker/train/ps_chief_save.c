@@ -115,7 +115,8 @@ static bool is_due(const struct ps_chief *chief)
         return false;
     if (spec->every_steps != FIELD_UNSET && chief->step / spec->every_steps != chief->saved_step / spec->every_steps)
         return true;
-    return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - chief->saved_ns >= spec->every_ms * 1000000;
+    return spec->every_seconds != FIELD_UNSET &&
+           clock_monotonic_ns() - chief->saved_ns >= spec->every_seconds * 1000000000;
 }
 
 int ps_chief_save_if_due(struct ps_chief *chief, struct error *error)

@@ -38,7 +38,7 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
     if (result == 0)
         variables_start(variables, state.host.parameters, &nothing, 0);
     training_state_release(&state);
-    return result < 0 ? error_wrap(error, "init.from %s", trainer->init_path) : 0;
+    return result < 0 ? error_wrap(error, "init.path %s", trainer->init_path) : 0;
 }
 
 /* A tensor of the model under the name it has in a checkpoint; `slot` NULL: the parameter itself. */

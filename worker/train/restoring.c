@@ -61,11 +61,11 @@ static int start_from_file(struct trainer *trainer, struct error *error)
 {
     struct safetensors_file file;
     if (safetensors_open(trainer->init_path, &file, error) < 0)
-        return error_wrap(error, "init.from");
+        return error_wrap(error, "init.path");
     int result = initial_weights_load(&trainer->state, graph_layout(trainer->graph), &file, error);
     safetensors_close(&file);
     if (result < 0)
-        return error_wrap(error, "init.from %s", trainer->init_path);
+        return error_wrap(error, "init.path %s", trainer->init_path);
     report_say(trainer->report, "starts from the weights in %s", trainer->init_path);
     return 0;
 }

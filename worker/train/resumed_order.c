@@ -21,7 +21,7 @@ static int refuse(const struct manifest *manifest, const char *what, int64_t the
         error, ERROR_INVALID,
         "the checkpoint of step %lld is in the midst of epoch %lld, whose order was drawn with %s %lld and "
         "would be another with %lld: some examples would count twice and others never; go on as before, or "
-        "use another checkpoint.path and init.from",
+        "use another checkpoint.path and init",
         (long long)manifest->step, (long long)manifest->data_epoch, what, (long long)then, (long long)now);
 }
 

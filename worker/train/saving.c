@@ -223,7 +223,8 @@ static bool is_due_at(const struct trainer *trainer, int64_t before, int64_t ste
         return false;
     if (spec->every_steps != FIELD_UNSET && step / spec->every_steps != before / spec->every_steps)
         return true;
-    return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_ms * 1000000;
+    return spec->every_seconds != FIELD_UNSET &&
+           clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_seconds * 1000000000;
 }
 
 /* Where several ranks write, the chief says when (saving_votes). */

@@ -120,8 +120,8 @@ int step_plan_steps(const struct job_document *job, int64_t examples, struct ste
     plan->steps_per_epoch = per_epoch;
     plan->total_steps = total;
     plan->shift = 0;
-    plan->evaluates_epochs = job->evaluate_every_steps == FIELD_UNSET;
-    plan->evaluate_every = plan->evaluates_epochs ? per_epoch : job->evaluate_every_steps;
+    plan->evaluates_epochs = job->evaluation_every_steps == FIELD_UNSET;
+    plan->evaluate_every = plan->evaluates_epochs ? per_epoch : job->evaluation_every_steps;
     return 0;
 }
 

@@ -122,7 +122,7 @@ int support_check_shards(const struct job_document *job, int64_t logical_shards,
 
 int support_check_validation(const struct job_document *job, int64_t examples, struct error *error)
 {
-    if (job->export_to == NULL || job->export_weights != EXPORT_BEST || examples > 0)
+    if (job->export_path == NULL || job->export_weights != EXPORT_BEST || examples > 0)
         return 0;
     return error_set(error, ERROR_INVALID,
                      "export.weights: Best needs held-out examples to tell by; add data.validation, such as "

@@ -22,19 +22,6 @@ static int map_storages(struct trainer *trainer, struct error *error)
     return storage_map_parse(buffer_text(&text), &trainer->storage, error);
 }
 
-/* "storage:path", or an absolute path. */
-static int resolve_init(struct trainer *trainer, struct error *error)
-{
-    const char *from = trainer->job->init_from;
-    const char *colon = from && from[0] != '/' ? strchr(from, ':') : NULL;
-    if (from == NULL)
-        return 0;
-    if (colon == NULL)
-        return storage_map_resolve(trainer->storage, NULL, from, &trainer->init_path, error);
-    SCOPED_FREE char *storage = memory_copy_bytes(from, (size_t)(colon - from));
-    return storage_map_resolve(trainer->storage, storage, colon + 1, &trainer->init_path, error);
-}
-
 int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
 {
     const struct checkpoint_spec *spec = &trainer->job->checkpoint;
@@ -52,13 +39,15 @@ int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
 
 int trainer_open_paths(struct trainer *trainer, struct error *error)
 {
-    if (map_storages(trainer, error) < 0 || resolve_init(trainer, error) < 0 ||
+    const struct job_document *job = trainer->job;
+    if (map_storages(trainer, error) < 0 ||
+        (job->init_path &&
+         storage_map_resolve(trainer->storage, job->init_storage, job->init_path, &trainer->init_path, error) < 0) ||
         trainer_resolve_checkpoint(trainer, error) < 0)
         return -1;
-    if (trainer->job->export_to == NULL)
+    if (job->export_path == NULL)
         return 0;
-    return storage_map_resolve(trainer->storage, trainer->job->export_storage, trainer->job->export_to,
-                               &trainer->export_path, error);
+    return storage_map_resolve(trainer->storage, job->export_storage, job->export_path, &trainer->export_path, error);
 }
 
 int trainer_open_store(struct trainer *trainer, struct error *error)

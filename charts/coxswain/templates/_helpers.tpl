@@ -93,7 +93,7 @@ seccompProfile: {type: RuntimeDefault}
 
 {{- /* (list NAME NAMESPACE SECONDS): what `helm test` trains */}}
 {{- define "coxswain.testJob" }}
-apiVersion: coxswain.dev/v1alpha1
+apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata:
   name: {{ index . 0 }}
@@ -102,9 +102,10 @@ metadata:
     {{- include "coxswain.testHook" . }}
     helm.sh/hook-weight: "1"
 spec:
-  strategy: {type: OneDevice}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 100, batchSize: 50, optimizer: {type: sgd, learningRate: "0.1"}}
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 100, batchSize: 50, optimizer: {type: SGD, learningRate: 0.1}}
   runPolicy: {backoffLimit: 1, activeDeadlineSeconds: {{ index . 2 }}}
 {{- end }}

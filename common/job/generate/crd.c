@@ -32,12 +32,15 @@ static struct json *add_rule(struct json *schema, const char *cel, const char *m
 static void table_rules(const struct object_type *type, struct json *schema)
 {
     for (const struct rule *rule = rules; rule->name; rule++)
-        if (rule->cel && (rule->about == type || rule->about == type->base))
+        if (rule->cel && rule->about == type)
             add_rule(schema, rule->cel, rule->message, rule->field);
 }
 
+/* A decimal has no type in the schema, and CEL sees nothing that has none: the operator judges those. */
 static void belonging_rule(void *context, const struct belonging *belonging)
 {
+    if (belonging->field->kind == FIELD_DECIMAL)
+        return;
     SCOPED_BUFFER cel, path, message;
     buffer_init(&cel, BELONGING_CEL_MAX);
     buffer_init(&path, BELONGING_MESSAGE_MAX);
@@ -51,11 +54,14 @@ static void belonging_rule(void *context, const struct belonging *belonging)
 static void immutability_rules(const struct object_type *type, struct json *schema)
 {
     for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
-        if (at.field->flags & (FIELD_MUTABLE | FIELD_MUTABLE_INSIDE))
-            continue;
         char cel[512];
         const char *name = at.field->name;
-        if (at.field->flags & FIELD_REQUIRED)
+        bool inside = at.field->flags & FIELD_MUTABLE_INSIDE;
+        if ((at.field->flags & (FIELD_MUTABLE | FIELD_MUTABLE_SUSPENDED)) || (inside && at.field->fallback))
+            continue;
+        if (inside)
+            snprintf(cel, sizeof cel, "has(self.%s) == has(oldSelf.%s)", name, name);
+        else if (at.field->flags & FIELD_REQUIRED)
             snprintf(cel, sizeof cel, "self.%s == oldSelf.%s", name, name);
         else
             snprintf(cel, sizeof cel, "has(self.%s) == has(oldSelf.%s) && (!has(self.%s) || self.%s == oldSelf.%s)",
@@ -64,14 +70,26 @@ static void immutability_rules(const struct object_type *type, struct json *sche
     }
 }
 
-static void decimal_rule(const struct field *field, struct json *schema)
+#define IS_SUSPENDED                                                                                                   \
+    "(oldSelf.spec.suspend && has(oldSelf.status) && has(oldSelf.status.conditions) && "                               \
+    "oldSelf.status.conditions.exists(c, c.type == 'Suspended' && c.status == 'True'))"
+
+/* Whether a job is suspended its status says, so that these rules are the whole object's. `path`: of what `type` describes. */
+static void suspension_rules(const struct object_type *type, const char *path, bool optional, struct json *schema)
 {
-    char cel[128], message[128];
-    snprintf(cel, sizeof cel, "double(self) %s %.1f && double(self) <= %.1f", field->above ? ">" : ">=", field->lowest,
-             field->highest);
-    snprintf(message, sizeof message, "give a number %s %g%s to %g", field->above ? "above" : "from", field->lowest,
-             field->above ? ", up" : "", field->highest);
-    add_rule(schema, cel, message, NULL);
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        char cel[1024], inner[128];
+        snprintf(inner, sizeof inner, "%s.%s", path, at.field->name);
+        if (at.field->flags & FIELD_MUTABLE_INSIDE)
+            suspension_rules(at.field->type, inner, at.field->fallback == NULL, schema);
+        if (!(at.field->flags & FIELD_MUTABLE_SUSPENDED))
+            continue;
+        int length = optional ? snprintf(cel, sizeof cel, "!has(self.%s) || !has(oldSelf.%s) || ", path, path) : 0;
+        snprintf(cel + length, sizeof cel - (size_t)length,
+                 IS_SUSPENDED " || (has(self.%s) == has(oldSelf.%s) && (!has(self.%s) || self.%s == oldSelf.%s))",
+                 inner, inner, inner, inner, inner);
+        add_rule(schema, cel, IMMUTABLE_UNLESS_SUSPENDED, inner);
+    }
 }
 
 /* ---------------------------------------------------------------- scalars */
@@ -96,10 +114,17 @@ static void integer_bounds(int64_t min, int64_t max, struct json *schema)
         json_set_integer(schema, "maximum", max);
 }
 
+/* Everybody writes learningRate: 1e-3, and no type of a structural schema takes an integer, a fraction and a string. So it
+ * has none: what is said here holds for those values that it can be said of, and the operator judges the rest. */
 static void decimal_schema(const struct field *field, struct json *schema)
 {
-    text_bounds(1, DECIMAL_TEXT_MAX, STRING_FORMAT_DECIMAL, schema);
-    decimal_rule(field, schema);
+    json_set_boolean(schema, PRESERVE, true);
+    json_set_number(schema, "minimum", field->lowest);
+    if (field->above)
+        json_set_boolean(schema, "exclusiveMinimum", true);
+    json_set_number(schema, "maximum", field->highest);
+    json_set_integer(schema, "maxLength", DECIMAL_TEXT_MAX);
+    json_set_string(schema, "pattern", string_format_expression(STRING_FORMAT_DECIMAL));
 }
 
 static void enum_schema(const struct field *field, struct json *schema)
@@ -146,7 +171,6 @@ static void kind_schema(const struct field *field, struct json *schema)
 {
     switch (field->kind) {
     case FIELD_STRING:
-    case FIELD_DURATION:
         text_bounds(field->min, field->max, field->format, schema);
         return;
     case FIELD_INTEGER:
@@ -243,15 +267,18 @@ static struct json *root_schema(void)
     plain_property(properties, "kind", "string", TRAINING_JOB_KIND ".");
     metadata_schema(json_set_object(properties, "metadata"));
     struct json *spec = json_set_object(properties, "spec");
-    json_set_string(spec, "description",
-                    "What is to be trained, on what, and how. Immutable but for workers (when elastic), "
-                    "runPolicy.suspend, the deadline and the time to live.");
+    json_set_string(
+        spec, "description",
+        "What is to be trained, on what, and how. Of it suspend, the deadline, the time to live and the workers "
+        "of an elastic job may change at any time; image, templates, devices.resourceName and backoffLimit "
+        "while the job is suspended.");
     object_schema(&training_job_spec_type, true, spec);
     immutability_rules(&training_job_spec_type, spec);
     struct json *status = json_set_object(properties, "status");
     json_set_string(status, "description", "What the operator has observed.");
     object_schema(&training_job_status_type, false, status);
     name_rule(schema);
+    suspension_rules(&training_job_spec_type, "spec", false, schema);
     return schema;
 }
 
@@ -268,7 +295,7 @@ static const struct column {
     {"Loss", "string", ".status.progress.metrics[?(@.name==\"loss\")].value", 0, "Last training loss."},
     {"Restarts", "integer", ".status.restarts.total", 0, "Replacements of pods."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
-    {"Strategy", "string", ".spec.strategy.type", 1, "How the work is shared."},
+    {"Strategy", "string", ".spec.coxswain.strategy.type", 1, "How the work is shared."},
     {"Throughput", "string", ".status.progress.examplesPerSecond", 1, "Examples a second."},
     {"ETA", "integer", ".status.progress.secondsRemaining", 1, "Seconds to the last step."},
 };
@@ -292,7 +319,7 @@ static void subresources_add(struct json *version)
     struct json *subresources = json_set_object(version, "subresources");
     json_set_object(subresources, "status");
     struct json *scale = json_set_object(subresources, "scale");
-    json_set_string(scale, "specReplicasPath", ".spec.workers");
+    json_set_string(scale, "specReplicasPath", ".spec.workers.replicas");
     json_set_string(scale, "statusReplicasPath", ".status.workers");
     json_set_string(scale, "labelSelectorPath", ".status.selector");
 }

@@ -50,17 +50,13 @@ static void type_text(const struct field *field, struct buffer *out)
         bounds_text(field, out);
         return;
     case FIELD_DECIMAL:
-        buffer_format(out, "decimal string, %s %g to %g", field->above ? "above" : "from", field->lowest,
-                      field->highest);
+        buffer_format(out, "number, %s %g to %g", field->above ? "above" : "from", field->lowest, field->highest);
         return;
     case FIELD_BOOLEAN:
         buffer_append_string(out, "boolean", NULL);
         return;
     case FIELD_ENUM:
         words_text(field, out);
-        return;
-    case FIELD_DURATION:
-        buffer_append_string(out, "duration", NULL);
         return;
     case FIELD_TIME:
         buffer_append_string(out, "time", NULL);
@@ -133,16 +129,19 @@ static void rule_lines(struct buffer *out, const struct object_type *type)
 {
     struct rule_list list = {out, "\nRules, by the field they blame and with what they say:\n\n"};
     for (const struct rule *rule = rules; rule->name; rule++)
-        if (rule->about == type || rule->about == type->base)
-            rule_line(out, &list.before, rule->field, rule->message);
+        if (rule->about == type)
+            rule_line(out, &list.before, rule->field ? rule->field : "spec", rule->message);
     belongings_visit(type, belonging_line, &list);
 }
 
 static int inner_sections(struct buffer *out, const struct object_type *type, const char *path)
 {
     char inner[PATH_MAX_TEXT];
+    const struct object_type *before = NULL;
     for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
-        if (at.field->kind != FIELD_OBJECT && at.field->kind != FIELD_LIST)
+        bool again = at.field->type == before; /* as of all foreign frameworks */
+        before = at.field->type;
+        if (again || (at.field->kind != FIELD_OBJECT && at.field->kind != FIELD_LIST))
             continue;
         snprintf(inner, sizeof inner, "%s.%s%s", path, at.field->name, at.field->kind == FIELD_LIST ? "[]" : "");
         if (object_section(out, at.field->type, inner) < 0)
@@ -175,27 +174,27 @@ static const char introduction[] =
     "`apiVersion: " API_GROUP_VERSION "`, `kind: " TRAINING_JOB_KIND
     "`, short name `tj`. `kubectl explain tj.spec` says "
     "the same.\n\n"
-    "A job's name is at most 40 lower-case letters, digits and `-`, and begins with a letter. Numbers with a fraction "
-    "are\n"
-    "decimal strings (`\"3e-4\"`), durations are a number with `s`, `m` or `h`.\n\n"
-    "After creation only these fields may change (`workers` of elastic jobs only):\n";
+    "A job's name is at most 40 lower-case letters, digits and `-`, and begins with a letter. A number with a "
+    "fraction\n"
+    "may stand in quotes (`3e-4`, `\"3e-4\"`); times are whole seconds. Words are spelled as they stand here: `SGD`, "
+    "not\n"
+    "`sgd`.\n\n";
 
-static void mutable_fields(struct buffer *out, const struct object_type *type, const char *path)
+static void mutable_fields(struct buffer *out, const struct object_type *type, const char *path, unsigned flag)
 {
     char inner[PATH_MAX_TEXT];
     for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
         snprintf(inner, sizeof inner, "%s.%s", path, at.field->name);
-        if (at.field->flags & FIELD_MUTABLE)
+        if (at.field->flags & flag)
             buffer_format(out, "\n- `%s`", inner);
         else if (at.field->flags & FIELD_MUTABLE_INSIDE)
-            mutable_fields(out, at.field->type, inner);
+            mutable_fields(out, at.field->type, inner, flag);
     }
 }
 
-static const char document_introduction[] = "\n## Job document\n\n"
-                                            "What a worker reads from `COXSWAIN_JOB` or `--job`: `strategy`, "
-                                            "`workers`, `devices`, `model`, `data`, `training`, `init`,\n"
-                                            "`export`, `evaluate`, `storage` and `checkpoint` as above, and:\n\n";
+static const char document_introduction[] =
+    "\n## Job document\n\n"
+    "What a worker reads from `COXSWAIN_JOB` or `--job`: the members of `spec.coxswain`, and beside them:\n\n";
 
 static void document_rows(struct buffer *out)
 {
@@ -207,7 +206,15 @@ static void document_rows(struct buffer *out)
 int docs_generate(struct buffer *out, struct error *error)
 {
     buffer_append_string(out, introduction, error);
-    mutable_fields(out, &training_job_spec_type, "spec");
+    buffer_append_string(out, "After creation these fields may change (`workers.replicas` of elastic jobs only):\n",
+                         error);
+    mutable_fields(out, &training_job_spec_type, "spec", FIELD_MUTABLE);
+    buffer_append_string(
+        out,
+        "\n\nand these while the job is suspended (`spec.suspend` is true and the condition `Suspended` "
+        "says that no pod is left):\n",
+        error);
+    mutable_fields(out, &training_job_spec_type, "spec", FIELD_MUTABLE_SUSPENDED);
     buffer_append_string(out, "\n", error);
     if (object_section(out, &training_job_spec_type, "spec") < 0 ||
         object_section(out, &training_job_status_type, "status") < 0)

@@ -199,7 +199,7 @@ static void refuse_creation(const struct creation *creation, enum obstacle_kind 
 static struct pod_source source_of(const struct creation *creation)
 {
     const struct execution *execution = creation->execution;
-    return (struct pod_source){role_name(creation->action->role), execution->storages, execution->storage_count};
+    return (struct pod_source){creation->action->role, execution->storages, execution->storage_count};
 }
 
 void creation_end(struct creation *creation)
@@ -312,7 +312,7 @@ void creation_note_refusal(const struct creation *creation, const struct error *
     if (error->kind == ERROR_CANCELLED)
         return;
     bool is_pod = creation->action != NULL;
-    struct pod_source source = is_pod ? source_of(creation) : (struct pod_source){.role = NULL};
+    struct pod_source source = is_pod ? source_of(creation) : (struct pod_source){.storages = NULL};
     enum obstacle_kind kind =
         refusal_of_create(error, status, is_pod ? &source : NULL, creation->execution->plan.has_run, &message);
     refuse_creation(creation, kind, message);
@@ -388,11 +388,10 @@ static void ignore_fields(struct execution *execution, const char *place, const 
 bool execution_accepts_fields(struct execution *execution, const struct training_job *job)
 {
     for (int role = 0; role < ROLE_COUNT; role++) {
-        const char *name = role_name((enum role)role);
         SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
         if (!field || crew_role_count(job, (enum role)role) == 0)
             continue;
-        SCOPED_FREE char *place = memory_format("spec.roles[%s].template", name);
+        SCOPED_FREE char *place = memory_format("spec.%s.template", role_section((enum role)role));
         SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);
         if (execution->plan.first_pods) {
             SCOPED_FREE char *message = memory_format("%s: %s: correct it and create the job anew", place, words);

@@ -91,7 +91,7 @@ char *refusal_place(const struct pod_source *source, const char *words)
     bool is_volume = first && strncmp(first, VOLUMES, strlen(VOLUMES)) == 0;
     unsigned long number = is_volume ? strtoul(first + strlen(VOLUMES), NULL, 10) : source->storage_count;
     return number < source->storage_count ? memory_format("spec.storage[%s]", source->storages[number])
-                                          : memory_format("spec.roles[%s].template", source->role);
+                                          : memory_format("spec.%s.template", role_section(source->role));
 }
 
 /* ---------------------------------------------------------------- creates */

@@ -16,13 +16,13 @@
 
 /* The parts of the job's spec from which a pod was made, for messages. */
 struct pod_source {
-    const char *role;
+    enum role role;
     const char *const *storages; /* the names of spec.storage: the pod's first volumes, in their order */
     unsigned storage_count;
 };
 
 /* Returns the part of the job's spec to which the server's message about a pod refers:
- * "spec.roles[ps].template", "spec.storage[runs]". Free with free(). */
+ * "spec.parameterServers.template", "spec.storage[runs]". Free with free(). */
 char *refusal_place(const struct pod_source *source, const char *words);
 
 /* Classifies the refusal of a create. `status`: the Status object of the answer, NULL: no answer

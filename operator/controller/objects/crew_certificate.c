@@ -17,7 +17,7 @@ static const char *const files[] = {CREW_TLS_EVEN, CREW_TLS_ODD};
 
 bool crew_certificate_is_needed(const struct training_job *job)
 {
-    return job->encryption == ENCRYPTION_TLS && crew_key_is_needed(job);
+    return job->document.encryption == ENCRYPTION_TLS && crew_key_is_needed(job);
 }
 
 bool crew_certificate_replaces(int64_t generation)

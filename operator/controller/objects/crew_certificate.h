@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the Secrets with the TLS certificates of a crew (spec.encryption: TLS) and mounts them
+ * Builds the Secrets with the TLS certificates of a crew (spec.coxswain.encryption) and mounts them
  * into its pods. Certificates are rotated: each generation is a private key and a self-signed
  * certificate in one Secret. Every pod mounts the Secrets of two generations, "even" and "odd",
  * and presents the newer one from a given time on (worker/comm/crew_certificates.h). A new

@@ -15,8 +15,8 @@
  * invalid specs are parsed too. */
 #define CREW_ROLE_MAX 100000
 int64_t crew_role_count(const struct training_job *job, enum role role);
-/* Returns the fewest pods of the role with which the crew can work: elastic.minWorkers for workers
- * of an elastic crew, else all. */
+/* Returns the fewest pods of the role with which the crew can work: workers.minReplicas for
+ * workers of an elastic crew, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);
 /* Returns how many of spec.devices a pod of the role uses. Parameter servers use none, because they
  * keep the variables in host memory; nor does our own chief of ParameterServer, which only

@@ -303,7 +303,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     const struct training_job *job = builder->job;
     const struct json *template = job->roles[role].template;
     if (template_overlay_check(json_at(template, "spec"), error) < 0 || check_template(builder, template, error) < 0)
-        return error_wrap(error, "spec.roles[%s].template", role_name(role));
+        return error_wrap(error, "spec.%s.template", role_section(role));
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");
     json_set_string(pod, "kind", "Pod");

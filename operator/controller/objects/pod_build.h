@@ -13,7 +13,7 @@
 /* From the operator's command line. */
 struct pod_options {
     const char *coscheduling_scheduler; /* its schedulerName */
-    const char *worker_image;           /* for framework Coxswain without an image of its own */
+    const char *worker_image;           /* for jobs with section coxswain that name no image */
 };
 
 /* What all pods of a job share. Borrows the job. */
@@ -27,8 +27,8 @@ struct pod_builder {
 };
 
 /* Initialises a builder. ERROR_INVALID if the job cannot have pods: it has no image, or its
- * document or TF_CONFIG is too large. A job of framework Coxswain that names no image uses the
- * options' worker image. */
+ * document or TF_CONFIG is too large. A job with section coxswain that names no image uses
+ * the options' worker image. */
 int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct pod_options *options,
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);

@@ -50,7 +50,7 @@ static const char *workers_message(struct planning *planning)
     if (done == count)
         return "all workers are done: exit code 0";
     return planning_format(planning,
-                           "%" PRId64 " of %" PRId64 " workers are done: exit code 0; elastic.minWorkers is %" PRId64
+                           "%" PRId64 " of %" PRId64 " workers are done: exit code 0; workers.minReplicas is %" PRId64
                            ", and nobody is left at work",
                            done, count, planning->job->elastic.min_workers);
 }

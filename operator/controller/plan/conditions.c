@@ -77,9 +77,9 @@ static const char *readiness(struct planning *planning, int64_t away)
         return "a worker has finished, so training is over: those at work end, and nobody else is made or waited for";
     if (away == 0)
         return "all required pods are ready";
-    return planning_format(planning, "%" PRId64 " of %" PRId64 " workers are ready, and elastic.minWorkers is %" PRId64,
-                           planning->job->document.workers - away, planning->job->document.workers,
-                           planning->job->elastic.min_workers);
+    return planning_format(
+        planning, "%" PRId64 " of %" PRId64 " workers are ready, and workers.minReplicas is %" PRId64,
+        planning->job->document.workers - away, planning->job->document.workers, planning->job->elastic.min_workers);
 }
 
 static const char *completeness(struct planning *planning, int64_t away)

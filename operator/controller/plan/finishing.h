@@ -3,7 +3,7 @@
  * Decides when a job has succeeded. In most frameworks training is over when the chief has
  * finished. In PyTorch and JAX every process trains to the end by itself, so all must finish.
  *
- * In an elastic PyTorch or JAX crew, elastic.minWorkers workers must finish, including the first,
+ * In an elastic PyTorch or JAX crew, workers.minReplicas workers must finish, including the first,
  * which hosts the rendezvous. Once one worker has finished, training is over: a pod that starts
  * later has no crew to join. So no worker is created, replaced or waited for any more, as long as
  * enough of the running workers can still finish. If too few are left, the whole crew starts over,

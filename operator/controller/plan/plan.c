@@ -49,12 +49,12 @@ static bool (*const policies[])(struct planning *planning) = {
     scale_plan,      replace_plan,  gang_plan,    certificate_plan, crew_key_plan,  create_plan,
 };
 
-/* spec.runPolicy.managedBy of jobs that are left to this operator. */
+/* spec.managedBy of jobs that are left to this operator. */
 #define MANAGED_BY "coxswain.dev/operator"
 
 static bool is_ours(const struct training_job *job)
 {
-    const char *manager = job->run_policy.managed_by;
+    const char *manager = job->managed_by;
     return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
 }
 

@@ -93,7 +93,7 @@ static void tell_of_change(struct planning *planning, const struct workload_view
         planning_format(planning,
                         "the label " LABEL_QUEUE_NAME
                         " %s, but the job has quota of queue %s: it keeps that until it is evicted "
-                        "or suspended (runPolicy.suspend) and resumed",
+                        "or suspended (spec.suspend) and resumed",
                         says, workload->queue_name));
 }
 

@@ -2,7 +2,7 @@
  *
  * Lets Kueue admit jobs: a job with the label kueue.x-k8s.io/queue-name has pods only while its
  * Workload is admitted. Until then, and after an eviction, it is suspended, by the same durable
- * steps as with runPolicy.suspend, which is not changed.
+ * steps as with spec.suspend, which is not changed.
  */
 #ifndef COXSWAIN_CONTROLLER_QUEUE_PLAN_H
 #define COXSWAIN_CONTROLLER_QUEUE_PLAN_H

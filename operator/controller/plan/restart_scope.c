@@ -12,8 +12,7 @@ static bool is_chief(const struct training_job *job, enum role role, int64_t ind
  * meet again where the first of them listens. */
 static bool outlives_a_worker(const struct training_job *job)
 {
-    return job->framework == FRAMEWORK_TENSORFLOW ? job->document.strategy.type == STRATEGY_PARAMETER_SERVER
-                                                  : job->elastic.enabled;
+    return job->framework == FRAMEWORK_TENSORFLOW ? job->roles[ROLE_PS].count > 0 : job->elastic.enabled;
 }
 
 static enum restart_scope automatic(const struct training_job *job, enum role role, int64_t index)

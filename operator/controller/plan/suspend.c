@@ -79,7 +79,7 @@ static void resume(struct planning *planning)
 {
     count_suspended_time(planning);
     condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed",
-                  planning->job->queue_name ? "the queue admits the job" : "runPolicy.suspend is false");
+                  planning->job->queue_name ? "the queue admits the job" : "spec.suspend is false");
     if (planning->old->attempt == 0)
         return;
     planning->next->attempt++;
@@ -92,8 +92,8 @@ bool suspend_plan(struct planning *planning)
     const char *reason, *why;
     bool pods_are_gone =
         condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && planning->crew.alive_count == 0;
-    if (planning->job->run_policy.suspend) {
-        suspend(planning, "Suspended", "runPolicy.suspend is true");
+    if (planning->job->suspend) {
+        suspend(planning, "Suspended", "spec.suspend is true");
         if (pods_are_gone)
             queue_dismiss(planning);
         return true;

@@ -190,7 +190,7 @@ static void *parse_job(void *context, const struct json *object)
     *job = (struct seen_job){
         .uid = memory_copy_string(json_string_at(object, "metadata.uid", "")),
         .version = memory_copy_string(json_string_at(object, "metadata.resourceVersion", "")),
-        .workers = json_integer_at(object, "spec.workers", 1),
+        .workers = json_integer_at(object, "spec.workers.replicas", 1),
     };
     return job;
 }

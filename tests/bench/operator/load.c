@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/kube/client.h"
 #include "operator/kube/hash_map.h"
@@ -45,7 +46,7 @@ static const struct {
 } kinds[] = {
     {"Pod", {"", "v1", "pods"}},
     {"Service", {"", "v1", "services"}},
-    {"TrainingJob", {"coxswain.dev", "v1alpha1", "trainingjobs"}},
+    {"TrainingJob", {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL}},
     {"PyTorchJob", {"kubeflow.org", "v1", "pytorchjobs"}},
 };
 

@@ -168,9 +168,9 @@ def gpt2_job(steps, gpus=1, determinism="Crew", every=0):
     # Divisible by the GPUs: the last ones of a batch that is not would have less to do.
     return (f"devices: {{type: GPU, count: {gpus}}}\n"
             f"model: {{preset: gpt2-124m{sizes}}}\n"
-            "data: {format: synthetic, examples: 100000}\n"
+            "data: {format: Synthetic, examples: 100000}\n"
             f"training: {{steps: {steps}, batchSize: {max(batch, gpus)}, gradientAccumulation: {max(1, batch // micro // gpus)}, "
-            f"precision: bfloat16, determinism: {determinism}, seed: 7, optimizer: {{type: adamw, learningRate: \"3e-4\"}}}}\n"
+            f"precision: BFloat16, determinism: {determinism}, seed: 7, optimizer: {{type: AdamW, learningRate: \"3e-4\"}}}}\n"
             f"strategy: {{type: {'OneDevice' if gpus == 1 else 'Mirrored'}}}\n"
             f"storage: [{{name: runs}}]\n{saves}")
 
@@ -179,8 +179,8 @@ def lenet_job(steps):
     model = "preset: mlp, width: 16" if TINY else "preset: lenet"
     return ("devices: {type: GPU}\n"
             f"model: {{{model}}}\n"
-            "data: {format: synthetic, examples: 10000}\n"
-            f"training: {{steps: {steps}, batchSize: {4 if TINY else 128}, seed: 7, optimizer: {{type: sgd, learningRate: \"0.05\"}}}}\n"
+            "data: {format: Synthetic, examples: 10000}\n"
+            f"training: {{steps: {steps}, batchSize: {4 if TINY else 128}, seed: 7, optimizer: {{type: SGD, learningRate: \"0.05\"}}}}\n"
             "strategy: {type: OneDevice}\nstorage: [{name: runs}]\n")
 
 

@@ -15,7 +15,7 @@ if plays_gpus; then
 fi
 # half NAME: varied, in bfloat16
 half() {
-    varied "$1" 26 "$1" && sed -i 's/seed: 7,/seed: 7, precision: bfloat16,/' "$1.yaml" && lone "$1"
+    varied "$1" 26 "$1" && sed -i 's/seed: 7,/seed: 7, precision: BFloat16,/' "$1.yaml" && lone "$1"
 }
 half half-fast && COXSWAIN_GPU_AHEAD=0 half half-slow && same_weights half-fast half-slow && ! same_weights half-fast fast && ! grep -q warning half-fast.log
 verdict $? "likewise in bfloat16" "$(tail -n 2 half-fast.log)"
@@ -25,7 +25,7 @@ verdict $? "and goes on from a checkpoint with them" "$(tail -n 2 ended-fast.log
 # diverges NAME: its rate is too high
 diverges() {
     varied "$1" 26 "$1" 1000
-    sed -i -e 's/layers: .*, loss/layers: [{type: flatten}, {type: dense, units: 32}, {type: relu}, {type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss/' -e 's/gradientClipNorm: "0.5", //' -e 's/everySteps: 5/everySteps: 100/' "$1.yaml"
+    sed -i -e 's/layers: .*, loss/layers: [{type: Flatten}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 10}], loss/' -e 's/gradientClipNorm: "0.5", //' -e 's/everySteps: 5/everySteps: 100/' "$1.yaml"
     lone "$1"
     [[ $? == 71 ]] && tail -n 1 "$1.log" | grep -q 'has loss'
 }

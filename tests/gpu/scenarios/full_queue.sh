@@ -5,16 +5,16 @@
 
 # deep NAME STRATEGY: each layer is a part
 deep() {
-    local layers='{type: dense, units: 1450}' i
-    for i in {2..8}; do layers+=", {type: dense, units: 1450}"; done
+    local layers='{type: Dense, units: 1450}' i
+    for i in {2..8}; do layers+=", {type: Dense, units: 1450}"; done
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
-model: {inputShape: [32], layers: [$layers, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 8}
-training: {steps: 1, batchSize: 2, logicalShards: 2, seed: 7, optimizer: {type: sgd, learningRate: "1e-3"}}
+model: {inputShape: [32], layers: [$layers, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 8}
+training: {steps: 1, batchSize: 2, logicalShards: 2, seed: 7, optimizer: {type: SGD, learningRate: "1e-3"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 

@@ -50,7 +50,7 @@ job halved 20 Auto Pipeline halved Auto Crew 4 2
 sed -i 's/^strategy: {/&stages: 2, /' halved.yaml
 lone halved && grep -q '2 devices each: GPU' halved.log && ! grep -q 'takes the CPU' halved.log && grep -q '^step .*20/20' halved.log
 verdict $? "and two for two stages" "$(tail -n 2 halved.log)"
-varied global 26 global && sed -i 's/{type: batchNorm}/{type: batchNorm, statistics: Global}/; s/type: GPU/type: Auto/' global.yaml
+varied global 26 global && sed -i 's/{type: BatchNorm}/{type: BatchNorm, statistics: Global}/; s/type: GPU/type: Auto/' global.yaml
 lone global && grep -q 'takes the CPU: statistics: Global' global.log && grep -q 'step 26/26' global.log
 verdict $? "and the CPU where they could not compute such a model" "$(tail -n 2 global.log)"
 job fixed 20 GPU Mirrored fixed Auto Crew 4 4

@@ -7,7 +7,7 @@ reference single
 # stages NAME STAGES DEVICES [WORKERS]: on so many GPUs of each worker
 stages() {
     job "$1" 20 GPU Pipeline "$1" Auto Crew 4 "$3"
-    sed -i "s/^strategy: {/workers: ${4:-1}\n&stages: $2, /" "$1.yaml"
+    sed -i "s/^strategy: {/workers: {replicas: ${4:-1}}\n&stages: $2, /" "$1.yaml"
 }
 
 # in_micro_batches NAME COUNT: as the other's logical shards
@@ -20,7 +20,7 @@ if can_have 2 "stages on two GPUs of a worker"; then
     EMULATED_LATE=all lone lanes && grep -q '2 devices each: GPU' lanes.log && same_weights lanes single
     verdict $? "two stages on a worker's two GPUs, however late streams are, the bits of one" "$(tail -n 2 lanes.log)"
 
-    precision=bfloat16
+    precision=BFloat16
     tied bound OneDevice 1 && lone bound
     tied bound2 Pipeline 1 "stages: 2, recompute: true, " && with_gpus bound2 2
     EMULATED_LATE=all lone bound2 && same_weights bound2 bound
@@ -59,7 +59,7 @@ between() {
 if plays_gpus; then
     tried=4 # copies that a pair is tried with, there and back either way
     narrow direct Pipeline 1 ", device: 0" ", device: 1" && with_gpus direct 2 && in_micro_batches direct 5
-    unsaved direct && sed -i '/^evaluate:/d; s/, validation: {last: 5}//' direct.yaml && EMULATED_COPY_COUNTS=1 lone direct
+    unsaved direct && sed -i '/^evaluation:/d; s/, validation: {last: 5}//' direct.yaml && EMULATED_COPY_COUNTS=1 lone direct
     read -r straight staged <<<"$(between direct.log)" && ((straight == 8 * 5 * 2 + tried && staged == 0))
     verdict $? "what crosses goes directly: values and gradients for each of 5 micro-batches of 8 steps" "$(between direct.log)"
     stages distant 2 2 && unsaved distant && EMULATED_PEERS=0 EMULATED_COPY_COUNTS=1 lone distant
@@ -78,11 +78,11 @@ fi
 # bytes its GPUs give to the host
 lends() {
     cat >"$1.yaml" <<YAML
-workers: 2
+workers: {replicas: 2}
 devices: {type: GPU, count: 2}
-model: {inputShape: [16], layers: [{type: embedding, name: words, size: 61, units: 16, device: 0}, {type: dense, units: 64, device: 1}, {type: dense, units: 16, device: 2}, {type: dense, units: 61, weightsOf: words, bias: false, device: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 64}
-training: {steps: $2, batchSize: $3, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [16], layers: [{type: Embedding, name: words, size: 61, units: 16, device: 0}, {type: Dense, units: 64, device: 1}, {type: Dense, units: 16, device: 2}, {type: Dense, units: 61, weightsOf: words, bias: false, device: 3}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 64}
+training: {steps: $2, batchSize: $3, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: Pipeline, stages: 4, microBatches: 2}
 YAML
     EMULATED_COPY_COUNTS=1 through_host crew "$1" 2
@@ -137,12 +137,12 @@ fi
 bare() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
-model: {inputShape: [6], layers: [{type: dense, units: 3${3-}}, {type: tanh${4-}}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 24}
-training: {steps: 4, batchSize: 8, logicalShards: 4, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [6], layers: [{type: Dense, units: 3${3-}}, {type: Tanh${4-}}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 24}
+training: {steps: 4, batchSize: 8, logicalShards: 4, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -170,7 +170,7 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     tied joined1 Pipeline 2 "stages: 4, " && with_gpus joined1 2
     EMULATED_LATE=all EMULATED_NCCL_SLOW_MS=2 crew joined1 2 && says joined1 "$values" && same_weights joined1 apart
     verdict $? "four stages by NCCL between workers, however late streams are, the bits of one" "$(tails joined1)"
-    precision=bfloat16
+    precision=BFloat16
     tied short OneDevice 1 && lone short
     tied short1 Pipeline 2 "stages: 4, recompute: true, " && with_gpus short1 2
     crew short1 2 && says short1 "$values" && same_weights short1 short
@@ -184,7 +184,7 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     verdict $? "a replica in each worker, whose gradients go by NCCL" "$(tails replica)"
     bare alone OneDevice && lone alone
     bare without Pipeline ", device: 0" ", device: 1" && with_gpus without 2
-    sed -i 's/^strategy: {/workers: 2\n&stages: 2, /' without.yaml
+    sed -i 's/^strategy: {/workers: {replicas: 2}\n&stages: 2, /' without.yaml
     crew without 2 && says without "$sums" && same_weights without alone
     verdict $? "also where a stage has no parameters" "$(tails without)"
     # Before each loss steps are done, by the host.

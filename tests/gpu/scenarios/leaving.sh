@@ -35,9 +35,9 @@ fi
 lags() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
-model: {inputShape: [2], layers: [{type: embedding, size: 8, units: 660000}, {type: dense, units: 8}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 64}
-training: {steps: 1000000, batchSize: 2, determinism: Run, seed: 7, optimizer: {type: sgd, learningRate: "1e-3"}}
+model: {inputShape: [2], layers: [{type: Embedding, size: 8, units: 660000}, {type: Dense, units: 8}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 64}
+training: {steps: 1000000, batchSize: 2, determinism: Run, seed: 7, optimizer: {type: SGD, learningRate: "1e-3"}}
 strategy: {type: MultiWorkerMirrored}
 YAML
     COXSWAIN_GRACE_SECONDS=2 start_crew "$1" 2

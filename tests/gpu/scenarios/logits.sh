@@ -9,15 +9,15 @@ tied() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: ${devices:-1}}
 model: {preset: gpt2-124m, depth: 2, width: 16, heads: 2, context: 16, vocabulary: 83, dropout: "0.2"}
-data: {format: synthetic, examples: 64, validation: {last: 8}}
-training: {steps: 8, batchSize: 6, logicalShards: 2, seed: 7, precision: ${precision:-float32}, optimizer: {type: adamw, learningRate: "1e-3"}}
+data: {format: Synthetic, examples: 64, validation: {last: 8}}
+training: {steps: 8, batchSize: 6, logicalShards: 2, seed: 7, precision: ${precision:-Float32}, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: ${strategy:-OneDevice}, recompute: ${2:-false}}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
     lone "$1"
 }
-for precision in float32 bfloat16; do
+for precision in Float32 BFloat16; do
     tied whole && tied again true && same_weights again whole
     verdict $? "$precision: what is computed again has the bits of what is kept" "$(tail -qn 1 whole.log again.log)"
     export COXSWAIN_LOGIT_ROWS=11

@@ -7,9 +7,9 @@
 bulky() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: $3}
-model: {inputShape: [1024], layers: [{type: dense, units: 1024}, {type: relu}, {type: dense, units: 512}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: $2}
-training: {steps: 1, batchSize: $2, logicalShards: $3, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [1024], layers: [{type: Dense, units: 1024}, {type: ReLU}, {type: Dense, units: 512}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: $2}
+training: {steps: 1, batchSize: $2, logicalShards: $3, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: ${4:-OneDevice}, collective: ${5:-Auto}}
 YAML
 }
@@ -75,13 +75,13 @@ just_fits() {
 
 # staged NAME WORKERS PRECISION [SETTING…]: two stages of about the same weight, and settings of the strategy
 staged() {
-    local rest='{type: tanh}, {type: gelu}, {type: tanh}, {type: gelu}, {type: tanh}, {type: gelu}, {type: tanh}'
+    local rest='{type: Tanh}, {type: GELU}, {type: Tanh}, {type: GELU}, {type: Tanh}, {type: GELU}, {type: Tanh}'
     cat >"$1.yaml" <<YAML
-workers: $2
+workers: {replicas: $2}
 devices: {type: GPU}
-model: {inputShape: [256], layers: [{type: dense, units: 256, device: 0}, $rest, {type: dense, units: 256, device: 1}, $rest, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 8192}
-training: {steps: 1, batchSize: 8192, precision: $3, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [256], layers: [{type: Dense, units: 256, device: 0}, $rest, {type: Dense, units: 256, device: 1}, $rest, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 8192}
+training: {steps: 1, batchSize: 8192, precision: $3, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: Pipeline, stages: 2, ${4-}microBatches: 4}
 YAML
 }
@@ -94,25 +94,25 @@ just_fits across 1 MultiWorkerMirrored NCCL 2
 slack=12 just_fits sends 1 PeerToPeer Auto 2
 EMULATED_NCCL_VERSION=21703 slack=12 just_fits send_pairs 2 PeerToPeer Auto 2
 just_fits pieces 2 'MultiWorkerMirrored, shardedOptimizer: true' Auto 2
-staged keep 2 float32
+staged keep 2 Float32
 as_planned keep 2 "stages in float32, by NCCL"
-staged again 2 float32 'recompute: true, '
+staged again 2 Float32 'recompute: true, '
 EMULATED_NCCL_VERSION=21703 as_planned again 2 "stages in float32 that compute again, through the host"
-staged halves 2 bfloat16
+staged halves 2 BFloat16
 EMULATED_NCCL_VERSION=21703 as_planned halves 2 "stages in bfloat16, through the host"
-staged halves_again 2 bfloat16 'recompute: true, '
+staged halves_again 2 BFloat16 'recompute: true, '
 as_planned halves_again 2 "stages in bfloat16 that compute again, by NCCL"
-staged replicas 4 float32
+staged replicas 4 Float32
 as_planned replicas 4 "two replicas of two stages"
-staged lanes 1 float32 && with_gpus lanes 2
+staged lanes 1 Float32 && with_gpus lanes 2
 as_planned lanes 1 "two stages on a worker's GPUs"
-staged lanes_halves 1 bfloat16 'recompute: true, ' && with_gpus lanes_halves 4
+staged lanes_halves 1 BFloat16 'recompute: true, ' && with_gpus lanes_halves 4
 as_planned lanes_halves 1 "two replicas of two stages on a worker's GPUs, in bfloat16, that compute again"
-staged uneven 1 float32 && with_gpus uneven 2 && sed -i 's/{type: dense, units: 10}/{type: dense, units: 20480}, &/; s/8192/64/g' uneven.yaml
+staged uneven 1 Float32 && with_gpus uneven 2 && sed -i 's/{type: Dense, units: 10}/{type: Dense, units: 20480}, &/; s/8192/64/g' uneven.yaml
 as_planned uneven 1 "stages of which the second is the larger, where the worker's own stream is not"
-staged crossed 2 float32 && with_gpus crossed 2 && sed -i 's/stages: 2/stages: 4/; s/device: 1}/device: 2}/; s/{type: tanh}/{type: tanh, device: 1}/; s/units: 10}/units: 10, device: 3}/' crossed.yaml
+staged crossed 2 Float32 && with_gpus crossed 2 && sed -i 's/stages: 2/stages: 4/; s/device: 1}/device: 2}/; s/{type: Tanh}/{type: Tanh, device: 1}/; s/units: 10}/units: 10, device: 3}/' crossed.yaml
 as_planned crossed 2 "four stages on two workers' GPUs"
-staged cut 2 float32 && sed -i 's/, device: [01]//g' cut.yaml
+staged cut 2 Float32 && sed -i 's/, device: [01]//g' cut.yaml
 start_pair cut EMULATED_GPU_MEMORY=900 EMULATED_GPU_MEMORY=200
 await_crew
 [[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs .* GiB of a GPU, which has 0.20 GiB: parameters .*, activations .*would fit with ' &&

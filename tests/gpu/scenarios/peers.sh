@@ -10,13 +10,13 @@ export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 peering() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${5:-1}}
-model: {inputShape: [64], layers: [{type: dense, units: 32}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 640, validation: {last: 128}}
-training: {steps: $2, batchSize: 24, precision: ${precision:-float32},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: sgd, learningRate: "${rate:-0.05}", momentum: "0.9"}}
+model: {inputShape: [64], layers: [{type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 640, validation: {last: 128}}
+training: {steps: $2, batchSize: 24, precision: ${precision:-Float32},${shards:+ logicalShards: $shards,} seed: 7, optimizer: {type: SGD, learningRate: "${rate:-0.05}", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $4, everySteps: 100}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -46,7 +46,7 @@ verdict $? "PeerToPeer: a worker without peers has the bits of OneDevice" "$(tai
 peering peers 400 GPU peers
 trained peers 2
 verdict $? "two workers on GPUs exchange by pinned memory, and learn" "$(tails peers)"
-precision=bfloat16 peering halves 400 GPU halves
+precision=BFloat16 peering halves 400 GPU halves
 trained halves 2
 verdict $? "likewise in bfloat16" "$(tails halves)"
 
@@ -132,19 +132,19 @@ by_itself() {
 several_each() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: $2}
-model: {inputShape: [8, 8, 2], layers: [{type: conv2d, filters: 4, kernel: 3}, {type: batchNorm}, {type: relu}, {type: flatten}, {type: dropout, rate: "0.2"}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 38, validation: {last: 8}}
-training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-float32}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+model: {inputShape: [8, 8, 2], layers: [{type: Conv2D, filters: 4, kernel: 3}, {type: BatchNorm}, {type: ReLU}, {type: Flatten}, {type: Dropout, rate: "0.2"}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 38, validation: {last: 8}}
+training: {steps: 7, batchSize: 16, logicalShards: 8, precision: ${precision:-Float32}, seed: 7, gradientClipNorm: "0.5", optimizer: {type: SGD, learningRate: "1e-2", momentum: "0.9"}}
 strategy: {type: PeerToPeer}
-evaluate: {everySteps: 2}
+evaluation: {everySteps: 2}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 3}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 # twice_by_itself NAME: and again as NAME-on, from its last checkpoint, where neither step nor place among the examples is 0
 twice_by_itself() {
-    sed "s/steps: 7/steps: 12/; s/to: $1/&-on/" "$1.yaml" >"$1-on.yaml"
+    sed "s/steps: 7/steps: 12/; s/path: $1[.]safetensors/path: $1-on.safetensors/" "$1.yaml" >"$1-on.yaml"
     by_itself "$1" && by_itself "$1-on" && says "$1-on" 'resumes from the checkpoint of step 7'
 }
 
@@ -177,7 +177,7 @@ if can_have 2 "several GPUs in a peer"; then
             says spoilt2 "this worker's GPUs spoil what they copy" && [[ $(grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' spoilt2.0.log) == 1 ]]
         verdict $? "and where a trial shows that direct copies arrive spoilt" "$(tails spoilt2)"
     fi
-    precision=bfloat16 several_each half1 1 && precision=bfloat16 several_each half2 2
+    precision=BFloat16 several_each half1 1 && precision=BFloat16 several_each half2 2
     twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
     verdict $? "likewise in bfloat16" "$(tails half2)"
     name=pairs

@@ -7,7 +7,7 @@ reference single
 # stages NAME WORKERS: with two stages
 stages() {
     job "$1" 20 GPU Pipeline "$1" Auto Crew 4
-    sed -i "s/^strategy: {/workers: $2\n&stages: 2, /" "$1.yaml"
+    sed -i "s/^strategy: {/workers: {replicas: $2}\n&stages: 2, /" "$1.yaml"
 }
 
 stages piped 2
@@ -52,18 +52,18 @@ fi
 # between NAME TYPE WORKERS [SUFFIX]: the GELU, whose description ends in SUFFIX, is where two equal stages would begin
 between() {
     cat >"$1.yaml" <<YAML
-workers: $3
+workers: {replicas: $3}
 devices: {type: GPU}
-model: {inputShape: [16], layers: [{type: dense, units: 16}, {type: tanh}, {type: dense, units: 512}, {type: gelu${4-}}, {type: dense, units: 16}, {type: tanh}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 160}
-training: {steps: 4, batchSize: 40, logicalShards: 4, precision: bfloat16, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [16], layers: [{type: Dense, units: 16}, {type: Tanh}, {type: Dense, units: 512}, {type: GELU${4-}}, {type: Dense, units: 16}, {type: Tanh}, {type: Dense, units: 3}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 160}
+training: {steps: 4, batchSize: 40, logicalShards: 4, precision: BFloat16, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-precision=bfloat16
+precision=BFloat16
 tied bound OneDevice 1 && lone bound
 tied bound2 Pipeline 2 "stages: 2, recompute: true, "
 through_host crew bound2 2 && says bound2 'through the host' && same_weights bound2 bound
@@ -100,7 +100,7 @@ if can_sum 2 1 "float16 by NCCL"; then
     verdict $? "and by NCCL, from the checkpoint of stages that went through the host" "$(tails thin2)"
 fi
 if plays_gpus; then
-    precision=bfloat16 tied torn Pipeline 2 "stages: 2, "
+    precision=BFloat16 tied torn Pipeline 2 "stages: 2, "
     sed -i 's/type: GPU/type: Auto/; s/determinism: Crew/determinism: Run/' torn.yaml
     start_pair torn EMULATED_GPUS=1 EMULATED_GPUS=0
     await_crew

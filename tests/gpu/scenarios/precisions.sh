@@ -3,7 +3,7 @@
 #
 # Products of rounded factors, and values in two bytes.
 reference alone
-precision=tf32 job tf32 12 GPU OneDevice tf32 && lone tf32 && close_to "$(losses tf32.log)" "$(losses alone.log)"
+precision=TF32 job tf32 12 GPU OneDevice tf32 && lone tf32 && close_to "$(losses tf32.log)" "$(losses alone.log)"
 verdict $? "TF32: a worker trains on a GPU, to much the same loss as in float32" "$(tail -n 2 tf32.log)"
 if plays_gpus; then # cuBLAS may, and need not, cut factors of products as small as these
     ! same_weights tf32 alone
@@ -11,7 +11,7 @@ if plays_gpus; then # cuBLAS may, and need not, cut factors of products as small
 fi
 reference short && ! same_weights short alone
 verdict $? "bfloat16: a worker trains on a GPU, to other weights than float32's" "$(tail -n 2 short.log)"
-precision=bfloat16
+precision=BFloat16
 job behind 12 GPU OneDevice behind && COXSWAIN_GPU_LT=1 lone behind && close_to "$(losses behind.log)" "$(losses short.log)" && ! same_weights behind short
 verdict $? "bias and GELU by cuBLASLt, with products: much the same loss, and other weights" "$(tail -n 2 behind.log)"
 job anew 16 GPU OneDevice behind && lone anew && grep -q 'was computed with sm_[0-9]*+l arithmetic, and this worker has sm_[0-9]*: ' anew.log
@@ -31,7 +31,7 @@ if can_have 2 "bfloat16 on two GPUs of a worker"; then
     job mates 12 GPU Mirrored mates Auto Crew 2 2 && lone mates && same_weights mates short
     verdict $? "two GPUs in a worker: the bits of one" "$(tail -n 2 mates.log)"
 fi
-for precision in bfloat16 float16; do
+for precision in BFloat16 Float16; do
     job "near-$precision" 8 GPU OneDevice "near-$precision" && lone "near-$precision" && job "begun-$precision" 4 GPU OneDevice "begun-$precision" &&
         lone "begun-$precision" && job "rest-$precision" 8 GPU OneDevice "begun-$precision" && lone "rest-$precision" &&
         same_weights "rest-$precision" "near-$precision"

@@ -62,12 +62,12 @@ job() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${9:-1}}
 model: {preset: gpt-bytes, depth: 1, width: 16, heads: 2, context: 16}
-data: {format: synthetic, examples: 64}
-training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-float32}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+data: {format: Synthetic, examples: 64}
+training: {steps: $2, batchSize: ${batch:-4}, logicalShards: ${8:-2}, precision: ${precision:-Float32}, determinism: ${7:-Crew}, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $4, collective: ${6:-Auto}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -80,14 +80,14 @@ unsaved() {
 varied() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
-model: {inputShape: [8, 8, 2], layers: [{type: conv2d, filters: 4, kernel: 3}, {type: batchNorm}, {type: relu}, {type: flatten}, {type: dropout, rate: "0.2"}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 38, validation: {last: 8}}
-training: {steps: $2, batchSize: 8, logicalShards: 2, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "${4:-1e-2}", momentum: "0.9"}}
+model: {inputShape: [8, 8, 2], layers: [{type: Conv2D, filters: 4, kernel: 3}, {type: BatchNorm}, {type: ReLU}, {type: Flatten}, {type: Dropout, rate: "0.2"}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 38, validation: {last: 8}}
+training: {steps: $2, batchSize: 8, logicalShards: 2, seed: 7, gradientClipNorm: "0.5", optimizer: {type: SGD, learningRate: "${4:-1e-2}", momentum: "0.9"}}
 strategy: {type: OneDevice}
-evaluate: {everySteps: 5}
+evaluation: {everySteps: 5}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $3, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -95,12 +95,12 @@ YAML
 wide() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: ${3:-1}}
-model: {inputShape: [32], layers: [{type: dense, units: 1024}, {type: relu}, {type: dense, units: 2300}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 12}
-training: {steps: 2, batchSize: 6, logicalShards: 6, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [32], layers: [{type: Dense, units: 1024}, {type: ReLU}, {type: Dense, units: 2300}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 12}
+training: {steps: 2, batchSize: 6, logicalShards: 6, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: $2}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -108,38 +108,38 @@ YAML
 # a wire takes in before it is read
 heavy() {
     cat >"$1.yaml" <<YAML
-workers: $3
+workers: {replicas: $3}
 devices: {type: GPU}
-model: {inputShape: [32], layers: [{type: dense, units: 2300${4-}}, {type: relu}, {type: dense, units: 16${5-}}, {type: dense, units: 2300}, {type: relu}, {type: dense, units: 10${6-}}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 520, validation: {last: 40}}
-training: {steps: 3, batchSize: 240, logicalShards: 5, seed: 7, optimizer: {type: sgd, learningRate: "1e-2"}}
+model: {inputShape: [32], layers: [{type: Dense, units: 2300${4-}}, {type: ReLU}, {type: Dense, units: 16${5-}}, {type: Dense, units: 2300}, {type: ReLU}, {type: Dense, units: 10${6-}}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 520, validation: {last: 40}}
+training: {steps: 3, batchSize: 240, logicalShards: 5, seed: 7, optimizer: {type: SGD, learningRate: "1e-2"}}
 strategy: {type: $2}
-evaluate: {everySteps: 1}
+evaluation: {everySteps: 1}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
 # tied NAME TYPE WORKERS [SETTING…]: a small GPT with a shared table, and settings of its strategy
 tied() {
     job "$1" 12 GPU "$2" "$1" Auto Crew 4
-    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: $3\n&${4-}/" "$1.yaml"
+    sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: {replicas: $3}\n&${4-}/" "$1.yaml"
 }
 
 # narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
 # layers' descriptions and the others' end in SUFFIX
 narrow() {
     cat >"$1.yaml" <<YAML
-workers: $3
+workers: {replicas: $3}
 devices: {type: GPU}
-model: {inputShape: [6], layers: [{type: dense, units: 9${4-}}, {type: tanh}, {type: dropout, rate: "0.2"}, {type: dense, units: 7${5-}}, {type: relu}, {type: dense, units: 3}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 25, validation: {last: 5}}
-training: {steps: 8, batchSize: 5, logicalShards: 5, precision: float16, seed: 7, gradientClipNorm: "0.5", optimizer: {type: sgd, learningRate: "1e-2", momentum: "0.9"}}
+model: {inputShape: [6], layers: [{type: Dense, units: 9${4-}}, {type: Tanh}, {type: Dropout, rate: "0.2"}, {type: Dense, units: 7${5-}}, {type: ReLU}, {type: Dense, units: 3}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 25, validation: {last: 5}}
+training: {steps: 8, batchSize: 5, logicalShards: 5, precision: Float16, seed: 7, gradientClipNorm: "0.5", optimizer: {type: SGD, learningRate: "1e-2", momentum: "0.9"}}
 strategy: {type: $2}
-evaluate: {everySteps: 4}
+evaluation: {everySteps: 4}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
@@ -179,7 +179,7 @@ reference_slow() {
     varied slow 26 slow && COXSWAIN_GPU_AHEAD=0 lone slow
 }
 reference_short() {
-    precision=bfloat16 job short 12 GPU OneDevice short && lone short
+    precision=BFloat16 job short 12 GPU OneDevice short && lone short
 }
 reference_wide() {
     wide wide OneDevice && lone wide

@@ -11,14 +11,14 @@ headed() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
 model: {preset: gpt-bytes, depth: 1, width: $3, heads: 1, context: 70}
-data: {format: synthetic, examples: 4}
-training: {steps: 2, batchSize: 2, logicalShards: 1, precision: $2, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+data: {format: Synthetic, examples: 4}
+training: {steps: 2, batchSize: 2, logicalShards: 1, precision: $2, seed: 7, optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: OneDevice}
 storage: [{name: runs}]
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
 }
-for precision in float32 bfloat16; do
+for precision in Float32 BFloat16; do
     for width in 64 128; do
         headed "roomy-$precision-$width" "$precision" "$width" && lone "roomy-$precision-$width" &&
             headed "lean-$precision-$width" "$precision" "$width" && EMULATED_SHARED_KIB=99 lone "lean-$precision-$width" &&
@@ -27,7 +27,7 @@ for precision in float32 bfloat16; do
     done
 done
 precision=
-headed starved float32 128
+headed starved Float32 128
 EMULATED_SHARED_KIB=64 refused 69 'attention.*: heads of 128 need 86 KiB of a block.s shared memory, and GPU 0.* has 64: take more heads' starved
-headed broad-headed float32 192
+headed broad-headed Float32 192
 refused 69 'attention.*: heads of 192 are not to be had on a GPU, which has them up to 128 wide: take more heads' broad-headed

@@ -7,13 +7,13 @@
 shares() {
     cat >"$1.yaml" <<YAML
 devices: {type: ${6:-GPU}, count: $4}
-model: {inputShape: [32], layers: [{type: dense, units: 700}, {type: batchNorm}, {type: relu}, {type: dense, units: 450}, {type: relu}, {type: dense, units: 10}], loss: softmaxCrossEntropy}
-data: {format: synthetic, examples: 96}
-training: {steps: $2, batchSize: 24, logicalShards: 12, seed: 7, precision: ${precision:-float32}, gradientClipNorm: "0.5", optimizer: {type: adamw, learningRate: "1e-3"}}
+model: {inputShape: [32], layers: [{type: Dense, units: 700}, {type: BatchNorm}, {type: ReLU}, {type: Dense, units: 450}, {type: ReLU}, {type: Dense, units: 10}], loss: SoftmaxCrossEntropy}
+data: {format: Synthetic, examples: 96}
+training: {steps: $2, batchSize: 24, logicalShards: 12, seed: 7, precision: ${precision:-Float32}, gradientClipNorm: "0.5", optimizer: {type: AdamW, learningRate: "1e-3"}}
 strategy: {type: $3}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $5, everySteps: 4}
-export: {storage: runs, to: $1.safetensors}
+export: {storage: runs, path: $1.safetensors}
 YAML
     [[ $3 == OneDevice ]] || sed -i 's/^strategy: {/&shardedOptimizer: true, /' "$1.yaml"
 }
@@ -80,7 +80,7 @@ if can_sum 1 3 "slots shared out among a lone worker's GPUs by NCCL"; then
     share_crew lonely1 1 3 && grep -q 'by NCCL' lonely1.0.log && same_weights lonely1 undivided
     verdict $? "a lone worker's three GPUs by NCCL, the bits of one" "$(tails lonely1)"
 fi
-precision=bfloat16
+precision=BFloat16
 shares brief 12 OneDevice 1 brief && lone brief
 share_crew briefs 2 2 && same_weights briefs brief && ! same_weights brief undivided
 verdict $? "and in bfloat16" "$(tails briefs)"

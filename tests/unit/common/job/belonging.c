@@ -71,22 +71,22 @@ Test(belonging, each_field_is_refused_with_every_kind_that_it_is_not_for)
 static const struct {
     const char *path, *message, *cel;
 } texts[] = {
-    {"kernel", "is for type conv2d only and would be ignored here; leave it out",
-     "!has(self.kernel) || self.type in ['conv2d']"},
-    {"bias", "is for type dense or conv2d only and would be ignored here; leave it out",
-     "!has(self.bias) || self.bias || self.type in ['dense', 'conv2d']"},
-    {"padding", "is for type conv2d, maxPool or averagePool only and would be ignored here; leave it out",
-     "!has(self.padding) || self.padding == 0 || self.type in ['conv2d', 'maxPool', 'averagePool']"},
+    {"kernel", "is for type Conv2D only and would be ignored here; leave it out",
+     "!has(self.kernel) || self.type in ['Conv2D']"},
+    {"bias", "is for type Dense or Conv2D only and would be ignored here; leave it out",
+     "!has(self.bias) || self.bias || self.type in ['Dense', 'Conv2D']"},
+    {"padding", "is for type Conv2D, MaxPool or AveragePool only and would be ignored here; leave it out",
+     "!has(self.padding) || self.padding == 0 || self.type in ['Conv2D', 'MaxPool', 'AveragePool']"},
     {"statistics", "is for preset resnet20 or resnet50 only and would be ignored here; leave it out",
      "!has(self.statistics) || (has(self.preset) && self.preset in ['resnet20', 'resnet50'])"},
     {"loss", "is for a list of layers only and would be ignored here; leave it out",
-     "!has(self.loss) || self.loss == 'softmaxCrossEntropy' || !has(self.preset)"},
+     "!has(self.loss) || self.loss == 'SoftmaxCrossEntropy' || !has(self.preset)"},
     {"inputShape",
      "is for preset mlp, lenet, resnet20, resnet50 or a list of layers only and would be ignored here; leave it "
      "out",
      "!has(self.inputShape) || !has(self.preset) || self.preset in ['mlp', 'lenet', 'resnet20', 'resnet50']"},
-    {"train.text", "is for format bytes only and would be ignored here; leave it out",
-     "!has(self.train) || !has(self.train.text) || self.format in ['bytes']"},
+    {"train.text", "is for format Bytes only and would be ignored here; leave it out",
+     "!has(self.train) || !has(self.train.text) || self.format in ['Bytes']"},
 };
 
 static void expect_text(const struct belonging *belonging, const char *message, const char *cel)
@@ -126,25 +126,25 @@ Test(belonging, says_what_a_field_is_for)
 Test(belonging, a_job_is_told_the_field)
 {
     SCOPED_JSON *source = manifest_value("strategy: {type: OneDevice}\n"
-                                         "model: {inputShape: [4], layers: [{type: dense, units: 2, kernel: 3}]}\n"
-                                         "data: {format: synthetic, examples: 10}\n"
+                                         "model: {inputShape: [4], layers: [{type: Dense, units: 2, kernel: 3}]}\n"
+                                         "data: {format: Synthetic, examples: 10}\n"
                                          "training: {epochs: 1, batchSize: 2}\n");
     struct job_document job;
     struct error error = ERROR_INIT;
     cr_assert(job_document_parse(source, &job, &error) < 0);
     cr_expect_str_eq(error.message,
-                     "model.layers[0].kernel: is for type conv2d only and would be ignored here; leave it out");
+                     "model.layers[0].kernel: is for type Conv2D only and would be ignored here; leave it out");
 }
 
 /* What the operator hands on is what a worker of today takes, defaults and all. */
 Test(belonging, a_document_written_for_workers_passes)
 {
     SCOPED_JSON *source = manifest_value("strategy: {type: OneDevice}\n"
-                                         "model: {inputShape: [8, 8, 1], layers: [{type: conv2d, filters: 2, "
-                                         "kernel: 3}, {type: batchNorm, statistics: Global}, {type: relu},"
-                                         "{type: globalAveragePool}, {type: dense, units: 2, bias: false}]}\n"
-                                         "data: {format: synthetic, examples: 10}\n"
-                                         "training: {epochs: 1, batchSize: 2, optimizer: {type: adamw}}\n");
+                                         "model: {inputShape: [8, 8, 1], layers: [{type: Conv2D, filters: 2, "
+                                         "kernel: 3}, {type: BatchNorm, statistics: Global}, {type: ReLU},"
+                                         "{type: GlobalAveragePool}, {type: Dense, units: 2, bias: false}]}\n"
+                                         "data: {format: Synthetic, examples: 10}\n"
+                                         "training: {epochs: 1, batchSize: 2, optimizer: {type: AdamW}}\n");
     struct job_document job, again;
     struct error error = ERROR_INIT;
     cr_assert(job_document_parse(source, &job, &error) == 0, "%s", error.message);

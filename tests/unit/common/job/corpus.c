@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/job/enum_words.h"
 #include "common/job/training_job.h"
 #include "common/yaml.h"
 
@@ -87,7 +88,7 @@ static void expect_name(const char *path)
     const char *name = json_string_at(object, "metadata.name", ""), *file = strrchr(path, '/') + 1;
     size_t length = strlen(name);
     cr_expect(strncmp(file, name, length) == 0 && strcmp(file + length, ".yaml") == 0, "%s has the job %s", path, name);
-    const char *directory = json_string_at(object, "spec.checkpoint.path", name);
+    const char *directory = json_string_at(object, "spec.coxswain.checkpoint.path", name);
     cr_expect(strcmp(directory, name) == 0, "%s saves to %s", path, directory);
 }
 
@@ -95,7 +96,8 @@ static void expect_framework(const char *path)
 {
     SCOPED_FREE char *text = NULL;
     SCOPED_JSON *object = manifest(path, &text);
-    const char *framework = json_string_at(object, "spec.framework", ""), *file = strrchr(path, '/') + 1;
+    const char *framework = framework_words[spec_framework(json_member(object, "spec"))];
+    const char *file = strrchr(path, '/') + 1;
     size_t length = strlen(framework);
     cr_expect(length && strncasecmp(file, framework, length) == 0 && file[length] == '-',
               "%s does not begin with its framework, %s", path, framework);

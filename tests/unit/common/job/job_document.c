@@ -6,7 +6,7 @@
 #include "manifest.h"
 
 #define MODEL "model: {preset: mlp}\n"
-#define DATA "data: {format: synthetic, examples: 100}\n"
+#define DATA "data: {format: Synthetic, examples: 100}\n"
 #define TRAINING "training: {steps: 10, batchSize: 8}\n"
 #define STRATEGY "strategy: {type: OneDevice}\n"
 
@@ -33,9 +33,9 @@ Test(job_document, what_is_not_given_is_default_or_unset)
     cr_expect(document.training.optimizer.schedule.warmup_steps == 0);
     cr_expect(isnan(document.training.gradient_clip_norm));
     cr_expect(document.training.logical_shards == FIELD_UNSET && document.training.seed == 0);
-    cr_expect(!document.checkpoint.enabled && document.checkpoint.every_ms == FIELD_UNSET);
-    cr_expect(document.init_from == NULL && document.export_to == NULL);
-    cr_expect(document.evaluate_every_steps == FIELD_UNSET);
+    cr_expect(!document.checkpoint.enabled && document.checkpoint.every_seconds == FIELD_UNSET);
+    cr_expect(document.init_path == NULL && document.export_path == NULL);
+    cr_expect(document.evaluation_every_steps == FIELD_UNSET);
     cr_expect(document.data.validation.last == FIELD_UNSET && document.data.train.first == FIELD_UNSET);
     cr_expect(document.crew.role_count == 0 && document.job_name == NULL && document.storage_count == 0);
 }
@@ -44,29 +44,30 @@ static const char full[] =
     "name: digits\n"
     "namespace: default\n"
     "strategy: {type: MultiWorkerMirrored, collective: Hierarchical}\n"
-    "workers: 2\n"
+    "workers: {replicas: 2}\n"
     "devices: {type: Auto, count: 2}\n"
     "model:\n"
     "  inputShape: [28, 28, 1]\n"
     "  layers:\n"
-    "  - {type: conv2d, filters: 6, kernel: 5, padding: 2, name: first}\n"
-    "  - {type: add, inputs: [first, first]}\n"
-    "  - {type: dense, units: 10, bias: false}\n"
-    "  loss: meanSquaredError\n"
-    "data: {format: idx, storage: digits, train: {images: a, labels: b, first: 7},"
+    "  - {type: Conv2D, filters: 6, kernel: 5, padding: 2, name: first}\n"
+    "  - {type: Add, inputs: [first, first]}\n"
+    "  - {type: Dense, units: 10, bias: false}\n"
+    "  loss: MeanSquaredError\n"
+    "encryption: {type: TLS}\n"
+    "data: {format: IDX, storage: digits, path: mnist, train: {images: a, labels: b, first: 7},"
     " validation: {last: 1000}}\n"
     "training:\n"
     "  epochs: 3\n"
     "  perReplicaBatchSize: 64\n"
     "  scaleLearningRate: Linear\n"
-    "  optimizer: {type: adamw, learningRate: \"3e-4\", schedule: {type: cosine}}\n"
+    "  optimizer: {type: AdamW, learningRate: \"3e-4\", schedule: {type: Cosine}}\n"
     "  gradientClipNorm: \"1.0\"\n"
     "  seed: 7\n"
-    "init: {from: \"digits:start\"}\n"
-    "export: {storage: runs, to: m.safetensors}\n"
-    "evaluate: {everySteps: 50}\n"
+    "init: {storage: digits, path: start}\n"
+    "export: {storage: runs, path: m.safetensors}\n"
+    "evaluation: {everySteps: 50}\n"
     "storage: [{name: digits, readOnly: true}, {name: runs}]\n"
-    "checkpoint: {storage: runs, path: digits, every: 120s, keep: 5, onPreemption: Discard}\n"
+    "checkpoint: {storage: runs, path: digits, everySeconds: 120, keep: 5, onPreemption: Discard}\n"
     "crew: {roles: [{name: worker, count: 2}], hostPattern: \"d-{role}-{index}.d\", port: 2300}\n";
 
 Test(job_document, reads_every_kind_of_field)
@@ -84,13 +85,16 @@ Test(job_document, reads_every_kind_of_field)
     cr_expect(document.data.validation.last == 1000 && document.data.validation.images == NULL);
     cr_expect(document.training.scale_learning_rate == SCALE_LINEAR && document.training.batch_size == FIELD_UNSET);
     cr_expect(document.training.optimizer.learning_rate == 3e-4 && document.training.gradient_clip_norm == 1.0);
-    cr_expect(document.checkpoint.enabled && document.checkpoint.every_ms == 120000 && document.checkpoint.keep == 5);
+    cr_expect(document.checkpoint.enabled && document.checkpoint.every_seconds == 120 && document.checkpoint.keep == 5);
     cr_expect(!document.checkpoint.save_on_preemption && document.checkpoint.every_steps == FIELD_UNSET);
     cr_expect(document.storage_count == 2 && document.storage[0].read_only && !document.storage[1].read_only);
     cr_expect(document.storage[0].source == NULL);
     cr_expect(document.crew.role_count == 1 && document.crew.roles[0].count == 2 && document.crew.port == 2300);
     cr_expect_str_eq(document.crew.host_pattern, "d-{role}-{index}.d");
-    cr_expect_str_eq(document.init_from, "digits:start");
+    cr_expect_str_eq(document.init_storage, "digits");
+    cr_expect_str_eq(document.init_path, "start");
+    cr_expect(document.encryption == ENCRYPTION_TLS);
+    cr_expect_str_eq(document.data.path, "mnist");
 }
 
 Test(job_document, goes_to_json_and_back_unchanged)
@@ -102,7 +106,7 @@ Test(job_document, goes_to_json_and_back_unchanged)
     cr_assert(job_document_parse(first, &again, &error) == 0, "%s", error.message);
     SCOPED_JSON *second = job_document_to_json(&again);
     cr_expect(json_equal(first, second));
-    cr_expect(again.training.optimizer.learning_rate == 3e-4 && again.checkpoint.every_ms == 120000);
+    cr_expect(again.training.optimizer.learning_rate == 3e-4 && again.checkpoint.every_seconds == 120);
     job_document_release(&again);
 }
 
@@ -111,7 +115,7 @@ Test(job_document, json_leaves_defaults_out)
     SCOPED(job_document_release) struct job_document document = parsed(STRATEGY MODEL DATA TRAINING);
     SCOPED_JSON *json = job_document_to_json(&document);
     expect_printed(json, "{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\"},"
-                         "\"data\":{\"format\":\"synthetic\",\"examples\":100},"
+                         "\"data\":{\"format\":\"Synthetic\",\"examples\":100},"
                          "\"training\":{\"steps\":10,\"batchSize\":8}}");
 }
 
@@ -126,22 +130,29 @@ Test(job_document, names_the_field_and_what_to_write)
          "training.batchSize: 1.5 is not a whole number"},
         {STRATEGY MODEL DATA TRAINING "wrokers: 2\n",
          "wrokers: is not a field that is known here; correct its name or leave it out"},
-        {STRATEGY DATA TRAINING "model: {preset: alexnet}\n",
-         "model.preset: 'alexnet' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
+        {STRATEGY DATA TRAINING "model: {preset: inception}\n",
+         "model.preset: 'inception' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
          "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
         {STRATEGY DATA TRAINING "model: {preset: \"\"}\n",
          "model.preset: '' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
          "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
-        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: 0.1}}\n",
-         "training.optimizer.learningRate: a bare number stands here; put it in quotes: \"0.1\""},
-        {STRATEGY MODEL DATA, "training: is missing; give epochs or steps and a batch size"},
+        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: 0}}\n",
+         "training.optimizer.learningRate: 0 is out of bounds; give a number above 0, up to 1000"},
+        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: [1]}}\n",
+         "training.optimizer.learningRate: a value of type array stands here; give a number, such as 0.01 or 3e-4"},
+        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {type: adam}}\n",
+         "training.optimizer.type: 'adam' is not known; did you mean AdamW? There are SGD or AdamW"},
+        {STRATEGY DATA TRAINING "model: {preset: gpt2-124}\n",
+         "model.preset: 'gpt2-124' is not known; did you mean gpt2-124m? There are mlp, lenet, resnet20, resnet50, "
+         "gpt-bytes, gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
+        {STRATEGY MODEL DATA, "training: is missing; it is required"},
         {STRATEGY MODEL TRAINING "data: [1]\n", "data: a value of type array stands here; give an object"},
         {STRATEGY MODEL DATA TRAINING "checkpoint: {storage: runs}\n",
          "checkpoint.storage: is not the name of a storage of this job; add it to storage or correct it"},
         {"[]\n", "a value of type array stands here; give an object"},
-        {STRATEGY MODEL DATA TRAINING "workers: 0\ndevices: {count: 0}\n",
-         "workers: 0 is below 1; give a number from 1 to 1000 (and 1 more)"},
-        {STRATEGY MODEL TRAINING "data: {format: idx, train: {images: ../a, labels: b}}\n",
+        {STRATEGY MODEL DATA TRAINING "workers: {replicas: 0}\ndevices: {count: 0}\n",
+         "workers.replicas: 0 is below 1; give a number from 1 to 128 (and 1 more)"},
+        {STRATEGY MODEL TRAINING "data: {format: IDX, train: {images: ../a, labels: b}}\n",
          "data.train.images: '../a' does not fit; give a path without empty, '.' and '..' parts, such as "
          "mnist/train.gz"},
     };
@@ -160,7 +171,8 @@ Test(job_document, enums_have_names)
 {
     cr_expect_str_eq(strategy_type_name(STRATEGY_MIRRORED), "Mirrored");
     cr_expect_str_eq(device_type_name(DEVICE_TYPE_AUTO), "Auto");
-    cr_expect_str_eq(optimizer_type_name(OPTIMIZER_ADAMW), "adamw");
-    cr_expect_str_eq(layer_type_name(LAYER_MAX_POOL), "maxPool");
+    cr_expect_str_eq(optimizer_type_name(OPTIMIZER_ADAMW), "AdamW");
+    cr_expect_str_eq(layer_type_name(LAYER_MAX_POOL), "MaxPool");
+    cr_expect_str_eq(layer_default_name(LAYER_MAX_POOL), "maxPool");
     cr_expect_str_eq(preset_name(PRESET_GPT_BYTES), "gpt-bytes");
 }

@@ -55,12 +55,6 @@ static const struct verdict verdicts[] = {
     {STRING_FORMAT_DECIMAL, "inf", false},
     {STRING_FORMAT_DECIMAL, "nan", false},
     {STRING_FORMAT_DECIMAL, "1 ", false},
-    {STRING_FORMAT_DURATION, "60s", true},
-    {STRING_FORMAT_DURATION, "2h", true},
-    {STRING_FORMAT_DURATION, "0s", false},
-    {STRING_FORMAT_DURATION, "60", false},
-    {STRING_FORMAT_DURATION, "1m30s", false},
-    {STRING_FORMAT_DURATION, "999999999s", false},
 };
 
 Test(string_format, judges)
@@ -68,21 +62,6 @@ Test(string_format, judges)
     for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
         cr_expect(string_format_matches(verdicts[i].format, verdicts[i].text) == verdicts[i].matches, "%s: '%s'",
                   string_format_words(verdicts[i].format), verdicts[i].text);
-}
-
-Test(string_format, durations_there_and_back)
-{
-    static const struct {
-        const char *given;
-        int64_t ms;
-        const char *shortest;
-    } cases[] = {{"90s", 90000, "90s"}, {"120s", 120000, "2m"}, {"60m", 3600000, "1h"}, {"2h", 7200000, "2h"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cr_expect(duration_value_ms(cases[i].given) == cases[i].ms);
-        char *text = duration_text(cases[i].ms);
-        cr_expect_str_eq(text, cases[i].shortest);
-        free(text);
-    }
 }
 
 Test(string_format, decimals_there_and_back)

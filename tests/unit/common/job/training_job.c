@@ -6,23 +6,21 @@
 #include "manifest.h"
 
 static const char elastic[] =
-    "apiVersion: coxswain.dev/v1alpha1\n"
+    "apiVersion: coxswain.dev/v1beta1\n"
     "kind: TrainingJob\n"
     "metadata: {name: digits, namespace: ml, uid: u-1, resourceVersion: \"12\", generation: 3,\n"
     "  creationTimestamp: \"2026-11-20T14:00:00Z\"}\n"
     "spec:\n"
-    "  strategy: {type: ParameterServer}\n"
-    "  workers: 3\n"
-    "  elastic: {minWorkers: 2, maxWorkers: 8}\n"
-    "  roles:\n"
-    "  - {name: chief}\n"
-    "  - {name: ps, count: 2, template: {spec: {nodeName: a}}}\n"
-    "  - {name: worker, template: {metadata: {labels: {a: b}}}}\n"
-    "  model: {preset: mlp}\n"
-    "  data: {format: synthetic, examples: 10}\n"
-    "  training: {epochs: 1, batchSize: 8}\n"
+    "  workers: {replicas: 3, minReplicas: 2, maxReplicas: 8, template: {metadata: {labels: {a: b}}}}\n"
+    "  chief: {}\n"
+    "  parameterServers: {replicas: 2, template: {spec: {nodeName: a}}}\n"
     "  storage: [{name: runs, persistentVolumeClaim: {claimName: c}}]\n"
-    "  checkpoint: {storage: runs}\n"
+    "  coxswain:\n"
+    "    strategy: {type: ParameterServer}\n"
+    "    model: {preset: mlp}\n"
+    "    data: {format: Synthetic, examples: 10}\n"
+    "    training: {epochs: 1, batchSize: 8}\n"
+    "    checkpoint: {storage: runs}\n"
     "  runPolicy: {activeDeadlineSeconds: 60, cleanPodPolicy: None}\n"
     "status: {controllerState: {incarnation: 4}, startTime: \"2026-11-20T14:00:01Z\"}\n";
 
@@ -43,7 +41,7 @@ Test(training_job, reads_metadata_spec_and_status)
     cr_expect_str_eq(json_string_at(job.roles[ROLE_PS].template, "spec.nodeName", ""), "a");
     cr_expect_str_eq(json_string_at(job.roles[ROLE_WORKER].template, "metadata.labels.a", ""), "b");
     cr_expect(job.elastic.enabled && job.elastic.min_workers == 2 && job.elastic.max_workers == 8);
-    cr_expect(!job.run_policy.suspend && job.run_policy.backoff_limit == 6);
+    cr_expect(!job.suspend && job.run_policy.backoff_limit == 6);
     cr_expect(job.run_policy.active_deadline_seconds == 60);
     cr_expect(job.run_policy.ttl_seconds_after_finished == FIELD_UNSET);
     cr_expect(job.run_policy.clean_pod_policy == CLEAN_NONE && job.run_policy.restart_scope == RESTART_SCOPE_AUTO);
@@ -60,17 +58,38 @@ Test(training_job, the_document_for_workers_has_no_templates)
     SCOPED(training_job_release) struct training_job job;
     cr_assert(training_job_parse(object, &job, NULL) == 0);
     SCOPED_JSON *document = job_document_to_json(&job.document);
-    expect_printed(document,
-                   "{\"strategy\":{\"type\":\"ParameterServer\"},\"workers\":3,\"model\":{\"preset\":\"mlp\"},"
-                   "\"data\":{\"format\":\"synthetic\",\"examples\":10},"
-                   "\"training\":{\"epochs\":1,\"batchSize\":8},\"storage\":[{\"name\":\"runs\"}],"
-                   "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\"},\"name\":\"digits\","
-                   "\"namespace\":\"ml\"}");
+    expect_printed(document, "{\"strategy\":{\"type\":\"ParameterServer\"},\"model\":{\"preset\":\"mlp\"},"
+                             "\"data\":{\"format\":\"Synthetic\",\"examples\":10},"
+                             "\"training\":{\"epochs\":1,\"batchSize\":8},"
+                             "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\"},\"name\":\"digits\","
+                             "\"namespace\":\"ml\",\"workers\":{\"replicas\":3},\"storage\":[{\"name\":\"runs\"}]}");
+}
+
+/* A foreign framework's section has a folder for checkpoints, and nothing of ours. */
+Test(training_job, a_foreign_framework_is_told_by_its_section)
+{
+    static const struct {
+        const char *section;
+        enum framework framework;
+    } cases[] = {{"pytorch", FRAMEWORK_PYTORCH}, {"tensorflow", FRAMEWORK_TENSORFLOW}, {"jax", FRAMEWORK_JAX}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED_JSON *object =
+            manifest_value("metadata: {name: x}\nspec: {image: a, storage: [{name: runs, emptyDir: {}}]}\n");
+        struct json *section = json_set_object(json_member(object, "spec"), cases[i].section);
+        json_set_string(json_set_object(section, "checkpoint"), "storage", "runs");
+        SCOPED(training_job_release) struct training_job job;
+        struct error error = ERROR_INIT;
+        cr_assert(training_job_parse(object, &job, &error) == 0, "%s", error.message);
+        cr_expect(job.framework == cases[i].framework && job.document.checkpoint.enabled);
+        cr_expect_str_eq(job.document.checkpoint.storage, "runs");
+        cr_expect_str_eq(job.document.checkpoint.path, "x");
+    }
 }
 
 Test(training_job, a_wrong_spec_still_gives_metadata_and_status)
 {
-    static const char *const specs[] = {"spec: {strategy: {type: Nonsense}, workers: 7}\n", "spec: [1]\n", "{}\n"};
+    static const char *const specs[] = {
+        "spec: {coxswain: {strategy: {type: Nonsense}}, workers: {replicas: 7}, chief: {}}\n", "spec: [1]\n", "{}\n"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         SCOPED_JSON *object = manifest_value(specs[i]);
         json_set_string(json_set_object(object, "metadata"), "name", "digits");
@@ -81,34 +100,34 @@ Test(training_job, a_wrong_spec_still_gives_metadata_and_status)
         cr_expect(error.kind == ERROR_INVALID && strncmp(error.message, "spec", 4) == 0, "%s", error.message);
         cr_expect_str_eq(job.name, "digits");
         cr_expect(job.status.incarnation == 9);
-        cr_expect(job.roles[ROLE_WORKER].count == 0);
+        cr_expect(job.roles[ROLE_WORKER].count == 0 && job.roles[ROLE_CHIEF].count == 0);
     }
 }
 
 Test(training_job, defaults_are_filled_in_place)
 {
-    SCOPED_JSON *object = manifest_value("spec:\n  strategy: {type: OneDevice}\n  workers: null\n"
-                                         "  training: {epochs: 1, batchSize: 2, optimizer: {type: adamw}}\n"
-                                         "  storage: [{name: a, emptyDir: {}}]\n");
+    SCOPED_JSON *object = manifest_value("spec:\n  workers: {replicas: null}\n"
+                                         "  storage: [{name: a, emptyDir: {}}]\n"
+                                         "  coxswain:\n    strategy: {type: OneDevice}\n"
+                                         "    training: {epochs: 1, batchSize: 2, optimizer: {type: AdamW}}\n");
     training_job_default(object);
     const struct json *spec = json_member(object, "spec");
-    cr_expect(json_integer_at(spec, "workers", 0) == 1);
-    cr_expect_str_eq(json_string_at(spec, "framework", ""), "Coxswain");
-    cr_expect_str_eq(json_string_at(spec, "training.optimizer.type", ""), "adamw");
-    cr_expect_str_eq(json_string_at(spec, "training.optimizer.schedule.type", ""), "constant");
+    cr_expect(json_integer_at(spec, "workers.replicas", 0) == 1);
+    cr_expect(!json_boolean_at(spec, "suspend", true) && json_member(spec, "pytorch") == NULL);
+    cr_expect_str_eq(json_string_at(spec, "coxswain.training.optimizer.type", ""), "AdamW");
+    cr_expect_str_eq(json_string_at(spec, "coxswain.training.optimizer.schedule.type", ""), "Constant");
     cr_expect_str_eq(json_string_at(spec, "runPolicy.cleanPodPolicy", ""), "Running");
     cr_expect(json_type(json_member(json_first(json_member(spec, "storage")), "readOnly")) == JSON_BOOLEAN);
-    cr_expect(json_member(spec, "model") == NULL);
+    cr_expect(json_at(spec, "coxswain.model") == NULL);
     SCOPED_JSON *again = json_copy(object);
     training_job_default(again);
     cr_expect(json_equal(object, again));
 }
 
-/* Applies `patch` to the elastic job and tells the first field that an update may not change; NULL when all is well. */
-static const char *first_violation(const char *patch)
+/* Applies `patch` to `old` and tells the first field that an update may not change; NULL when all is well. */
+static const char *first_violation(const struct json *old, const char *patch)
 {
     static char field[128];
-    SCOPED_JSON *old = manifest_value(elastic);
     struct json *object = json_copy(old);
     SCOPED_JSON *change = manifest_value(patch);
     json_merge_patch(&object, change);
@@ -118,53 +137,102 @@ static const char *first_violation(const char *patch)
     return *field ? field : NULL;
 }
 
+static void expect_field(const char *patch, const char *field, const char *wanted)
+{
+    cr_expect(field == wanted || (field && wanted && strcmp(field, wanted) == 0), "%s: %s", patch,
+              field ? field : "taken");
+}
+
 Test(training_job, only_a_few_fields_may_change)
 {
     static const struct {
         const char *patch, *field;
     } cases[] = {
-        {"spec: {runPolicy: {suspend: true}}", NULL},
+        {"spec: {suspend: true}", NULL},
         {"spec: {runPolicy: {activeDeadlineSeconds: 5, ttlSecondsAfterFinished: 9}}", NULL},
         {"spec: {runPolicy: {activeDeadlineSeconds: null}}", NULL},
-        {"spec: {workers: 8}", NULL},
-        {"spec: {framework: Coxswain}", NULL}, /* the default, said aloud */
+        {"spec: {workers: {replicas: 8}}", NULL},
+        {"spec: {devices: {type: CPU}}", NULL}, /* the default, said aloud */
         {"metadata: {labels: {a: b}}", NULL},
         {"status: {workers: 5}", NULL},
-        {"spec: {workers: 9}", "spec.workers"},
-        {"spec: {runPolicy: {backoffLimit: 7}}", "spec.runPolicy.backoffLimit"},
-        {"spec: {runPolicy: {managedBy: a.b/c}}", "spec.runPolicy.managedBy"},
-        {"spec: {elastic: {maxWorkers: 9}}", "spec.elastic"},
-        {"spec: {image: x}", "spec.image"},
-        {"spec: {training: {seed: 1}}", "spec.training"},
-        {"spec: {checkpoint: null}", "spec.checkpoint"},
-        {"spec: {roles: [{name: ps, count: 3}]}", "spec.roles"},
+        {"spec: {workers: {replicas: 9}}", "spec.workers.replicas"},
+        {"spec: {managedBy: a.b/c}", "spec.managedBy"},
+        {"spec: {workers: {maxReplicas: 9}}", "spec.workers.maxReplicas"},
+        {"spec: {coxswain: {training: {seed: 1}}}", "spec.coxswain"},
+        {"spec: {coxswain: {checkpoint: null}}", "spec.coxswain"},
+        {"spec: {parameterServers: {replicas: 3}}", "spec.parameterServers.replicas"},
+        {"spec: {chief: null}", "spec.chief"},
         {"spec: {storage: [{name: runs, emptyDir: {}}]}", "spec.storage"},
     };
+    SCOPED_JSON *old = manifest_value(elastic);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_field(cases[i].patch, first_violation(old, cases[i].patch), cases[i].field);
+}
+
+/* After a container was killed at its memory limit: suspend, raise the limit, resume. */
+Test(training_job, a_suspended_job_without_pods_may_change_more)
+{
+    static const struct {
+        const char *patch, *field;
+    } cases[] = {
+        {"spec: {image: x}", "spec.image"},
+        {"spec: {runPolicy: {backoffLimit: 7}}", "spec.runPolicy.backoffLimit"},
+        {"spec: {devices: {resourceName: a.b/c}}", "spec.devices.resourceName"},
+        {"spec: {workers: {template: {metadata: {labels: {a: c}}}}}", "spec.workers.template"},
+        {"spec: {workers: {template: null}}", "spec.workers.template"},
+        {"spec: {chief: {template: {}}}", "spec.chief.template"},
+        {"spec: {parameterServers: {template: {spec: {nodeName: b}}}}", "spec.parameterServers.template"},
+    };
+    SCOPED_JSON *running = manifest_value(elastic);
+    SCOPED_JSON *leaving = json_copy(running); /* its pods are still there */
+    json_set_boolean(json_member(leaving, "spec"), "suspend", true);
+    SCOPED_JSON *suspended = json_copy(leaving);
+    struct json *conditions = manifest_value("[{type: Suspended, status: \"True\"}]");
+    json_set(json_member(suspended, "status"), "conditions", conditions);
+    SCOPED_JSON *queued = json_copy(suspended); /* Kueue's queue: nobody has suspended it */
+    json_set_boolean(json_member(queued, "spec"), "suspend", false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *field = first_violation(cases[i].patch);
-        cr_expect(field == cases[i].field || (field && cases[i].field && strcmp(field, cases[i].field) == 0), "%s: %s",
-                  cases[i].patch, field ? field : "taken");
+        const char *patch = cases[i].patch;
+        expect_field(patch, first_violation(running, patch), cases[i].field);
+        expect_field(patch, first_violation(leaving, patch), cases[i].field);
+        expect_field(patch, first_violation(queued, patch), cases[i].field);
+        expect_field(patch, first_violation(suspended, patch), NULL);
     }
+    expect_field("workers", first_violation(suspended, "spec: {workers: {minReplicas: 1}}"),
+                 "spec.workers.minReplicas");
 }
 
 Test(training_job, workers_are_fixed_unless_elastic)
 {
     SCOPED_JSON *old = manifest_value(elastic);
-    json_remove(json_member(old, "spec"), "elastic");
+    json_remove(json_at(old, "spec.workers"), "minReplicas");
+    json_remove(json_at(old, "spec.workers"), "maxReplicas");
     SCOPED_JSON *object = json_copy(old);
-    json_set_integer(json_member(object, "spec"), "workers", 4);
+    json_set_integer(json_at(object, "spec.workers"), "replicas", 4);
     SCOPED_JSON *violations = training_job_violations(object, old);
     expect_printed(violations,
-                   "[{\"field\":\"spec.workers\",\"message\":\"workers may change only when elastic is set; "
-                   "delete the job and create it anew\"}]");
+                   "[{\"field\":\"spec.workers.replicas\",\"message\":\"may change only with minReplicas and "
+                   "maxReplicas; delete the job and create it anew\"}]");
+}
+
+Test(training_job, another_version_is_told_what_to_do)
+{
+    SCOPED_JSON *object = manifest_value("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\n");
+    struct error error = ERROR_INIT;
+    cr_assert(training_job_check_version(object, &error) < 0 && error.kind == ERROR_INVALID);
+    cr_expect_str_eq(error.message, "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1 and "
+                                    "move the fields to where docs/migration.md says");
 }
 
 Test(training_job, tells_all_that_is_wrong_up_to_a_ceiling)
 {
-    SCOPED_JSON *object = manifest_value("metadata: {name: UPPER}\nspec: {workers: 0, devices: {count: 0}}\n");
+    SCOPED_JSON *object =
+        manifest_value("metadata: {name: UPPER}\n"
+                       "spec: {workers: {replicas: 0}, devices: {count: 0}, coxswain: {model: {}, "
+                       "data: {format: Synthetic, examples: 1}, training: {steps: 1, batchSize: 1}}}\n");
     SCOPED_JSON *violations = training_job_violations(object, NULL);
-    cr_expect(json_count(violations) == 4); /* name, strategy, workers, devices.count */
-    struct json *layers = json_set_array(json_set_object(json_member(object, "spec"), "model"), "layers");
+    cr_expect(json_count(violations) == 5); /* name, workers, devices.count, strategy, an empty model */
+    struct json *layers = json_set_array(json_at(object, "spec.coxswain.model"), "layers");
     for (int i = 0; i < 200; i++)
         json_append(layers, json_new_integer(i));
     SCOPED_JSON *many = training_job_violations(object, NULL);

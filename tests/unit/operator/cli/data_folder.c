@@ -53,40 +53,40 @@ Test(data_folder, images_with_their_labels)
     put("t10k-images-idx3-ubyte.gz");
     check(NULL, NULL, NULL, NULL);
     put("t10k-labels-idx1-ubyte.gz");
-    check(NULL, "idx", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    check(NULL, "IDX", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
     put("train-images-idx3-ubyte");
-    check(NULL, "idx", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    check(NULL, "IDX", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
     put("train-labels-idx1-ubyte");
-    check(NULL, "idx", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
+    check(NULL, "IDX", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
 }
 
 Test(data_folder, several_files_as_one_pattern)
 {
     put("test_batch.bin");
-    check("cifar10", NULL, NULL, NULL);
+    check("CIFAR10", NULL, NULL, NULL);
     put("data_batch_1.bin");
     put("data_batch_2.bin");
-    check(NULL, "cifar10", "data_batch_*.bin", NULL);
+    check(NULL, "CIFAR10", "data_batch_*.bin", NULL);
 }
 
 Test(data_folder, a_text_beside_others_is_most_likely_their_description)
 {
     put("README.txt");
-    check(NULL, "bytes", "README.txt", NULL);
+    check(NULL, "Bytes", "README.txt", NULL);
     put("x_train.npy");
     put("y_train.npy");
-    check(NULL, "npy", "x_train.npy", "y_train.npy");
-    check("bytes", "bytes", "README.txt", NULL);
+    check(NULL, "NPY", "x_train.npy", "y_train.npy");
+    check("Bytes", "Bytes", "README.txt", NULL);
 }
 
 Test(data_folder, what_is_not_there_is_told)
 {
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
     struct error error = ERROR_INIT;
-    cr_expect_eq(data_folder_look(folder, "tokens", &found, &error), -1);
+    cr_expect_eq(data_folder_look(folder, "Tokens", &found, &error), -1);
     cr_expect(strstr(error.message, "(*train*.bin)"), "%s", error.message);
-    cr_expect_eq(data_folder_look(folder, "synthetic", &found, &error), -1);
-    cr_expect(strstr(error.message, "synthetic has no files"), "%s", error.message);
+    cr_expect_eq(data_folder_look(folder, "Synthetic", &found, &error), -1);
+    cr_expect(strstr(error.message, "Synthetic has no files"), "%s", error.message);
     cr_expect_eq(data_folder_look("/nowhere", NULL, &found, &error), -1);
     cr_expect(strstr(error.message, "/nowhere"), "%s", error.message);
 }

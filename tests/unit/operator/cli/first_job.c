@@ -54,7 +54,7 @@ Test(first_job, every_strategy_with_every_model_and_format)
                                          .format = data_format_words[f]};
                 bool text = f == DATA_FORMAT_BYTES || f == DATA_FORMAT_TOKENS;
                 bool fits = f == DATA_FORMAT_SYNTHETIC || text == reads_text(wish.model);
-                check(&wish, fits ? NULL : "spec.data.format");
+                check(&wish, fits ? NULL : "spec.coxswain.data.format");
             }
 }
 
@@ -73,10 +73,10 @@ Test(first_job, whatever_alone_is_said)
 
 Test(first_job, what_no_job_may_be_is_found)
 {
-    check(&(struct first_job){.name = "mine", .strategy = "OneDevice", .workers = 2}, "spec.workers");
-    check(&(struct first_job){.name = "mine", .strategy = "Fred"}, "spec.strategy.type");
-    check(&(struct first_job){.name = "mine", .model = "Fred"}, "spec.model.preset");
-    check(&(struct first_job){.name = "mine", .format = "Fred"}, "spec.data.format");
+    check(&(struct first_job){.name = "mine", .strategy = "OneDevice", .workers = 2}, "spec.workers.replicas");
+    check(&(struct first_job){.name = "mine", .strategy = "Fred"}, "spec.coxswain.strategy.type");
+    check(&(struct first_job){.name = "mine", .model = "Fred"}, "spec.coxswain.model.preset");
+    check(&(struct first_job){.name = "mine", .format = "Fred"}, "spec.coxswain.data.format");
     check(&(struct first_job){.name = "Mine"}, "metadata.name");
 }
 
@@ -87,35 +87,35 @@ static void expect_text(const struct json *job, const char *path, const char *wa
 
 Test(first_job, what_is_said_stands_in_it)
 {
-    struct data_files_found files = {.format = "npy", .files = (char[]){"x.npy"}, .labels = (char[]){"y.npy"}};
+    struct data_files_found files = {.format = "NPY", .files = (char[]){"x.npy"}, .labels = (char[]){"y.npy"}};
     SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine",
                                                           .image = "worker:1",
                                                           .strategy = "Mirrored",
                                                           .model = "mlp",
-                                                          .format = "npy",
+                                                          .format = "NPY",
                                                           .files = &files,
                                                           .data_claim = "pictures",
                                                           .workers = 1,
                                                           .gpus = 4});
     expect_text(job, "metadata.name", "mine");
     expect_text(job, "spec.image", "worker:1");
-    expect_text(job, "spec.strategy.type", "Mirrored");
+    expect_text(job, "spec.coxswain.strategy.type", "Mirrored");
     expect_text(job, "spec.devices.type", "GPU");
     cr_expect_eq(json_integer_at(job, "spec.devices.count", 0), 4);
-    expect_text(job, "spec.data.train.images", "x.npy");
-    expect_text(job, "spec.data.train.labels", "y.npy");
+    expect_text(job, "spec.coxswain.data.train.images", "x.npy");
+    expect_text(job, "spec.coxswain.data.train.labels", "y.npy");
     const struct json *storage = json_first(json_at(job, "spec.storage"));
     expect_text(storage, "persistentVolumeClaim.claimName", "pictures");
     expect_text(json_next(storage), "persistentVolumeClaim.claimName", "runs");
-    expect_text(job, "spec.export.to", "mine/model.safetensors");
+    expect_text(job, "spec.coxswain.export.path", "mine/model.safetensors");
 }
 
 Test(first_job, made_up_data_needs_no_volume)
 {
     SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine"});
     cr_expect_null(json_at(job, "spec.storage"));
-    cr_expect_null(json_at(job, "spec.checkpoint"));
+    cr_expect_null(json_at(job, "spec.coxswain.checkpoint"));
     SCOPED_JSON *kept = first_job_make(&(struct first_job){.name = "mine", .runs_claim = "mine"});
     cr_expect_eq(json_count(json_at(kept, "spec.storage")), 1u);
-    cr_expect_not_null(json_at(kept, "spec.checkpoint"));
+    cr_expect_not_null(json_at(kept, "spec.coxswain.checkpoint"));
 }

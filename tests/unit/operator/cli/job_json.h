@@ -29,9 +29,9 @@ static inline struct json *json_of(const char *quoted)
 #define JOB_NOW 1795183260000
 
 #define JOB_RUNNING                                                                                                    \
-    "{'apiVersion':'coxswain.dev/v1alpha1','kind':'TrainingJob','metadata':{'name':'digits','namespace':'ml','uid':"   \
-    "'u-1','creationTimestamp':'2026-11-20T14:00:00Z'},'spec':{'framework':'Coxswain','strategy':{'type':"             \
-    "'MultiWorkerMirrored'},'workers':2,'runPolicy':{'backoffLimit':6}},'status':{'readySummary':"                     \
+    "{'apiVersion':'coxswain.dev/v1beta1','kind':'TrainingJob','metadata':{'name':'digits','namespace':'ml','uid':"    \
+    "'u-1','creationTimestamp':'2026-11-20T14:00:00Z'},'spec':{'workers':{'replicas':2},"                              \
+    "'coxswain':{'strategy':{'type':'MultiWorkerMirrored'}},'runPolicy':{'backoffLimit':6}},'status':{'readySummary':" \
     "'2/"                                                                                                              \
     "2','controllerState':{'attempt':1,'incarnation':2},'restarts':{'total':1,'failures':0,'disruptions':1,'"          \
     "outOfMemory':0},"                                                                                                 \

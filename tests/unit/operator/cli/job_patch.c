@@ -17,16 +17,18 @@ static void expect(const char *wanted_text, const char *present_text, const char
 
 Test(job_patch, what_was_left_out_is_asked_to_have_its_default)
 {
-    expect("{'spec':{'training':{'steps':5,'optimizer':{'type':'sgd'}},'roles':[{'name':'ps'}]}}",
-           "{'spec':{'image':'a','training':{'steps':5,'seed':'1','optimizer':{'type':'sgd','momentum':'0.9'}},"
-           "'roles':[{'name':'ps','count':2}]}}",
-           "{'spec':{'image':null,'training':{'steps':5,'seed':null,'optimizer':{'type':'sgd','momentum':null}},"
-           "'roles':[{'name':'ps'}]}}");
+    expect("{'spec':{'coxswain':{'training':{'steps':5,'optimizer':{'type':'SGD'}}},'parameterServers':{}}}",
+           "{'spec':{'image':'a','coxswain':{'training':{'steps':5,'seed':'1','optimizer':{'type':'SGD','momentum':'0."
+           "9'}}},"
+           "'parameterServers':{'replicas':2}}}",
+           "{'spec':{'image':null,'coxswain':{'training':{'steps':5,'seed':null,'optimizer':{'type':'SGD','momentum':"
+           "null}}},"
+           "'parameterServers':{'replicas':null}}}");
 }
 
 Test(job_patch, but_not_what_others_may_have_changed)
 {
-    expect("{'spec':{}}", "{'spec':{'workers':3,'runPolicy':{'suspend':true,'backoffLimit':6}}}",
+    expect("{'spec':{}}", "{'spec':{'suspend':true,'workers':{'replicas':3},'runPolicy':{'backoffLimit':6}}}",
            "{'spec':{'runPolicy':{'backoffLimit':null}}}");
     expect("{'spec':{'runPolicy':{'backoffLimit':2}}}",
            "{'spec':{'runPolicy':{'activeDeadlineSeconds':60,'cleanPodPolicy':'None'}}}",

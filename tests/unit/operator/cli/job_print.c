@@ -28,39 +28,42 @@ Test(job_print, a_field_stands_below_what_the_table_says_of_it)
           "    count: 2\n");
 }
 
+#define COXSWAIN                                                                                                       \
+    "spec:\n"                                                                                                          \
+    "  # Training by our own worker. Exactly one of coxswain, pytorch, tensorflow and jax is given.\n"                 \
+    "  coxswain:\n"
+
 Test(job_print, of_a_word_what_is_said_of_that_word)
 {
-    check("{\"spec\":{\"strategy\":{\"type\":\"Mirrored\"}}}",
-          "spec:\n"
-          "  # How the work is shared.\n"
-          "  strategy:\n"
-          "    # Mirrored: one worker with a mirror of the model on each of its devices.\n"
-          "    type: Mirrored\n");
-    check("{\"spec\":{\"strategy\":{\"type\":\"Pipeline\"}}}", "spec:\n"
-                                                               "  # How the work is shared.\n"
-                                                               "  strategy:\n"
-                                                               "    # Pipeline: layers on different devices or pods.\n"
-                                                               "    type: Pipeline\n");
+    check("{\"spec\":{\"coxswain\":{\"strategy\":{\"type\":\"Mirrored\"}}}}",
+          COXSWAIN "    # How the work is shared.\n"
+                   "    strategy:\n"
+                   "      # Mirrored: one worker with a mirror of the model on each of its devices.\n"
+                   "      type: Mirrored\n");
+    check("{\"spec\":{\"coxswain\":{\"strategy\":{\"type\":\"Pipeline\"}}}}",
+          COXSWAIN "    # How the work is shared.\n"
+                   "    strategy:\n"
+                   "      # Pipeline: layers on different devices or pods.\n"
+                   "      type: Pipeline\n");
 }
 
 /* Of the empty one, which stands for what is not said, nothing is. */
 Test(job_print, a_word_of_those_that_may_be_left_out, .timeout = 120)
 {
-    check("{\"spec\":{\"strategy\":{\"mode\":\"BoundedStaleness\"}}}",
-          "spec:\n"
-          "  # How the work is shared.\n"
-          "  strategy:\n"
-          "    # BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest.\n"
-          "    mode: BoundedStaleness\n");
+    check("{\"spec\":{\"coxswain\":{\"strategy\":{\"mode\":\"BoundedStaleness\"}}}}", COXSWAIN
+          "    # How the work is shared.\n"
+          "    strategy:\n"
+          "      # BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest.\n"
+          "      mode: BoundedStaleness\n");
 }
 
 Test(job_print, the_first_element_explains_the_others)
 {
     check("{\"spec\":{\"storage\":[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":\"b\",\"emptyDir\":{}}]}}",
           "spec:\n"
-          "  # Named volumes that every pod of the job mounts.\n"
+          "  # Named volumes that every pod of the job mounts. Each has exactly one source.\n"
           "  storage:\n"
-          "    # Name by which data, checkpoint, export and init speak of it; mounted at /coxswain/storage/<name>.\n"
+          "    # Name by which data, checkpoint, export and init refer to it; mounted at /coxswain/storage/<name>.\n"
           "    - name: a\n"
           "      # A folder that lives as long as the pod, as in a pod's volumes.\n"
           "      emptyDir: {}\n"
@@ -70,12 +73,11 @@ Test(job_print, the_first_element_explains_the_others)
 
 Test(job_print, long_comments_are_broken_between_words)
 {
-    check(
-        "{\"spec\":{\"model\":{\"inputShape\":[28,28,1]}}}",
-        "spec:\n"
-        "  # What is trained. Required for framework Coxswain.\n"
-        "  model:\n"
-        "    # Shape of one example without the batch: height, width, channels; or the length of a vector or a text.\n"
-        "    # Presets have their own.\n"
-        "    inputShape: [28, 28, 1]\n");
+    check("{\"spec\":{\"coxswain\":{\"model\":{\"inputShape\":[28,28,1]}}}}",
+          COXSWAIN "    # What is trained.\n"
+                   "    model:\n"
+                   "      # Shape of one example without the batch: height, width, channels; or the length of a vector "
+                   "or a text.\n"
+                   "      # Presets have their own.\n"
+                   "      inputShape: [28, 28, 1]\n");
 }

@@ -14,9 +14,9 @@ static struct json *parse(const char *text)
 
 static const char before[] =
     "{\"metadata\":{\"name\":\"a\"},"
-    "\"spec\":{\"training\":{\"epochs\":3,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},"
-    "\"roles\":[{\"name\":\"ps\",\"count\":2,\"template\":{\"metadata\":{\"labels\":{\"a\":\"1\"}}}},"
-    "{\"name\":\"evaluator\"}]}}";
+    "\"spec\":{\"coxswain\":{\"training\":{\"epochs\":3,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.1\"}}},"
+    "\"parameterServers\":{\"replicas\":2,\"template\":{\"metadata\":{\"labels\":{\"a\":\"1\"}}}},"
+    "\"storage\":[{\"name\":\"data\"},{\"name\":\"runs\"}]}}";
 
 /* What `settings`, one behind the other with newlines between, make of the job above: its text. */
 static void check(const char *settings, const char *path, const char *expected)
@@ -38,43 +38,45 @@ static void check(const char *settings, const char *path, const char *expected)
 
 Test(job_setting, values_are_of_the_kind_that_the_field_takes)
 {
-    check("spec.training.epochs=4", "spec.training.epochs", "4");
-    check("spec.training.optimizer.learningRate=0.01", "spec.training.optimizer.learningRate", "\"0.01\"");
-    check("spec.strategy.type=Mirrored", "spec.strategy", "{\"type\":\"Mirrored\"}");
-    check("spec.strategy.recompute=true", "spec.strategy.recompute", "true");
-    check("spec.checkpoint.path=1", "spec.checkpoint.path", "\"1\"");
-    check("spec.checkpoint.path=a=b", "spec.checkpoint.path", "\"a=b\"");
-    check("spec.elastic={minWorkers: 1, maxWorkers: 4}", "spec.elastic", "{\"minWorkers\":1,\"maxWorkers\":4}");
+    check("spec.coxswain.training.epochs=4", "spec.coxswain.training.epochs", "4");
+    check("spec.coxswain.training.optimizer.learningRate=0.01", "spec.coxswain.training.optimizer.learningRate",
+          "\"0.01\"");
+    check("spec.coxswain.strategy.type=Mirrored", "spec.coxswain.strategy", "{\"type\":\"Mirrored\"}");
+    check("spec.coxswain.strategy.recompute=true", "spec.coxswain.strategy.recompute", "true");
+    check("spec.coxswain.checkpoint.path=1", "spec.coxswain.checkpoint.path", "\"1\"");
+    check("spec.coxswain.checkpoint.path=a=b", "spec.coxswain.checkpoint.path", "\"a=b\"");
+    check("spec.workers.replicas={minReplicas: 1, maxReplicas: 4}", "spec.workers.replicas",
+          "{\"minReplicas\":1,\"maxReplicas\":4}");
     check("metadata.labels.run=7", "metadata.labels.run", "\"7\"");
 }
 
 Test(job_setting, null_takes_away_and_makes_nothing)
 {
-    check("spec.training.epochs=null\nspec.training.steps=9", "spec.training",
-          "{\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"},\"steps\":9}");
-    check("spec.elastic.minWorkers=null", "spec.elastic", "");
-    check("spec.roles[ps]=null", "spec.roles", "[{\"name\":\"evaluator\"}]");
+    check("spec.coxswain.training.epochs=null\nspec.coxswain.training.steps=9", "spec.coxswain.training",
+          "{\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.1\"},\"steps\":9}");
+    check("spec.workers.minReplicas=null", "spec.workers.replicas", "");
+    check("spec.storage[data]=null", "spec.storage", "[{\"name\":\"runs\"}]");
 }
 
 Test(job_setting, elements_by_number_and_by_name)
 {
-    check("spec.roles[evaluator].count=1\nspec.roles[0].count=3\nspec.roles[0].template=null", "spec.roles",
-          "[{\"name\":\"ps\",\"count\":3},{\"name\":\"evaluator\",\"count\":1}]");
-    check("spec.roles[2].name=chief\nspec.roles[0]={name: ps}", "spec.roles",
-          "[{\"name\":\"ps\"},{\"name\":\"evaluator\"},{\"name\":\"chief\"}]");
-    check("spec.model.layers[0].type=dense\nspec.model.layers[0].devices=[0, 1]", "spec.model.layers",
-          "[{\"type\":\"dense\",\"devices\":[0,1]}]");
+    check("spec.storage[runs].readOnly=true\nspec.storage[0].readOnly=true\nspec.storage[0].readOnly=null",
+          "spec.storage", "[{\"name\":\"data\"},{\"name\":\"runs\",\"readOnly\":true}]");
+    check("spec.storage[2].name=more\nspec.storage[0]={name: other}", "spec.storage",
+          "[{\"name\":\"other\"},{\"name\":\"runs\"},{\"name\":\"more\"}]");
+    check("spec.coxswain.model.layers[0].type=Dense\nspec.coxswain.model.layers[0].devices=[0, 1]",
+          "spec.coxswain.model.layers", "[{\"type\":\"Dense\",\"devices\":[0,1]}]");
 }
 
 Test(job_setting, what_the_table_does_not_describe_goes_by_what_is_there)
 {
-    check("spec.roles[ps].template.metadata.labels.a=2\n"
-          "spec.roles[ps].template.metadata.annotations.x\\.y/z=t\n"
-          "spec.roles[ps].template.spec.containers[0].ports[0].containerPort=80",
-          "spec.roles",
-          "[{\"name\":\"ps\",\"count\":2,\"template\":{\"metadata\":{\"labels\":{\"a\":\"2\"},"
+    check("spec.parameterServers.template.metadata.labels.a=2\n"
+          "spec.parameterServers.template.metadata.annotations.x\\.y/z=t\n"
+          "spec.parameterServers.template.spec.containers[0].ports[0].containerPort=80",
+          "spec.parameterServers",
+          "{\"replicas\":2,\"template\":{\"metadata\":{\"labels\":{\"a\":\"2\"},"
           "\"annotations\":{\"x.y/z\":\"t\"}},\"spec\":{\"containers\":[{\"ports\":"
-          "[{\"containerPort\":80}]}]}}},{\"name\":\"evaluator\"}]");
+          "[{\"containerPort\":80}]}]}}}");
 }
 
 Test(job_setting, what_does_not_fit_is_refused_with_what_could_stand_there)
@@ -82,23 +84,23 @@ Test(job_setting, what_does_not_fit_is_refused_with_what_could_stand_there)
     static const struct {
         const char *setting, *words;
     } rows[] = {
-        {"spec.training.epochs", "is not PATH=VALUE"},
+        {"spec.coxswain.training.epochs", "is not PATH=VALUE"},
         {"=3", "is not PATH=VALUE"},
         {"status.step=3", "begins with spec or metadata"},
         {"spec=3", "spec as a whole"},
-        {"spec.training.stepz=3", "there is no stepz; there are "},
-        {"spec.training.stepz=3", "batchSize"},
-        {"spec.training.epochs.x=3", "epochs has nothing within it"},
-        {"spec.training[0].epochs=3", "training is no list"},
+        {"spec.coxswain.training.stepz=3", "there is no stepz; there are "},
+        {"spec.coxswain.training.stepz=3", "batchSize"},
+        {"spec.coxswain.training.epochs.x=3", "epochs has nothing within it"},
+        {"spec.coxswain.training[0].epochs=3", "training is no list"},
         {"spec[0]=3", "spec is no list"},
-        {"spec.roles.count=3", "roles is a list"},
-        {"spec.roles[worker].count=3", "there is no element [worker]; the list has 2: ps, evaluator"},
-        {"spec.roles[3].count=3", "there is no element [3]"},
-        {"spec.roles[99999999999999999999].count=3", "there is no element"},
-        {"spec.roles[ps=3", "names joined by dots"},
+        {"spec.storage.name=3", "storage is a list"},
+        {"spec.storage[more].name=3", "there is no element [more]; the list has 2: data, runs"},
+        {"spec.storage[3].name=3", "there is no element [3]"},
+        {"spec.storage[99999999999999999999].name=3", "there is no element"},
+        {"spec.storage[data=3", "names joined by dots"},
         {"spec..epochs=3", "names joined by dots"},
-        {"spec.training.epochs=", "one value behind ="},
-        {"spec.elastic={", "YAML line"},
+        {"spec.coxswain.training.epochs=", "one value behind ="},
+        {"spec.workers.replicas={", "YAML line"},
         {"metadata.name.x=1", "name in the manifest is of type string"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -112,9 +114,9 @@ Test(job_setting, what_does_not_fit_is_refused_with_what_could_stand_there)
 static void look_for(void *context, const char *path)
 {
     unsigned *found = context;
-    *found |= strcmp(path, "spec.training.steps") == 0 ? 1U : 0U;
-    *found |= strcmp(path, "spec.model.layers[0].units") == 0 ? 2U : 0U;
-    *found |= strcmp(path, "spec.strategy") == 0 ? 4U : 0U;
+    *found |= strcmp(path, "spec.coxswain.training.steps") == 0 ? 1U : 0U;
+    *found |= strcmp(path, "spec.coxswain.model.layers[0].units") == 0 ? 2U : 0U;
+    *found |= strcmp(path, "spec.coxswain.strategy") == 0 ? 4U : 0U;
 }
 
 Test(job_setting, all_paths_lead_to_fields)

@@ -7,7 +7,7 @@
 
 #define CREATED                                                                                                        \
     "{'metadata':{'name':'a-job-with-a-longer-name','namespace':'ml','creationTimestamp':'2026-11-20T14:00:58Z'},"     \
-    "'spec':{'strategy':{'type':'OneDevice'}}}"
+    "'spec':{'coxswain':{'strategy':{'type':'OneDevice'}}}}"
 
 static void expect(const char *jobs, struct command_line line, bool single, const char *expected)
 {

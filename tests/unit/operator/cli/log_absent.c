@@ -19,8 +19,8 @@ static void expect(struct command_line line, const char *job, const char *pods, 
 }
 
 #define JOB(workers, status)                                                                                           \
-    "{'metadata':{'name':'digits'},'spec':{'workers':" workers                                                         \
-    ",'roles':[{'name':'ps','count':2},{'name':'worker'}]},'status':{" status "}}"
+    "{'metadata':{'name':'digits'},'spec':{'workers':{'replicas':" workers                                             \
+    "},'parameterServers':{'replicas':2}},'status':{" status "}}"
 #define POD(role, index, more)                                                                                         \
     "{'metadata':{'name':'digits-" role "-" index                                                                      \
     "-1','labels':{'coxswain.dev/current':'true','coxswain.dev/role':'" role "','coxswain.dev/index':'" index          \

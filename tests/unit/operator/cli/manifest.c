@@ -29,7 +29,7 @@ static void check_refused(const char *text, const char *words)
     cr_assert(strstr(error.message, path), "the file is named: %s", error.message);
 }
 
-#define JOB "apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n"
+#define JOB "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nmetadata: {name: a}\n"
 
 Test(manifest, the_job_among_other_documents)
 {
@@ -49,6 +49,12 @@ Test(manifest, without_a_job)
     check_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "no TrainingJob");
 }
 
+Test(manifest, of_an_earlier_version)
+{
+    check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n",
+                  "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1");
+}
+
 Test(manifest, with_two_jobs)
 {
     check_refused(JOB "---\n" JOB, "more than one");
@@ -56,7 +62,7 @@ Test(manifest, with_two_jobs)
 
 Test(manifest, without_a_name)
 {
-    check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\n", "no metadata.name");
+    check_refused("apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\n", "no metadata.name");
 }
 
 Test(manifest, that_is_no_yaml)
@@ -71,7 +77,7 @@ Test(manifest, that_is_no_object)
 
 Test(manifest, settings_change_the_job_alone_and_may_name_it)
 {
-    static const char *const settings[] = {"metadata.name=b", "metadata.namespace=lab", "spec.workers=3"};
+    static const char *const settings[] = {"metadata.name=b", "metadata.namespace=lab", "spec.workers.replicas=3"};
     const struct manifest_request request = {
         .path = path, .default_namespace = "default", .settings = settings, .setting_count = 3};
     struct manifest manifest;
@@ -80,7 +86,7 @@ Test(manifest, settings_change_the_job_alone_and_may_name_it)
     unlink(path);
     cr_assert_str_eq(manifest.name, "b");
     cr_assert_str_eq(manifest.name_space, "lab");
-    cr_assert_eq(json_integer_at(manifest.job, "spec.workers", 0), 3);
+    cr_assert_eq(json_integer_at(manifest.job, "spec.workers.replicas", 0), 3);
     cr_assert_str_eq(json_string_at(json_first(manifest.documents), "metadata.name", ""), "c");
     manifest_release(&manifest);
 }

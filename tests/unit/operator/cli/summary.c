@@ -9,10 +9,10 @@
 #include "operator/cli/view_print.h"
 
 static const char job_text[] =
-    "{\"spec\":{\"data\":{\"validation\":{\"last\":1000}},\"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":"
-    "{\"claimName\":\"results\"}},{\"name\":\"scratch\",\"emptyDir\":{}}],\"checkpoint\":{\"storage\":\"runs\","
-    "\"path\":"
-    "\"digits\"},\"export\":{\"storage\":\"runs\",\"to\":\"digits/model.safetensors\"}}}";
+    "{\"spec\":{\"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"results\"}},"
+    "{\"name\":\"scratch\",\"emptyDir\":{}}],\"coxswain\":{\"data\":{\"validation\":{\"last\":1000}},"
+    "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\"},"
+    "\"export\":{\"storage\":\"runs\",\"path\":\"digits/model.safetensors\"}}}}";
 
 static struct json *parse(const char *text)
 {
@@ -74,7 +74,7 @@ Test(summary, a_language_model_is_told_by_its_perplexity)
 Test(summary, a_mean_squared_error_is_told_as_it_is)
 {
     struct job_view view;
-    SCOPED_JSON *document = parse("{\"spec\":{\"model\":{\"loss\":\"meanSquaredError\"}}}");
+    SCOPED_JSON *document = parse("{\"spec\":{\"coxswain\":{\"model\":{\"loss\":\"MeanSquaredError\"}}}}");
     SCOPED_BUFFER text;
     buffer_init(&text, VIEW_EVENTS_MAX);
     job_view_init(&view, "default", "digits");

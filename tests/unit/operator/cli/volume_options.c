@@ -6,8 +6,8 @@
 
 static const char job_text[] =
     "{\"spec\":{\"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"data\"}},"
-    "{\"name\":\"scratch\",\"emptyDir\":{}}],\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"volumes\":["
-    "{\"name\":\"x\",\"persistentVolumeClaim\":{\"claimName\":\"extra\"}}]}}}]}}";
+    "{\"name\":\"scratch\",\"emptyDir\":{}}],\"workers\":{\"template\":{\"spec\":{\"volumes\":["
+    "{\"name\":\"x\",\"persistentVolumeClaim\":{\"claimName\":\"extra\"}}]}}}}}";
 
 static void check(const char *volume, const char *message)
 {

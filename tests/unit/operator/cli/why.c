@@ -31,18 +31,17 @@ Test(why, a_person_or_a_controller)
     expect(JOB("", ""), "[]", "[]",
            "digits waits for an operator: none has looked at it yet; see whether coxswain-operator runs, leads, and "
            "watches namespace ml");
-    expect(JOB("'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}", ""), "[]", "[]",
-           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy)");
-    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")), "[]", "[]",
+    expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
+           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.managedBy)");
+    expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]",
            "digits waits for somebody to resume it: it is suspended (cox resume digits)");
-    expect(JOB("'runPolicy':{'suspend':true}", SUSPENDED("Suspended", "")),
-           "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+    expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }
 
 Test(why, a_change_that_no_operator_has_looked_at)
 {
-    expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'runPolicy':{'suspend':true}},"
+    expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'suspend':true},"
            "'status':{'observedGeneration':2,'conditions':[{'type':'Running','status':'True'}]}}",
            "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for an operator: none has looked at its last change yet; see whether coxswain-operator runs, "
@@ -165,7 +164,7 @@ Test(why, the_newest_event_about_a_pod)
 
 #define RUNNING                                                                                                        \
     "'progress':{'step':40,'totalSteps':100,'secondsRemaining':35},'conditions':[{'type':'Running',"                   \
-    "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and elastic.minWorkers is 2'}"
+    "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and workers.minReplicas is 2'}"
 
 Test(why, a_crew_that_runs_and_what_it_can_do_without)
 {

@@ -461,12 +461,12 @@ Test(client, no_more_than_the_metadata_is_asked_for_where_that_will_do)
 Test(client, a_patch_of_the_status_is_a_merge_patch)
 {
     fixture_start(keep_body, NULL, NULL);
-    struct resource_path path = {{"coxswain.dev", "v1alpha1", "trainingjobs"}, "n", "j", "status"};
+    struct resource_path path = {{"coxswain.dev", "v1beta1", "trainingjobs"}, "n", "j", "status"};
     SCOPED_JSON *patch = json_new_object();
     json_set_integer(json_set_object(patch, "status"), "epoch", 3);
     kube_client_patch(client, &path, patch, &plain);
     LOOP_UNTIL(answer.calls == 1);
-    cr_assert_str_eq(last_body, "PATCH /apis/coxswain.dev/v1alpha1/namespaces/n/trainingjobs/j/status "
+    cr_assert_str_eq(last_body, "PATCH /apis/coxswain.dev/v1beta1/namespaces/n/trainingjobs/j/status "
                                 "Content-Type: application/merge-patch+json {\"status\":{\"epoch\":3}}");
     fixture_stop();
 }

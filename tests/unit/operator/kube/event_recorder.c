@@ -20,7 +20,7 @@ static struct event_recorder *recorder_new(int64_t window_ms, int64_t series_del
                                                                        .series_delay_ms = series_delay_ms});
 }
 
-static const struct event_subject job = {"coxswain.dev/v1alpha1", "TrainingJob", "n", "j", "u-1", "7"};
+static const struct event_subject job = {"coxswain.dev/v1beta1", "TrainingJob", "n", "j", "u-1", "7"};
 
 Test(event_recorder, an_event_is_written_whole)
 {
@@ -33,7 +33,7 @@ Test(event_recorder, an_event_is_written_whole)
         "\"name\":\"j.",
         "\"reportingController\":\"coxswain.dev/operator\",\"reportingInstance\":\"host-1\"",
         "\"type\":\"Warning\",\"reason\":\"PodReplaced\",\"action\":\"Replace\"",
-        "\"regarding\":{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"namespace\":\"n\","
+        "\"regarding\":{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"namespace\":\"n\","
         "\"name\":\"j\",\"uid\":\"u-1\",\"resourceVersion\":\"7\"}",
         "\"note\":\"worker 1 was preempted\"",
     };

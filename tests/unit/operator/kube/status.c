@@ -56,9 +56,9 @@ Test(status, quotes_the_server_or_says_its_code)
 {
     struct error error = ERROR_INIT;
     SCOPED_JSON *status =
-        parse("{\"message\":\"spec.workers: must be at least 1\",\"details\":{\"retryAfterSeconds\":3}}");
+        parse("{\"message\":\"spec.workers.replicas: must be at least 1\",\"details\":{\"retryAfterSeconds\":3}}");
     kube_status_to_error(422, status, &error);
-    cr_assert_str_eq(error.message, "spec.workers: must be at least 1");
+    cr_assert_str_eq(error.message, "spec.workers.replicas: must be at least 1");
     cr_assert_eq(kube_status_retry_after_ms(status), 3000);
     kube_status_to_error(500, NULL, &error);
     cr_assert_str_eq(error.message, "the API server answered with HTTP status 500");

@@ -177,7 +177,7 @@ Test(dataset, bytes_are_windows_with_the_next_byte_as_target)
 
     write_plain(place.text, "abcde", 5);
     refused(&spec, &text, ERROR_INVALID, "holds 5 bytes");
-    refused(&spec, &digits, ERROR_INVALID, "format idx");
+    refused(&spec, &digits, ERROR_INVALID, "format IDX");
     remove_place(&place);
 }
 

@@ -55,7 +55,7 @@ Test(arguments, nonsense_is_named)
         {"--top-k", "-1", "--top-k"},
         {"--seed", "x", "--seed"},
         {"--seed", "3", "are for --generate"},
-        {"--weights", "x", "init.from"},
+        {"--weights", "x", "init.path"},
         {"--predict=3", "--generate=x", "one at a time"},
         {"--frobnicate", NULL, "unknown"},
         {"job.yaml", NULL, "job.yaml"},

@@ -31,9 +31,10 @@ Test(job_source, takes_every_example)
 }
 
 #define JOB                                                                                                            \
-    "apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n"                               \
-    "  model: {preset: mlp}\n  data: {format: synthetic, examples: 8}\n  strategy: {type: OneDevice}\n"                \
-    "  training: {steps: 1, batchSize: 1, optimizer: {type: sgd}}\n"
+    "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n"                                \
+    "  coxswain:\n    model: {preset: mlp}\n    data: {format: Synthetic, examples: 8}\n    strategy: {type: "         \
+    "OneDevice}\n"                                                                                                     \
+    "    training: {steps: 1, batchSize: 1, optimizer: {type: SGD}}\n"
 
 static void refused(const char *rest, const char *words)
 {
@@ -51,7 +52,7 @@ static void refused(const char *rest, const char *words)
 
 Test(job_source, leaves_to_the_operator_what_is_its_own)
 {
-    refused("  runPolicy: {backoffLimit: 3}\n  image: mine\n  framework: Coxswain\n", "");
+    refused("  runPolicy: {backoffLimit: 3}\n  image: mine\n  workers: {template: {}}\n", "");
 }
 
 Test(job_source, what_nobody_knows_is_refused)
@@ -61,6 +62,5 @@ Test(job_source, what_nobody_knows_is_refused)
 
 Test(job_source, what_would_be_another_job_is_refused)
 {
-    refused("  framework: PyTorch\n", "PyTorch jobs run the program of their image");
-    refused("  encryption: TLS\n", "TLS needs a certificate");
+    refused("    encryption: {type: TLS}\n", "TLS needs a certificate");
 }

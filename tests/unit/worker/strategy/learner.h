@@ -18,8 +18,8 @@
 /* A small job of one process, for tests to which the job does not matter. */
 #define LEARNER_SMALL_JOB                                                                                              \
     "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\",\"width\":8},"             \
-    "\"data\":{\"format\":\"synthetic\",\"examples\":90},\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"       \
-    "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}"
+    "\"data\":{\"format\":\"Synthetic\",\"examples\":90},\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"       \
+    "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}"
 
 /* Begins as zeros. */
 struct learner {

@@ -31,9 +31,9 @@ struct scene {
 
 static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},"
                            "\"model\":{\"preset\":\"mlp\",\"width\":8},"
-                           "\"data\":{\"format\":\"synthetic\",\"examples\":100},"
+                           "\"data\":{\"format\":\"Synthetic\",\"examples\":100},"
                            "\"training\":{\"steps\":8,\"batchSize\":24,\"seed\":5,"
-                           "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.05\",\"momentum\":\"0.9\"}}}";
+                           "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.05\",\"momentum\":\"0.9\"}}}";
 
 static double rate(void *context, int64_t step)
 {

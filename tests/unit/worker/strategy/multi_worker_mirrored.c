@@ -85,10 +85,10 @@ static int open_job(struct worker *worker, struct error *error)
 {
     char text[1024];
     snprintf(text, sizeof(text),
-             "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":%u,"
-             "\"model\":{\"preset\":\"%s\"},\"data\":{\"format\":\"synthetic\",\"examples\":%d},"
+             "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":{\"replicas\":%u},"
+             "\"model\":{\"preset\":\"%s\"},\"data\":{\"format\":\"Synthetic\",\"examples\":%d},"
              "\"training\":{\"steps\":%lld,\"batchSize\":%d,\"logicalShards\":%u,\"seed\":5,"
-             "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
+             "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
              worker->run->size, worker->run->model, EXAMPLES, (long long)worker->run->steps, BATCH,
              worker->run->shards);
     return learner_open_job(&worker->learner, text, error);

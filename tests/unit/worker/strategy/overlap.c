@@ -26,11 +26,11 @@
 #define PATIENCE_MS 60000
 
 static const char job[] =
-    "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,"
-    "\"model\":{\"inputShape\":[400],\"layers\":[{\"type\":\"dense\",\"units\":600},{\"type\":\"relu\"},"
-    "{\"type\":\"dense\",\"units\":600},{\"type\":\"relu\"},{\"type\":\"dense\",\"units\":10}]},"
-    "\"data\":{\"format\":\"synthetic\",\"examples\":32},"
-    "\"training\":{\"steps\":3,\"batchSize\":8,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+    "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":{\"replicas\":2},"
+    "\"model\":{\"inputShape\":[400],\"layers\":[{\"type\":\"Dense\",\"units\":600},{\"type\":\"ReLU\"},"
+    "{\"type\":\"Dense\",\"units\":600},{\"type\":\"ReLU\"},{\"type\":\"Dense\",\"units\":10}]},"
+    "\"data\":{\"format\":\"Synthetic\",\"examples\":32},"
+    "\"training\":{\"steps\":3,\"batchSize\":8,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}";
 
 /* What a worker has seen, for the test to read. */
 struct sight {

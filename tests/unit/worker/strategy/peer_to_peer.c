@@ -257,8 +257,8 @@ static void open_companion(struct scene *scene, unsigned rank)
 }
 
 #define JOB(model, examples, optimizer)                                                                                \
-    "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":2,\"model\":" model                         \
-    ",\"data\":{\"format\":\"synthetic\",\"examples\":" examples "},\"training\":{\"steps\":100,\"batchSize\":8,"      \
+    "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":{\"replicas\":2},\"model\":" model          \
+    ",\"data\":{\"format\":\"Synthetic\",\"examples\":" examples "},\"training\":{\"steps\":100,\"batchSize\":8,"      \
     "\"logicalShards\":2,\"seed\":5" optimizer "}}"
 
 #define SMALL JOB("{\"preset\":\"mlp\",\"width\":16}", "64", "")
@@ -389,7 +389,7 @@ static void expect_moves_of_mean(const char *job, unsigned seats)
     scene_close(&scene);
 }
 
-#define ADAMW ",\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.00001\"}"
+#define ADAMW ",\"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"0.00001\"}"
 
 Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 300)
 {
@@ -439,7 +439,7 @@ static uint32_t digest_on(unsigned devices, bool are_far, const char *job)
     return digest;
 }
 
-#define MOMENTUM ",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}"
+#define MOMENTUM ",\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}"
 
 static void expect_bits_of_one(bool are_far, const char *job)
 {
@@ -722,8 +722,8 @@ static void note_still(const struct learner *learner, const float *before, bool 
 Test(peer_to_peer, a_worker_has_masks_of_its_own, .timeout = 300)
 {
     static const char job[] =
-        JOB("{\"inputShape\":[784],\"layers\":[{\"type\":\"dense\",\"units\":64},{\"type\":\"dropout\","
-            "\"rate\":\"0.5\"},{\"type\":\"dense\",\"units\":10}],\"loss\":\"softmaxCrossEntropy\"}",
+        JOB("{\"inputShape\":[784],\"layers\":[{\"type\":\"Dense\",\"units\":64},{\"type\":\"Dropout\","
+            "\"rate\":\"0.5\"},{\"type\":\"Dense\",\"units\":10}],\"loss\":\"SoftmaxCrossEntropy\"}",
             "1", "");
     static struct scene scene;
     static struct learner alone;

@@ -51,10 +51,10 @@ static void open_model(struct run *run)
     const struct trial *trial = run->trial;
     SCOPED_FREE char *text = memory_format(
         "{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
-        "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
-        "\"precision\":\"%s\",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\","
+        "\"data\":{\"format\":\"Synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
+        "\"precision\":\"%s\",\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\","
         "\"momentum\":\"0.9\"}}}",
-        DEVICES_MAX, trial->model, EXAMPLES, BATCH, trial->precision != NULL ? trial->precision : "float32");
+        DEVICES_MAX, trial->model, EXAMPLES, BATCH, trial->precision != NULL ? trial->precision : "Float32");
     int64_t most = (BATCH + trial->shards - 1) / trial->shards;
     bool staged = trial->type == STRATEGY_PIPELINE;
     run->learner.logit_rows = trial->logit_rows;
@@ -148,17 +148,17 @@ static void expect_same(const char *model, unsigned devices, unsigned stages, un
 }
 
 #define DENSE(name, units, input, device)                                                                              \
-    "{\"type\":\"dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
+    "{\"type\":\"Dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
 #define FROM(input) ",\"inputs\":[\"" input "\"]"
 
 /* X -> matmul on device 0 -> add on device 1, which adds X itself; then the loss there. */
-static const char textbook[] = "{\"inputShape\":[12],\"layers\":[{\"type\":\"flatten\",\"name\":\"X\",\"device\":0},"
-                               "{\"type\":\"dense\",\"name\":\"matmul\",\"units\":12,\"bias\":false,\"device\":0},"
-                               "{\"type\":\"add\",\"name\":\"add\",\"inputs\":[\"matmul\",\"X\"],\"device\":1}]}";
+static const char textbook[] = "{\"inputShape\":[12],\"layers\":[{\"type\":\"Flatten\",\"name\":\"X\",\"device\":0},"
+                               "{\"type\":\"Dense\",\"name\":\"matmul\",\"units\":12,\"bias\":false,\"device\":0},"
+                               "{\"type\":\"Add\",\"name\":\"add\",\"inputs\":[\"matmul\",\"X\"],\"device\":1}]}";
 
 /* The same where device 1 adds a product of its own. */
 static const char two_products[] = "{\"inputShape\":[12],\"layers\":[" DENSE("matmul", 10, "", 0) "," DENSE(
-    "other", 10, "", 1) ",{\"type\":\"add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
+    "other", 10, "", 1) ",{\"type\":\"Add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
 
 Test(pipeline, a_product_on_device_0_and_a_sum_on_device_1)
 {
@@ -187,7 +187,7 @@ Test(pipeline, losses_that_are_scaled_have_the_norm_of_one_device)
                           .shards = 4,
                           .steps = 6,
                           .clip = 0.3,
-                          .precision = "float16"};
+                          .precision = "Float16"};
     struct outcome lone = train(&trial);
     trial.type = STRATEGY_PIPELINE;
     trial.devices = trial.stages = 2;
@@ -206,10 +206,10 @@ Test(pipeline, stages_of_measured_cost_have_the_bits_of_one_device)
 
 /* Running statistics are summed in the tree like gradients; a dropout's choice is that of the example. */
 static const char normalised[] =
-    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1},"
-    "{\"type\":\"batchNorm\"},{\"type\":\"relu\"},{\"type\":\"dropout\",\"rate\":\"0.2\"},"
-    "{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1},{\"type\":\"batchNorm\"},{\"type\":\"relu\"},"
-    "{\"type\":\"dropout\",\"rate\":\"0.3\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":10}]}";
+    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1},"
+    "{\"type\":\"BatchNorm\"},{\"type\":\"ReLU\"},{\"type\":\"Dropout\",\"rate\":\"0.2\"},"
+    "{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1},{\"type\":\"BatchNorm\"},{\"type\":\"ReLU\"},"
+    "{\"type\":\"Dropout\",\"rate\":\"0.3\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}";
 
 Test(pipeline, normalisation_and_dropout_have_the_bits_of_one_device)
 {
@@ -226,10 +226,10 @@ Test(pipeline, recomputation_has_the_same_bits)
 
 /* Two branches of unequal length between a fork and a join. */
 static const char branches[] =
-    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"relu\",\"name\":\"fork\"}," DENSE(
+    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"ReLU\",\"name\":\"fork\"}," DENSE(
         "left1", 16, FROM("fork"),
-        1) ",{\"type\":\"tanh\",\"name\":\"left2\"}," DENSE("right", 16, FROM("fork"),
-                                                            2) ",{\"type\":\"add\",\"name\":\"join\",\"inputs\":["
+        1) ",{\"type\":\"Tanh\",\"name\":\"left2\"}," DENSE("right", 16, FROM("fork"),
+                                                            2) ",{\"type\":\"Add\",\"name\":\"join\",\"inputs\":["
                                                                "\"left2\",\"right\"],"
                                                                "\"device\":3}," DENSE("head", 10, "", 3) "]}";
 
@@ -241,18 +241,18 @@ Test(pipeline, branches_run_side_by_side_on_devices_of_their_own)
 
 /* There and back: the layers of device 0 read what device 1 makes of theirs. */
 static const char there_and_back[] = "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE(
-    "b", 16, "", 1) ",{\"type\":\"tanh\"}," DENSE("c", 10, "", 0) "]}";
+    "b", 16, "", 1) ",{\"type\":\"Tanh\"}," DENSE("c", 10, "", 0) "]}";
 static const char to_and_fro[] =
-    "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 16, "", 1) ",{\"type\":\"relu\"}," DENSE(
+    "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 16, "", 1) ",{\"type\":\"ReLU\"}," DENSE(
         "c", 16, "", 0) "," DENSE("d", 16, "", 2) "," DENSE("e", 10, "", 1) "]}";
 
 /* X on device 0, a branch on device 1, and the sum on device 0 again. */
 static const char rejoined[] =
-    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"relu\",\"name\":\"fork\"}," DENSE(
+    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"ReLU\",\"name\":\"fork\"}," DENSE(
         "left", 16, FROM("fork"),
-        1) ",{\"type\":\"tanh\",\"name\":\"bent\"}," DENSE("right", 16, FROM("fork"),
-                                                           0) ",{\"type\":\"add\",\"name\":\"join\",\"inputs\":["
-                                                              "\"bent\",\"right\"]},{\"type\":\"relu\"}," DENSE(
+        1) ",{\"type\":\"Tanh\",\"name\":\"bent\"}," DENSE("right", 16, FROM("fork"),
+                                                           0) ",{\"type\":\"Add\",\"name\":\"join\",\"inputs\":["
+                                                              "\"bent\",\"right\"]},{\"type\":\"ReLU\"}," DENSE(
                                                                   "head", 10, "", 0) "]}";
 
 Test(pipeline, layers_come_back_to_a_device)
@@ -278,13 +278,13 @@ static const char many_readers[] =
                      1) "," DENSE("d", 16, FROM("x"),
                                   0) "," DENSE("e", 16, FROM("x"),
                                                1) ","
-                                                  "{\"type\":\"add\",\"name\":\"ab\",\"inputs\":[\"a\",\"b\"],"
+                                                  "{\"type\":\"Add\",\"name\":\"ab\",\"inputs\":[\"a\",\"b\"],"
                                                   "\"device\":2},"
-                                                  "{\"type\":\"add\",\"name\":\"cd\",\"inputs\":[\"c\",\"d\"],"
+                                                  "{\"type\":\"Add\",\"name\":\"cd\",\"inputs\":[\"c\",\"d\"],"
                                                   "\"device\":1},"
-                                                  "{\"type\":\"add\",\"name\":\"cde\",\"inputs\":[\"cd\",\"e\"],"
+                                                  "{\"type\":\"Add\",\"name\":\"cde\",\"inputs\":[\"cd\",\"e\"],"
                                                   "\"device\":0},"
-                                                  "{\"type\":\"add\",\"name\":\"all\",\"inputs\":[\"ab\",\"cde\"],"
+                                                  "{\"type\":\"Add\",\"name\":\"all\",\"inputs\":[\"ab\",\"cde\"],"
                                                   "\"device\":1}," DENSE("head", 10, "", 2) "]}";
 
 Test(pipeline, a_value_with_many_readers_has_its_gradient_added_in_one_order)
@@ -315,15 +315,15 @@ Test(pipeline, logits_by_parts_have_the_bits_of_one_device)
 }
 
 /* One large layer over several devices; what it is with `devices`, and whole. */
-#define SPLIT(units, devices) "{\"type\":\"dense\",\"units\":" #units devices "}"
+#define SPLIT(units, devices) "{\"type\":\"Dense\",\"units\":" #units devices "}"
 #define OVER(list) ",\"devices\":[" list "]"
 #define FIRST_LARGE(devices)                                                                                           \
     "{\"inputShape\":[12],\"layers\":[" SPLIT(67,                                                                      \
-                                              devices) ",{\"type\":\"relu\"},{\"type\":\"dropout\",\"rate\":\"0.2\"}," \
-                                                       "{\"type\":\"dense\",\"units\":10}]}"
+                                              devices) ",{\"type\":\"ReLU\"},{\"type\":\"Dropout\",\"rate\":\"0.2\"}," \
+                                                       "{\"type\":\"Dense\",\"units\":10}]}"
 #define LATER_LARGE(devices)                                                                                           \
-    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":\"relu\"},"        \
-    "{\"type\":\"flatten\"}," SPLIT(50, devices) ",{\"type\":\"relu\"},{\"type\":\"dense\",\"units\":10}]}"
+    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3},{\"type\":\"ReLU\"},"        \
+    "{\"type\":\"Flatten\"}," SPLIT(50, devices) ",{\"type\":\"ReLU\"},{\"type\":\"Dense\",\"units\":10}]}"
 
 static struct outcome train_whole(const char *model, int64_t steps)
 {
@@ -388,7 +388,7 @@ static void list_layer(struct listing *listing, const char *layer)
 
 static void list_conv(struct listing *listing, const char *from, int filters, int stride)
 {
-    LIST(listing, "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false%s%s%s",
+    LIST(listing, "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false%s%s%s",
          filters, stride, from ? ",\"inputs\":[\"" : "", from ? from : "", from ? "\"]" : "");
 }
 
@@ -396,16 +396,16 @@ static void list_block(struct listing *listing, int block, int filters, int stri
 {
     SCOPED_FREE char *before = memory_format("out%d", block - 1);
     list_conv(listing, before, filters, stride);
-    LIST(listing, "\"type\":\"batchNorm\"");
-    LIST(listing, "\"type\":\"relu\"");
+    LIST(listing, "\"type\":\"BatchNorm\"");
+    LIST(listing, "\"type\":\"ReLU\"");
     list_conv(listing, NULL, filters, 1);
-    LIST(listing, "\"type\":\"batchNorm\",\"name\":\"branch%d\"", block);
+    LIST(listing, "\"type\":\"BatchNorm\",\"name\":\"branch%d\"", block);
     if (stride > 1)
-        LIST(listing, "\"type\":\"shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"%s\"]",
+        LIST(listing, "\"type\":\"Shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"%s\"]",
              block, filters, stride, before);
-    LIST(listing, "\"type\":\"add\",\"inputs\":[\"%s%d\",\"branch%d\"]", stride > 1 ? "past" : "out",
+    LIST(listing, "\"type\":\"Add\",\"inputs\":[\"%s%d\",\"branch%d\"]", stride > 1 ? "past" : "out",
          stride > 1 ? block : block - 1, block);
-    LIST(listing, "\"type\":\"relu\",\"name\":\"out%d\"", block);
+    LIST(listing, "\"type\":\"ReLU\",\"name\":\"out%d\"", block);
 }
 
 /* ResNet-20 (He et al. 2016), narrow: the stem, three groups of three blocks, the head; 70 layers in ten groups of seven. */
@@ -415,12 +415,12 @@ static char *resnet_in_groups(unsigned stages)
     buffer_init(&listing.text, 1 << 16);
     buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
     list_conv(&listing, NULL, 4, 1);
-    LIST(&listing, "\"type\":\"batchNorm\"");
-    LIST(&listing, "\"type\":\"relu\",\"name\":\"out0\"");
+    LIST(&listing, "\"type\":\"BatchNorm\"");
+    LIST(&listing, "\"type\":\"ReLU\",\"name\":\"out0\"");
     for (int block = 1; block <= 9; block++)
         list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
-    LIST(&listing, "\"type\":\"globalAveragePool\"");
-    LIST(&listing, "\"type\":\"dense\",\"units\":10");
+    LIST(&listing, "\"type\":\"GlobalAveragePool\"");
+    LIST(&listing, "\"type\":\"Dense\",\"units\":10");
     cr_assert_eq(listing.layers, RESNET_LAYERS);
     buffer_format(&listing.text, "]}");
     return buffer_take(&listing.text);

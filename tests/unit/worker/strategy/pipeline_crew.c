@@ -39,10 +39,10 @@ static int restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX
 static int open_model(struct stage *stage)
 {
     static const char text[] =
-        "{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\",\"stages\":2},\"workers\":2,"
-        "\"model\":{\"preset\":\"mlp\",\"width\":24},\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+        "{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\",\"stages\":2},\"workers\":{\"replicas\":2},"
+        "\"model\":{\"preset\":\"mlp\",\"width\":24},\"data\":{\"format\":\"Synthetic\",\"examples\":90},"
         "\"training\":{\"steps\":7,\"batchSize\":24,\"gradientClipNorm\":\"0.5\","
-        "\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.02\"}}}";
+        "\"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"0.02\"}}}";
     return learner_open_job(&stage->learner, text, &stage->error) < 0 ||
                    learner_open_model(&stage->learner, 1, BATCH / 8, true, &stage->error) < 0
                ? -1

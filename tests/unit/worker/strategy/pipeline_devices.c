@@ -297,8 +297,8 @@ static void parse_job(struct learner *learner, const char *model)
     struct error error = ERROR_INIT;
     SCOPED_FREE char *text =
         memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%u},\"model\":%s,"
-                      "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
-                      "\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.02\"}}}",
+                      "\"data\":{\"format\":\"Synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
+                      "\"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"0.02\"}}}",
                       learner->count, model, 4 * BATCH, STEPS, BATCH);
     SCOPED_JSON *json = NULL;
     cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &json, &error), 0, "%s", error.message);
@@ -458,7 +458,7 @@ static void expect_threads_of_their_own(unsigned devices)
 }
 
 #define DENSE(name, units, input, device)                                                                              \
-    "{\"type\":\"dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
+    "{\"type\":\"Dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
 #define FROM(input) ",\"inputs\":[\"" input "\"]"
 #define LEFT_UNITS 20
 #define RIGHT_UNITS 24
@@ -467,7 +467,7 @@ static void expect_threads_of_their_own(unsigned devices)
 static const char branches[] =
     "{\"inputShape\":[12],\"layers\":[" DENSE("fork", 16, "", 0) "," DENSE("left1", 20, FROM("fork"), 1) "," DENSE(
         "left2", 14, "", 1) "," DENSE("right1", 24, FROM("fork"),
-                                      2) "," DENSE("right2", 14, "", 2) ",{\"type\":\"add\",\"name\":\"join\","
+                                      2) "," DENSE("right2", 14, "", 2) ",{\"type\":\"Add\",\"name\":\"join\","
                                                                         "\"inputs\":[\"left2\",\"right2\"],"
                                                                         "\"device\":3}," DENSE("head", 10, "", 3) "]}";
 
@@ -552,10 +552,10 @@ Test(pipeline_devices, far_ones_copy_what_crosses_and_compute_with_their_own_mem
 }
 
 static const char tied[] = "{\"inputShape\":[16],\"layers\":["
-                           "{\"type\":\"embedding\",\"name\":\"words\",\"size\":61,\"units\":16,\"device\":0},"
-                           "{\"type\":\"dense\",\"units\":16},"
-                           "{\"type\":\"gelu\",\"device\":1},"
-                           "{\"type\":\"dense\",\"units\":61,\"weightsOf\":\"words\",\"bias\":false}]}";
+                           "{\"type\":\"Embedding\",\"name\":\"words\",\"size\":61,\"units\":16,\"device\":0},"
+                           "{\"type\":\"Dense\",\"units\":16},"
+                           "{\"type\":\"GELU\",\"device\":1},"
+                           "{\"type\":\"Dense\",\"units\":61,\"weightsOf\":\"words\",\"bias\":false}]}";
 
 /* Values, their gradient and the table's once a micro-batch; the table's sum once a step. */
 Test(pipeline_devices, far_ones_have_copies_of_a_table, .timeout = 240)
@@ -592,18 +592,18 @@ static void list_block(struct listing *listing, int block, int filters, int stri
     const char *past = stride > 1 ? "past" : "out";
     int number = stride > 1 ? block : block - 1;
     LIST(listing,
-         "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false,\"inputs\":["
+         "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false,\"inputs\":["
          "\"out%d\"]",
          filters, stride, block - 1);
-    LIST(listing, "\"type\":\"batchNorm\"");
-    LIST(listing, "\"type\":\"relu\"");
-    LIST(listing, "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"bias\":false", filters);
-    LIST(listing, "\"type\":\"batchNorm\",\"name\":\"branch%d\"", block);
+    LIST(listing, "\"type\":\"BatchNorm\"");
+    LIST(listing, "\"type\":\"ReLU\"");
+    LIST(listing, "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"bias\":false", filters);
+    LIST(listing, "\"type\":\"BatchNorm\",\"name\":\"branch%d\"", block);
     if (stride > 1)
-        LIST(listing, "\"type\":\"shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"out%d\"]",
+        LIST(listing, "\"type\":\"Shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"out%d\"]",
              block, filters, stride, block - 1);
-    LIST(listing, "\"type\":\"add\",\"inputs\":[\"%s%d\",\"branch%d\"]", past, number, block);
-    LIST(listing, "\"type\":\"relu\",\"name\":\"out%d\"", block);
+    LIST(listing, "\"type\":\"Add\",\"inputs\":[\"%s%d\",\"branch%d\"]", past, number, block);
+    LIST(listing, "\"type\":\"ReLU\",\"name\":\"out%d\"", block);
 }
 
 /* ResNet-20 (He et al. 2016), narrow. */
@@ -612,13 +612,13 @@ static char *resnet_in_groups(void)
     struct listing listing = {.layers = 0};
     buffer_init(&listing.text, 1 << 16);
     buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
-    LIST(&listing, "\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1,\"bias\":false");
-    LIST(&listing, "\"type\":\"batchNorm\"");
-    LIST(&listing, "\"type\":\"relu\",\"name\":\"out0\"");
+    LIST(&listing, "\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1,\"bias\":false");
+    LIST(&listing, "\"type\":\"BatchNorm\"");
+    LIST(&listing, "\"type\":\"ReLU\",\"name\":\"out0\"");
     for (int block = 1; block <= 9; block++)
         list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
-    LIST(&listing, "\"type\":\"globalAveragePool\"");
-    LIST(&listing, "\"type\":\"dense\",\"units\":10");
+    LIST(&listing, "\"type\":\"GlobalAveragePool\"");
+    LIST(&listing, "\"type\":\"Dense\",\"units\":10");
     cr_assert_eq(listing.layers, RESNET_LAYERS);
     buffer_format(&listing.text, "]}");
     return buffer_take(&listing.text);

@@ -68,9 +68,9 @@ static int open_strategy(struct scene *scene, enum strategy_type type, struct er
 {
     static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
                                "\"model\":{\"preset\":\"mlp\",\"width\":8},"
-                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                               "\"data\":{\"format\":\"Synthetic\",\"examples\":90},"
                                "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
-                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+                               "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}";
     const struct member_options member = {
         .attempt = 1, .rank = 1, .size = SIZE, .seats = scene->seats, .logical_shards = SIZE};
     struct learner *learner = &scene->learner;

@@ -103,8 +103,8 @@ static const struct batching {
 #define BATCHINGS (sizeof(batchings) / sizeof(*batchings))
 
 static const char *const optimizers[] = {
-    "{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}",
-    "{\"type\":\"adamw\",\"learningRate\":\"1e-3\",\"weightDecay\":\"0.1\"}",
+    "{\"type\":\"SGD\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}",
+    "{\"type\":\"AdamW\",\"learningRate\":\"1e-3\",\"weightDecay\":\"0.1\"}",
 };
 #define OPTIMIZERS (sizeof(optimizers) / sizeof(*optimizers))
 
@@ -422,17 +422,17 @@ static int open_job(struct worker *worker, struct error *error)
     buffer_init(&blocks, JOB_MAX);
     buffer_init(&text, JOB_MAX);
     for (unsigned i = 0; i < cell->norms; i++)
-        buffer_format(&blocks, "{\"type\":\"conv2d\",\"filters\":2,\"kernel\":1},"
-                               "{\"type\":\"batchNorm\",\"statistics\":\"Global\"},");
+        buffer_format(&blocks, "{\"type\":\"Conv2D\",\"filters\":2,\"kernel\":1},"
+                               "{\"type\":\"BatchNorm\",\"statistics\":\"Global\"},");
     buffer_format(
         &text,
-        "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"%s},\"workers\":%u,\"devices\":{\"count\":%u},"
-        "\"model\":{\"inputShape\":[12,12,1],\"layers\":[%s{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
-        "\"batchNorm\",\"statistics\":\"%s\"},{\"type\":"
-        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":%u},{\"type\":\"relu\"},{\"type\":\"dropout\","
-        "\"rate\":\"0.25\"},{\"type\":\"dense\","
-        "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
-        "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
+        "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"%s},\"workers\":{\"replicas\":%u},\"devices\":{\"count\":%u},"
+        "\"model\":{\"inputShape\":[12,12,1],\"layers\":[%s{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3},{\"type\":"
+        "\"BatchNorm\",\"statistics\":\"%s\"},{\"type\":"
+        "\"ReLU\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":%u},{\"type\":\"ReLU\"},{\"type\":\"Dropout\","
+        "\"rate\":\"0.25\"},{\"type\":\"Dense\","
+        "\"units\":10}],\"loss\":\"SoftmaxCrossEntropy\"},"
+        "\"data\":{\"format\":\"Synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
         strategy_type_name(cell->arrangement->type), cell->local_steps > 0 ? ",\"localSteps\":2" : "", cell->workers,
         cell->devices, buffer_text(&blocks), cell->global ? "Global" : "Shard", cell->units > 0 ? cell->units : 128,

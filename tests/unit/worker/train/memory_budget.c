@@ -90,7 +90,7 @@ static void open_job(struct scene *scene, const char *strategy, int devices, con
     struct error error = ERROR_INIT;
     SCOPED_FREE char *text = memory_format(
         "{\"name\":\"test\",\"strategy\":{%s},\"devices\":{\"count\":%d},\"model\":{%s},\"data\":{\"format\":"
-        "\"synthetic\",\"examples\":600},\"training\":{\"steps\":1,%s}}",
+        "\"Synthetic\",\"examples\":600},\"training\":{\"steps\":1,%s}}",
         strategy, devices, model, training);
     SCOPED_JSON *json = NULL;
     cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
@@ -182,11 +182,11 @@ static void close_scene(struct scene *scene)
 #define RESNET "\"preset\":\"resnet20\",\"width\":8,\"depth\":1,\"inputShape\":[16,16,3]"
 /* Layers behind the first on device `second`. */
 #define STAGES(second)                                                                                                 \
-    "\"inputShape\":[24,24,2],\"loss\":\"softmaxCrossEntropy\",\"layers\":[{\"type\":\"conv2d\",\"filters\":16,"       \
+    "\"inputShape\":[24,24,2],\"loss\":\"SoftmaxCrossEntropy\",\"layers\":[{\"type\":\"Conv2D\",\"filters\":16,"       \
     "\"kernel\":3,"                                                                                                    \
-    "\"device\":0},{\"type\":\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":96,\"device\":" #second    \
+    "\"device\":0},{\"type\":\"ReLU\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":96,\"device\":" #second    \
     "},"                                                                                                               \
-    "{\"type\":\"relu\"},{\"type\":\"dense\",\"units\":10}]"
+    "{\"type\":\"ReLU\"},{\"type\":\"Dense\",\"units\":10}]"
 #define BATCH "\"batchSize\":48,\"logicalShards\":6"
 
 /* One that is made later; a Pipeline evaluates with the batches of its steps. */
@@ -217,13 +217,13 @@ Test(memory_budget, the_plan_is_what_is_allocated)
     expect_truth("\"type\":\"OneDevice\"", 1, RESNET, BATCH);
     expect_truth("\"type\":\"OneDevice\"", 1, RESNET ",\"statistics\":\"Global\"", BATCH);
     expect_truth("\"type\":\"OneDevice\"", 1, RESNET,
-                 "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"adamw\"}");
+                 "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"AdamW\"}");
     expect_truth("\"type\":\"Mirrored\"", 2, RESNET, BATCH);
     expect_truth("\"type\":\"Mirrored\"", 3, RESNET ",\"statistics\":\"Global\"", BATCH);
     expect_truth("\"type\":\"CentralStorage\"", 2, RESNET, BATCH);
     expect_truth("\"type\":\"CentralStorage\"", 2, RESNET ",\"statistics\":\"Global\"", BATCH);
     expect_truth("\"type\":\"Pipeline\"", 2, STAGES(1), BATCH);
-    expect_truth("\"type\":\"Pipeline\",\"stages\":2", 4, STAGES(1), BATCH ",\"optimizer\":{\"type\":\"adamw\"}");
+    expect_truth("\"type\":\"Pipeline\",\"stages\":2", 4, STAGES(1), BATCH ",\"optimizer\":{\"type\":\"AdamW\"}");
 }
 
 static struct error refusal(const struct scene *scene, int64_t limit, enum host_memory_limiter limiter)
@@ -272,13 +272,13 @@ Test(memory_budget, the_plan_of_a_gpu_and_of_its_host_is_what_is_allocated)
 {
     expect_far_truth("\"type\":\"OneDevice\"", 1, RESNET, BATCH);
     expect_far_truth("\"type\":\"OneDevice\"", 1, RESNET,
-                     "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"adamw\"}");
+                     "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"AdamW\"}");
     expect_far_truth("\"type\":\"Mirrored\"", 2, RESNET, BATCH);
     expect_far_truth("\"type\":\"Mirrored\"", 3, RESNET, BATCH);
     expect_far_truth("\"type\":\"CentralStorage\"", 3, RESNET, BATCH);
     expect_far_truth("\"type\":\"Pipeline\"", 1, STAGES(0), BATCH);
     expect_far_truth("\"type\":\"Pipeline\"", 2, STAGES(1), BATCH);
-    expect_far_truth("\"type\":\"Pipeline\",\"stages\":2", 4, STAGES(1), BATCH ",\"optimizer\":{\"type\":\"adamw\"}");
+    expect_far_truth("\"type\":\"Pipeline\",\"stages\":2", 4, STAGES(1), BATCH ",\"optimizer\":{\"type\":\"AdamW\"}");
 }
 
 Test(memory_budget, what_does_not_fit_a_gpu_is_told_before_any_of_it_is_taken)
@@ -309,7 +309,7 @@ Test(memory_budget, what_a_gpu_pins_counts_against_the_hosts_limit)
     struct scene scene;
     devices_are_far = true;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet50\"",
-               "\"batchSize\":16,\"optimizer\":{\"type\":\"adamw\"}");
+               "\"batchSize\":16,\"optimizer\":{\"type\":\"AdamW\"}");
     struct error error = refusal(&scene, 128 * MIB, HOST_MEMORY_OF_CGROUP);
     EXPECT_SAYS(error, "but the cgroup's limit is 128 MiB: parameters 98 MiB, optimizer 195 MiB, input ");
     close_scene(&scene);
@@ -333,7 +333,7 @@ Test(memory_budget, what_does_not_fit_is_told_by_purpose_and_with_what_would)
     struct scene scene;
     struct error error = ERROR_INIT;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"",
-               "\"batchSize\":4096,\"optimizer\":{\"type\":\"adamw\"}");
+               "\"batchSize\":4096,\"optimizer\":{\"type\":\"AdamW\"}");
     int64_t bytes = memory_plan_bytes(&scene.plans.host);
     struct host_memory_limit enough = {.bytes = bytes};
     cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plans, enough, &error), 0, "%s", error.message);
@@ -422,7 +422,7 @@ static int64_t vectors_of_peers(unsigned workers)
     struct crew_seat seats[4] = {{"worker", 0, "a", 2222}, {"worker", 1, "b", 2222}, {"worker", 2, "c", 2222}};
     struct scene scene = {0};
     open_job(&scene, "\"type\":\"PeerToPeer\"", 1, "\"preset\":\"mlp\",\"width\":64",
-             "\"batchSize\":48,\"optimizer\":{\"type\":\"sgd\"}");
+             "\"batchSize\":48,\"optimizer\":{\"type\":\"SGD\"}");
     struct trainer *trainer = &scene.trainer;
     trainer->job = &scene.job;
     trainer->identity = &scene.identity;
@@ -456,8 +456,8 @@ static struct memory_plan plan_server(const char *host, unsigned workers, bool s
     struct error error = ERROR_INIT;
     static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"ParameterServer\"},"
                                "\"model\":{\"preset\":\"mlp\",\"width\":64},"
-                               "\"data\":{\"format\":\"synthetic\",\"examples\":600},\"training\":"
-                               "{\"steps\":1,\"batchSize\":48,\"optimizer\":{\"type\":\"adamw\"}}}";
+                               "\"data\":{\"format\":\"Synthetic\",\"examples\":600},\"training\":"
+                               "{\"steps\":1,\"batchSize\":48,\"optimizer\":{\"type\":\"AdamW\"}}}";
     SCOPED_JSON *json = NULL;
     struct crew_seat seats[2] = {{.role = "worker", .host = host}, {.role = "worker", .index = 1, .host = host}};
     struct crew_seat servers[2] = {{.role = "ps", .host = host}, {.role = "ps", .index = 1, .host = host}};

@@ -15,9 +15,9 @@
 
 static const char job[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"ParameterServer\"},"
                           "\"model\":{\"preset\":\"mlp\",\"width\":8},"
-                          "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                          "\"data\":{\"format\":\"Synthetic\",\"examples\":90},"
                           "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
-                          "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+                          "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}";
 
 /* It says nothing but `beat`. */
 static uint16_t play_server(const char *host, struct buffer *beat, struct rpc **ret_rpc)

@@ -47,9 +47,9 @@ static void open_learner(struct learner *learner, unsigned devices, int64_t at_a
     static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
                                "\"model\":{\"preset\":\"gpt-bytes\",\"vocabulary\":4096,\"width\":32,\"depth\":1,"
                                "\"heads\":2,\"context\":8},"
-                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                               "\"data\":{\"format\":\"Synthetic\",\"examples\":90},"
                                "\"training\":{\"steps\":7,\"batchSize\":12,\"seed\":5,"
-                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+                               "\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}";
     static struct dataset_kind counting;
     struct error error = ERROR_INIT;
     cr_assert(learner_open_job(learner, text, &error) == 0 &&

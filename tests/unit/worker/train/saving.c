@@ -116,7 +116,7 @@ Test(saving, a_step_that_is_reached_again_is_saved_again, .timeout = 60)
     char directory[] = "/tmp/coxswain-saving-XXXXXX";
     cr_assert(mkdtemp(directory));
     struct strategy strategy = {.operations = &shared_operations, .world = {.size = 2}};
-    const struct job_document job = {.checkpoint = {.every_steps = 10, .every_ms = FIELD_UNSET}};
+    const struct job_document job = {.checkpoint = {.every_steps = 10, .every_seconds = FIELD_UNSET}};
     struct trainer trainer = {
         .job = &job, .crew = {.size = 2}, .strategy = &strategy, .store_begun = true, .checkpoint_step = 20};
     const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 1};

@@ -7,7 +7,7 @@
 /* A job of 256 a batch, 3 epochs, as the parser leaves what is not said. */
 static struct job_document example(void)
 {
-    struct job_document job = {.devices.count = 1, .evaluate_every_steps = FIELD_UNSET};
+    struct job_document job = {.devices.count = 1, .evaluation_every_steps = FIELD_UNSET};
     job.training = (struct training_spec){.epochs = 3,
                                           .steps = FIELD_UNSET,
                                           .steps_per_epoch = FIELD_UNSET,

@@ -112,7 +112,7 @@ Test(support, the_best_weights_are_told_by_held_out_examples)
 {
     struct job_document job = example();
     struct error error = ERROR_INIT;
-    job.export_to = "weights.safetensors";
+    job.export_path = "weights.safetensors";
     cr_assert_eq(support_check_validation(&job, 0, NULL), 0);
     job.export_weights = EXPORT_BEST;
     cr_assert_eq(support_check_validation(&job, 1, NULL), 0);

@@ -269,7 +269,7 @@ static void have_no_certificate(struct scripted_request *request)
 static void replace_certificate(scripted_handler *handler)
 {
     start(handler);
-    scene.job.encryption = ENCRYPTION_TLS;
+    scene.job.document.encryption = ENCRYPTION_TLS;
     scene.job.status.certificate_generation = 1;
     scene.job.status.certificate_from_ms = scene.input.now_ms - scene.options.certificate_period_ms;
     execute();
@@ -309,7 +309,7 @@ static char applied[65536];
 
 static void answer_for_job(struct scripted_request *request)
 {
-    if (is_for(request, "GET /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits"))
+    if (is_for(request, "GET /apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs/digits"))
         scripted_reply(request, 200, job_answer);
     else if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
         snprintf(applied, sizeof applied, "%s", request->body), make_anything(request);
@@ -657,9 +657,8 @@ Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
     start_afresh(refuse_pods);
     execute();
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
-    cr_assert_str_eq(entry->obstacle_message,
-                     "spec.roles[worker].template: unknown field \"spec.tolerants\": correct it "
-                     "and create the job anew");
+    cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"spec.tolerants\": correct it "
+                                              "and create the job anew");
     stop();
 }
 
@@ -724,9 +723,8 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     begin_afresh();
     execute_with_template("{\"metadata\":{\"label\":{}}}");
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
-    cr_assert_str_eq(entry->obstacle_message,
-                     "spec.roles[worker].template: unknown field \"metadata.label\": correct it "
-                     "and create the job anew");
+    cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"metadata.label\": correct it "
+                                              "and create the job anew");
     cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
     stop();
 }
@@ -873,14 +871,14 @@ static void note_any_event(struct scripted_request *request)
 
 Test(execute, what_is_wrong_with_a_spec_is_told_in_its_own_words)
 {
-    char invalid[] = "spec.workers: must be a whole number from 1 to 1000";
+    char invalid[] = "spec.workers.replicas: must be a whole number from 1 to 1000";
     start_afresh(note_any_event);
     scene.input.invalid = invalid;
     begin_to_execute();
     memset(invalid, '#', strlen(invalid)); /* the status is written, and its event has replaced the job */
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
     cr_assert(strstr(last_event, "\"InvalidSpec\""), "%s", last_event);
-    cr_assert(strstr(last_event, "spec.workers: must be a whole number"), "%s", last_event);
+    cr_assert(strstr(last_event, "spec.workers.replicas: must be a whole number"), "%s", last_event);
     stop();
 }
 

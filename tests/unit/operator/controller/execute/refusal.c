@@ -9,7 +9,7 @@
 #include "common/memory.h"
 
 static const char *const storages[] = {"data", "runs"};
-static const struct pod_source server = {"ps", storages, 2};
+static const struct pod_source server = {ROLE_PS, storages, 2};
 
 #define CAUSE(field) "{\"details\":{\"causes\":[{\"reason\":\"FieldValueRequired\",\"field\":\"" field "\"}]}}"
 #define NO_FIELD "{\"details\":{\"causes\":[{\"message\":\"m\"}]}}"
@@ -29,7 +29,8 @@ static const struct {
      "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field "
      "\"spec.containers[0].imagePullPolcy\"",
      OBSTACLE_TEMPLATE,
-     "spec.roles[ps].template: unknown field \"spec.containers[0].imagePullPolcy\": correct it and create the job "
+     "spec.parameterServers.template: unknown field \"spec.containers[0].imagePullPolcy\": correct it and create the "
+     "job "
      "anew"},
     {400, ERROR_INVALID, "{}",
      "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field "
@@ -40,23 +41,23 @@ static const struct {
     {400, ERROR_INVALID, "{}",
      "Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field "
      "Container.spec.containers.ports of type []v1.ContainerPort",
-     OBSTACLE_REJECTED, "correct spec.roles[ps].template"},
+     OBSTACLE_REJECTED, "correct spec.parameterServers.template"},
     {400, ERROR_INVALID, "{}", "something that is no word on the pod", OBSTACLE_FORBIDDEN, ""},
     {422, ERROR_INVALID, CAUSE("spec.containers[0].image"),
      "Pod \"a-ps-0-1\" is invalid: spec.containers[0].image: Required value", OBSTACLE_REJECTED,
-     "correct spec.roles[ps].template"},
+     "correct spec.parameterServers.template"},
     {422, ERROR_INVALID, CAUSE("spec.volumes[0].nfs.path"),
      "Pod \"a-ps-0-1\" is invalid: spec.volumes[0].nfs.path: Required value", OBSTACLE_REJECTED,
      "correct spec.storage[data]"},
     {422, ERROR_INVALID, CAUSE("spec.volumes[2].nfs.path"),
      "Pod \"a-ps-0-1\" is invalid: spec.volumes[2].nfs.path: Required value", OBSTACLE_REJECTED,
-     "correct spec.roles[ps].template"},
+     "correct spec.parameterServers.template"},
     {422, ERROR_INVALID, CAUSE("spec.containers[0].env[0].name"),
      "Pod \"a-ps-0-1\" is invalid: spec.containers[0].env[0].name: Invalid value: \"exceeded quota\": must be a name",
-     OBSTACLE_REJECTED, "correct spec.roles[ps].template"},
+     OBSTACLE_REJECTED, "correct spec.parameterServers.template"},
     {422, ERROR_INVALID, "{}", "a plugin that says nothing of a field", OBSTACLE_FORBIDDEN, ""},
     {413, ERROR_TOO_LARGE, "{}", "Request entity too large: limit is 3145728", OBSTACLE_REJECTED,
-     "correct spec.roles[ps].template"},
+     "correct spec.parameterServers.template"},
     {422, ERROR_INVALID, CAUSE("spec.containers[0].image"),
      "admission webhook \"policy.example.com\" denied the request: Pod \"a\" is invalid: spec.containers[0].image: "
      "latest",

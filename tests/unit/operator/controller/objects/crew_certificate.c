@@ -16,7 +16,7 @@
 static void encrypted(struct scene *scene)
 {
     scene_init(scene, 2);
-    scene->job.encryption = ENCRYPTION_TLS;
+    scene->job.document.encryption = ENCRYPTION_TLS;
     scene->options.certificate_period_ms = PERIOD;
 }
 
@@ -144,7 +144,7 @@ Test(crew_certificate, nobody_else_has_any)
     struct scene scene;
     encrypted(&scene);
     cr_assert(crew_certificate_is_needed(&scene.job));
-    scene.job.encryption = ENCRYPTION_NONE;
+    scene.job.document.encryption = ENCRYPTION_NONE;
     cr_assert_not(crew_certificate_is_needed(&scene.job));
     scene_plan(&scene);
     scene_accept(&scene);

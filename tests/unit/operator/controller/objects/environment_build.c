@@ -45,20 +45,17 @@ static void expect(const char *spec, enum role role, int64_t index, const char *
 #define POD_IP "COXSWAIN_POD_IP=status.podIP\n"
 #define HOST(role, index) "digits-" role "-" index ".digits.ml.svc"
 
-#define TENSORFLOW "\"framework\":\"TensorFlow\","
-#define MIRRORED "\"strategy\":{\"type\":\"MultiWorkerMirrored\"},"
-#define SERVERS "\"strategy\":{\"type\":\"ParameterServer\"},"
+#define TENSORFLOW "\"tensorflow\":{},"
 
 Test(environment, tensorflow_workers)
 {
-    expect(TENSORFLOW MIRRORED "\"workers\":2", ROLE_WORKER, 1,
+    expect(TENSORFLOW "\"workers\":{\"replicas\":2}", ROLE_WORKER, 1,
            ALL("worker", "1") POD_IP
            "TF_CONFIG={\"cluster\":{\"worker\":[\"" HOST("worker", "0") ":2222\",\"" HOST("worker", "1") //
            ":2222\"]},\"task\":{\"type\":\"worker\",\"index\":1},\"environment\":\"cloud\"}\n");
 }
 
-#define FOUR_ROLES                                                                                                     \
-    TENSORFLOW SERVERS "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"ps\"},{\"name\":\"evaluator\"}]"
+#define FOUR_ROLES TENSORFLOW "\"workers\":{\"replicas\":2},\"chief\":{},\"parameterServers\":{},\"evaluator\":{}"
 #define CLUSTER_OF_FOUR                                                                                                \
     "{\"chief\":[\"" HOST("chief", "0") ":2222\"],\"worker\":[\"" HOST("worker", "0") ":2222\",\"" HOST(               \
         "worker", "1") ":2222\"],\"ps\":[\"" HOST("ps", "0") ":2222\"]}"
@@ -74,8 +71,8 @@ Test(environment, tensorflow_roles_and_their_evaluator_beside_them)
 }
 
 #define ELASTIC_SERVERS                                                                                                \
-    TENSORFLOW SERVERS "\"workers\":3,\"elastic\":{\"minWorkers\":2,\"maxWorkers\":4},"                                \
-                       "\"roles\":[{\"name\":\"chief\"},{\"name\":\"ps\",\"count\":2}]"
+    TENSORFLOW "\"workers\":{\"replicas\":3,\"minReplicas\":2,\"maxReplicas\":4},"                                     \
+               "\"chief\":{},\"parameterServers\":{\"replicas\":2}"
 
 Test(environment, tensorflow_elastic_workers_see_every_ps_and_themselves)
 {
@@ -93,22 +90,12 @@ Test(environment, tensorflow_elastic_workers_see_every_ps_and_themselves)
                                         "\"environment\":\"cloud\"}\n");
 }
 
-Test(environment, tensorflow_elastic_without_ps)
-{
-    expect(TENSORFLOW MIRRORED "\"workers\":1,\"elastic\":{\"minWorkers\":1,\"maxWorkers\":4}", ROLE_WORKER, 0,
-           ALL("worker", "0") POD_IP
-           "TF_CONFIG={\"cluster\":{\"worker\":{\"0\":\"" HOST("worker", "0") ":2222\"}},"
-                                                                              "\"task\":{\"type\":\"worker\","
-                                                                              "\"index\":0},\"environment\":\"cloud\"}"
-                                                                              "\n");
-}
-
-#define PYTORCH "\"framework\":\"PyTorch\","
+#define PYTORCH "\"pytorch\":{},"
 
 Test(environment, pytorch)
 {
-    expect(PYTORCH MIRRORED "\"workers\":2,\"devices\":{\"type\":\"GPU\",\"count\":4},\"storage\":[{\"name\":\"runs\","
-                            "\"emptyDir\":{}}],\"checkpoint\":{\"storage\":\"runs\",\"path\":\"ddp\"}",
+    expect("\"workers\":{\"replicas\":2},\"devices\":{\"type\":\"GPU\",\"count\":4},\"storage\":[{\"name\":\"runs\","
+           "\"emptyDir\":{}}],\"pytorch\":{\"checkpoint\":{\"storage\":\"runs\",\"path\":\"ddp\"}}",
            ROLE_WORKER, 1,
            ALL("worker", "1") "COXSWAIN_CHECKPOINT_DIR=/coxswain/storage/runs/ddp\n"
                               "COXSWAIN_STORAGE=runs=/coxswain/storage/runs\n" POD_IP "PYTHONUNBUFFERED=1\n"
@@ -120,20 +107,18 @@ Test(environment, pytorch)
 
 Test(environment, pytorch_ranks_begin_with_the_chief)
 {
-    expect(PYTORCH MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_WORKER, 1,
+    expect(PYTORCH "\"workers\":{\"replicas\":2},\"chief\":{}", ROLE_WORKER, 1,
            ALL("worker", "1") POD_IP "PYTHONUNBUFFERED=1\nMASTER_ADDR=" HOST("chief", "0") //
            "\nMASTER_PORT=23456\nWORLD_SIZE=3\nRANK=2\nPET_NNODES=3\nPET_NPROC_PER_NODE=1\nPET_NODE_RANK=2\n"
            "PET_MASTER_ADDR=" HOST("chief", "0") "\nPET_MASTER_PORT=23456\n");
-    expect(PYTORCH MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_EVALUATOR,
-           0, ALL("evaluator", "0") POD_IP "PYTHONUNBUFFERED=1\n");
 }
 
 Test(environment, pytorch_elastic_on_a_port_of_its_own)
 {
-    expect(PYTORCH MIRRORED
-           "\"workers\":2,\"elastic\":{\"minWorkers\":1,\"maxWorkers\":8},\"runPolicy\":{\"backoffLimit\":3},"
-           "\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"ports\":["
-           "{\"name\":\"crew\",\"containerPort\":29500}]}]}}}]",
+    expect(PYTORCH
+           "\"workers\":{\"replicas\":2,\"minReplicas\":1,\"maxReplicas\":8,\"template\":{\"spec\":{\"containers\":["
+           "{\"name\":\"trainer\",\"ports\":[{\"name\":\"crew\",\"containerPort\":29500}]}]}}},"
+           "\"runPolicy\":{\"backoffLimit\":3}",
            ROLE_WORKER, 0,
            ALL("worker", "0") POD_IP "PYTHONUNBUFFERED=1\nMASTER_ADDR=" HOST("worker", "0") //
            "\nMASTER_PORT=29500\nWORLD_SIZE=2\nRANK=0\nPET_NNODES=1:8\nPET_NPROC_PER_NODE=1\nPET_NODE_RANK=0\n"
@@ -141,22 +126,20 @@ Test(environment, pytorch_elastic_on_a_port_of_its_own)
            ":29500\nPET_RDZV_BACKEND=c10d\nPET_MAX_RESTARTS=3\n");
 }
 
-#define JAX "\"framework\":\"JAX\","
+#define JAX "\"jax\":{},"
 
 Test(environment, jax)
 {
-    expect(JAX MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_WORKER, 1,
-           ALL("worker", "1") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("chief", "0") //
-           ":8476\nJAX_NUM_PROCESSES=3\nJAX_PROCESS_ID=2\nCOORDINATOR_ADDRESS=" HOST("chief", "0")     //
+    expect(JAX "\"workers\":{\"replicas\":3}", ROLE_WORKER, 2,
+           ALL("worker", "2") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("worker", "0") //
+           ":8476\nJAX_NUM_PROCESSES=3\nJAX_PROCESS_ID=2\nCOORDINATOR_ADDRESS=" HOST("worker", "0")     //
            "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=3\nPROCESS_ID=2\n");
-    expect(JAX MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_EVALUATOR, 0,
-           ALL("evaluator", "0") POD_IP "PYTHONUNBUFFERED=1\n");
 }
 
 /* Each host of a slice knows all of them, and which one it is. */
 Test(environment, hosts_of_a_tpu_slice)
 {
-    expect(JAX MIRRORED "\"workers\":2,\"devices\":{\"type\":\"TPU\",\"count\":4}", ROLE_WORKER, 1,
+    expect(JAX "\"workers\":{\"replicas\":2},\"devices\":{\"type\":\"TPU\",\"count\":4}", ROLE_WORKER, 1,
            ALL("worker", "1") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("worker", "0") //
            ":8476\nJAX_NUM_PROCESSES=2\nJAX_PROCESS_ID=1\nCOORDINATOR_ADDRESS=" HOST("worker", "0")     //
            "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=2\nPROCESS_ID=1\n"
@@ -166,7 +149,7 @@ Test(environment, hosts_of_a_tpu_slice)
 Test(environment, names_of_a_tpu_slice_have_a_ceiling)
 {
     SCOPED(training_job_release)
-    struct training_job job = parse(JAX MIRRORED "\"workers\":1000,\"devices\":{\"type\":\"TPU\"}");
+    struct training_job job = parse(JAX "\"workers\":{\"replicas\":1000},\"devices\":{\"type\":\"TPU\"}");
     job.name = "a-name-of-forty-characters-which-is-long";
     job.namespace = "a-namespace-of-sixty-three-characters-which-is-as-long-as-can-be";
     SCOPED_FREE char *document = NULL;
@@ -182,7 +165,7 @@ Test(environment, names_of_a_tpu_slice_have_a_ceiling)
 /* Linux ends one variable at 128 KiB; ours stop before. */
 Test(environment, tf_config_has_a_ceiling)
 {
-    SCOPED(training_job_release) struct training_job job = parse(TENSORFLOW MIRRORED "\"workers\":1000");
+    SCOPED(training_job_release) struct training_job job = parse(TENSORFLOW "\"workers\":{\"replicas\":1000}");
     job.name = "a-name-of-forty-characters-which-is-long";
     job.namespace = "a-namespace-of-sixty-three-characters-which-is-as-long-as-can-be";
     SCOPED_FREE char *document = NULL;

@@ -125,7 +125,7 @@ Test(gang, the_group_goes_on_suspend)
 {
     scene.input.gang.group = &group;
     scene_run(&scene);
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0, "first it is said");
     scene_accept(&scene);
@@ -163,16 +163,17 @@ static struct json *build(struct training_job *job)
 }
 
 #define JOB(roles, policy)                                                                                             \
-    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","              \
-    "\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":4,\"elastic\":{\"minWorkers\":2,\"maxWorkers\":8},"   \
-    "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":10},"                              \
-    "\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[" roles "],\"runPolicy\":{" policy "}}}"
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\"," roles        \
+    "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},"                                                   \
+    "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":10},"                              \
+    "\"training\":{\"steps\":1,\"batchSize\":8}},\"runPolicy\":{" policy "}}}"
 #define CHIEF                                                                                                          \
-    "{\"name\":\"chief\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"resources\":{\"requests\":"   \
+    "\"chief\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"resources\":{\"requests\":"            \
     "{\"cpu\":\"2\"}}}]}}},"
 #define WORKER                                                                                                         \
-    "{\"name\":\"worker\",\"template\":{\"spec\":{\"schedulerName\":\"mine\",\"containers\":[{\"name\":\"trainer\","   \
-    "\"resources\":{\"requests\":{\"cpu\":\"500m\"}}}]}}}"
+    "\"workers\":{\"replicas\":4,\"minReplicas\":2,\"maxReplicas\":8,\"template\":{\"spec\":{\"schedulerName\":"       \
+    "\"mine\","                                                                                                        \
+    "\"containers\":[{\"name\":\"trainer\",\"resources\":{\"requests\":{\"cpu\":\"500m\"}}}]}}},"
 
 static struct training_job parse(const char *text)
 {
@@ -216,12 +217,13 @@ Test(gang, coscheduling_is_told_members_resources_and_patience)
 Test(gang, only_workers_of_a_served_job_are_counted_with_devices)
 {
     SCOPED(training_job_release)
-    struct training_job job = parse(
-        "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","
-        "\"strategy\":{\"type\":\"ParameterServer\"},\"workers\":4,\"devices\":{\"type\":\"GPU\",\"count\":8},"
-        "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":10},"
-        "\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[{\"name\":\"chief\"},{\"name\":\"ps\",\"count\":4}],"
-        "\"runPolicy\":{\"gang\":{\"scheduler\":\"Coscheduling\"}}}}");
+    struct training_job job =
+        parse("{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","
+              "\"workers\":{\"replicas\":4},\"chief\":{},\"parameterServers\":{\"replicas\":4},"
+              "\"devices\":{\"type\":\"GPU\",\"count\":8},\"coxswain\":{\"strategy\":{\"type\":\"ParameterServer\"},"
+              "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":10},"
+              "\"training\":{\"steps\":1,\"batchSize\":8}},"
+              "\"runPolicy\":{\"gang\":{\"scheduler\":\"Coscheduling\"}}}}");
     SCOPED_JSON *built = build(&job);
     expect_spec(built, "{\"minMember\":9,\"minResources\":{\"nvidia.com/gpu\":\"32\"}}");
 }
@@ -245,10 +247,11 @@ Test(gang, the_native_group_has_the_priority_of_its_pods)
         {"", "\"priorityClassName\":\"high\","},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        SCOPED_FREE char *text = memory_format(
-            JOB("{\"name\":\"worker\",\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"}]}}}",
-                "%s\"gang\":{\"scheduler\":\"Native\"}"),
-            cases[i].template, cases[i].policy);
+        SCOPED_FREE char *text =
+            memory_format(JOB("\"workers\":{\"replicas\":4,\"minReplicas\":2,\"maxReplicas\":8,"
+                              "\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"}]}}},",
+                              "%s\"gang\":{\"scheduler\":\"Native\"}"),
+                          cases[i].template, cases[i].policy);
         SCOPED(training_job_release) struct training_job job = parse(text);
         SCOPED_JSON *built = build(&job);
         expect_spec(built, "{\"priorityClassName\":\"high\",\"schedulingPolicy\":{\"gang\":{\"minCount\":2}}}");

@@ -10,15 +10,17 @@
 #include "operator/controller/plan/plan.h"
 
 #define HEAD                                                                                                           \
-    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"strategy\":{\"type\":"       \
-    "\"MultiWorkerMirrored\"},\"workers\":2,\"model\":{\"preset\":\"lenet\"},\"data\":{\"format\":\"idx\","            \
-    "\"storage\":"                                                                                                     \
-    "\"digits\",\"train\":{\"images\":\"i.gz\",\"labels\":\"l.gz\"}},\"training\":{\"epochs\":1,\"batchSize\":64,"     \
-    "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},\"storage\":[{\"name\":\"digits\",\"readOnly\":true,"  \
-    "\"persistentVolumeClaim\":{\"claimName\":\"digits\"}},{\"name\":\"runs\",\"persistentVolumeClaim\":{"             \
-    "\"claimName\":"                                                                                                   \
-    "\"runs\"}}],\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}"
-#define TAIL "},\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}"
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"                              \
+    "\"storage\":[{\"name\":\"digits\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"digits\"}},"       \
+    "{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],"                                         \
+    "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"lenet\"},"                  \
+    "\"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"i.gz\",\"labels\":\"l.gz\"}},"        \
+    "\"training\":{\"epochs\":1,\"batchSize\":64,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.1\"}},"          \
+    "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}}"
+#define STATUS "},\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}"
+/* What is added to the workers, and the end. */
+#define WORKERS(more) ",\"workers\":{\"replicas\":2" more "}" STATUS
+#define TAIL WORKERS("")
 
 static struct training_job parse(const char *text)
 {
@@ -125,12 +127,12 @@ Test(pod_build, job_document_carries_the_crew)
 Test(pod_build, template_is_laid_over_the_default)
 {
     SCOPED(training_job_release)
-    struct training_job job =
-        parse(HEAD ",\"roles\":[{\"name\":\"worker\",\"template\":{\"metadata\":{\"labels\":{\"team\":\"a\","
-                   "\"coxswain.dev/"
-                   "incarnation\":\"99\"}},\"spec\":{\"restartPolicy\":\"Always\",\"nodeSelector\":{\"disk\":\"ssd\"},"
-                   "\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"EXTRA\",\"value\":\"1\"}],\"resources\":"
-                   "{\"limits\":{\"memory\":\"1Gi\"}}},{\"name\":\"log\",\"image\":\"log:1\"}]}}}]" TAIL);
+    struct training_job job = parse(HEAD WORKERS(
+        ",\"template\":{\"metadata\":{\"labels\":{\"team\":\"a\","
+        "\"coxswain.dev/"
+        "incarnation\":\"99\"}},\"spec\":{\"restartPolicy\":\"Always\",\"nodeSelector\":{\"disk\":\"ssd\"},"
+        "\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"EXTRA\",\"value\":\"1\"}],\"resources\":"
+        "{\"limits\":{\"memory\":\"1Gi\"}}},{\"name\":\"log\",\"image\":\"log:1\"}]}}"));
     struct error error = ERROR_INIT;
     SCOPED_JSON *pod = build(&job, 0, &error);
     cr_assert_not_null(pod, "%s", error.message);
@@ -157,8 +159,7 @@ Test(pod_build, a_grace_period_of_its_own_is_told)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[4096];
-        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{%s}}}]%s", HEAD,
-                 rows[i].spec, TAIL);
+        snprintf(text, sizeof text, HEAD WORKERS(",\"template\":{\"spec\":{%s}}"), rows[i].spec);
         SCOPED(training_job_release) struct training_job job = parse(text);
         struct error error = ERROR_INIT;
         SCOPED_JSON *pod = build(&job, 0, &error);
@@ -170,9 +171,9 @@ Test(pod_build, a_grace_period_of_its_own_is_told)
 Test(pod_build, template_must_not_set_what_holds_the_crew_together)
 {
     SCOPED(training_job_release)
-    struct training_job job = parse(
-        HEAD ",\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":"
-             "[{\"name\":\"COXSWAIN_INCARNATION\",\"value\":\"1\"}]}]}}}]" TAIL);
+    struct training_job job =
+        parse(HEAD WORKERS(",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":"
+                           "[{\"name\":\"COXSWAIN_INCARNATION\",\"value\":\"1\"}]}]}}"));
     struct error error = ERROR_INIT;
     cr_assert_null(build(&job, 0, &error));
     cr_assert_eq(error.kind, ERROR_INVALID);
@@ -196,8 +197,7 @@ Test(pod_build, reserved_names_are_refused_wherever_they_are_set)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[4096];
-        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{%s}}}]%s", HEAD,
-                 rows[i].spec, TAIL);
+        snprintf(text, sizeof text, HEAD WORKERS(",\"template\":{\"spec\":{%s}}"), rows[i].spec);
         SCOPED(training_job_release) struct training_job job = parse(text);
         struct error error = ERROR_INIT;
         SCOPED_JSON *pod = build(&job, 0, &error);
@@ -288,10 +288,8 @@ Test(pod_build, service_publishes_current_pods_ready_or_not)
 }
 
 #define FOREIGN(spec)                                                                                                  \
-    "{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"framework\":\"PyTorch\","       \
-    "\"image\":"                                                                                                       \
-    "\"torch:2\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,\"roles\":[{\"name\":\"worker\","       \
-    "\"template\":{\"spec\":{" spec "}}}]}}"
+    "{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"pytorch\":{},"                  \
+    "\"image\":\"torch:2\",\"workers\":{\"replicas\":2,\"template\":{\"spec\":{" spec "}}}}}"
 
 Test(pod_build, a_foreign_image_runs_its_own_command)
 {

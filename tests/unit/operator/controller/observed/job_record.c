@@ -8,17 +8,18 @@ static const char *const jobs[] = {
     "{}",
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"0b8f7f5e-54d1-4a55-a0a5-7d3c6c0d3c11\","
     "\"resourceVersion\":\"12\",\"generation\":9007199254740991,\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
-    "\"labels\":{\"kueue.x-k8s.io/queue-name\":\"\\u00e9\\u0001\\\"\"}},\"spec\":{\"framework\":\"PyTorch\","
-    "\"image\":\"pytorch\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":4,\"runPolicy\":{"
-    "\"activeDeadlineSeconds\":60},\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":"
-    "\"trainer\",\"command\":[\"train\"]}]}}}]},\"status\":{\"controllerState\":{\"incarnation\":1,\"attempt\":1,"
+    "\"labels\":{\"kueue.x-k8s.io/queue-name\":\"\\u00e9\\u0001\\\"\"}},\"spec\":{\"pytorch\":{},"
+    "\"image\":\"pytorch\",\"runPolicy\":{\"activeDeadlineSeconds\":60},"
+    "\"workers\":{\"replicas\":4,\"template\":{\"spec\":{\"containers\":[{\"name\":"
+    "\"trainer\",\"command\":[\"train\"]}]}}}},\"status\":{\"controllerState\":{\"incarnation\":1,\"attempt\":1,"
     "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-3,7\"}]},"
     "\"restarts\":{\"failures\":2},\"startTime\":\"2026-11-20T14:00:01Z\",\"conditions\":[{\"type\":\"Running\","
     "\"status\":\"True\",\"reason\":\"AllReady\",\"message\":\"all pods are ready\",\"lastTransitionTime\":"
     "\"2026-11-20T14:00:02Z\"},{\"type\":\"Others\",\"status\":\"\\u0001\"}],\"replicaStatuses\":[{\"role\":\"worker\","
     "\"active\":4,\"ready\":3}],\"progress\":{\"step\":1200,\"metrics\":[{\"name\":\"loss\","
     "\"value\":\"0.03125\"}],\"goodput\":\"0.987\"}}}",
-    "{\"metadata\":{\"name\":17,\"uid\":[],\"generation\":-9007199254740991},\"spec\":{\"workers\":-1,\"model\":[]},"
+    "{\"metadata\":{\"name\":17,\"uid\":[],\"generation\":-9007199254740991},\"spec\":{\"workers\":{\"replicas\":-1},"
+    "\"coxswain\":[]},"
     "\"status\":{\"controllerState\":{\"incarnation\":9007199254740991},\"restarts\":{\"total\":-1},\"conditions\":{},"
     "\"progress\":7}}",
 };

@@ -73,7 +73,7 @@ static const struct {
      false},
     {"its owner has another name",
      "{\"metadata\":{" LABELS("digits-worker-3-7", "j", "7")
-         OWNED("{\"uid\":\"j\",\"controller\":true,\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\","
+         OWNED("{\"uid\":\"j\",\"controller\":true,\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\","
                "\"name\":\"letters\"}") "}," TOLD("j", "7") "}",
      false, false},
 };

@@ -133,7 +133,7 @@ Test(adopt, a_pod_of_another_owner_wins_over_nobody)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "", "nor judged");
     cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 3, "nor counted");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     scene_accept(&scene);
     scene_plan(&scene);

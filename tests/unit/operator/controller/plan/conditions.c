@@ -178,7 +178,7 @@ Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
     cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");
 }

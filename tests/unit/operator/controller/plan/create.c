@@ -161,10 +161,10 @@ Test(create, a_status_older_than_the_pods_is_not_acted_upon)
 
 Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
 {
-    scene.job.run_policy.managed_by = "kueue.x-k8s.io/multikueue";
+    scene.job.managed_by = "kueue.x-k8s.io/multikueue";
     scene_plan(&scene);
     cr_assert_not(scene.plan.write_status);
-    scene.job.run_policy.managed_by = NULL;
+    scene.job.managed_by = NULL;
     scene.job.deleted_ms = SCENE_NOW;
     scene_plan(&scene);
     cr_assert_not(scene.plan.write_status);
@@ -233,7 +233,7 @@ Test(create, a_spec_full_of_nonsense_is_answered_too)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         scene.job.document.workers = counts[i];
         scene.job.roles[ROLE_PS].count = counts[i];
-        scene.input.invalid = "spec.workers: must be a whole number from 1 to 1000";
+        scene.input.invalid = "spec.workers.replicas: must be a whole number from 1 to 1000";
         scene_plan(&scene);
         cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "InvalidSpec");
     }

@@ -122,9 +122,9 @@ Test(dead_node, another_framework_is_left_alone_unless_told)
 
 Test(dead_node, a_finished_or_suspended_job_is_cleared_as_well)
 {
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     cr_assert_eq(forced_after(3600000), 1);
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     scene.job.status.completion_ms = scene.input.now_ms;
     cr_assert_eq(forced_after(3600000), 1);

@@ -40,7 +40,7 @@ Test(deadline, stands_still_while_suspended)
     struct scene scene;
     scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene.job.status.conditions[CONDITION_SUSPENDED] =
         (struct condition){.status = CONDITION_TRUE, .reason = "Suspended", .message = ""};
     scene.input.pod_count = 0;

@@ -60,7 +60,7 @@ static void expect_to_go_on(void)
     scene_accept(&scene);
 }
 
-#define THREE_OF_FOUR "3 of 4 workers are done: exit code 0; elastic.minWorkers is 2, and nobody is left at work"
+#define THREE_OF_FOUR "3 of 4 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work"
 
 Test(finishing, one_for_which_there_is_no_room_is_not_waited_for)
 {
@@ -111,7 +111,7 @@ Test(finishing, a_crew_that_grows_at_its_end_gets_nobody_new)
     finish(2);
     finish(3);
     scene.input.now_ms += 60000;
-    expect_success("4 of 6 workers are done: exit code 0; elastic.minWorkers is 2, and nobody is left at work");
+    expect_success("4 of 6 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work");
 }
 
 Test(finishing, who_ends_badly_then_is_not_replaced_and_costs_nothing)

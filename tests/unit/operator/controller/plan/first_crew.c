@@ -125,10 +125,10 @@ Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
 Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
 {
     scene.input.born_ms = FIELD_UNSET;
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     for (int turn = 0; turn < 3 && scene.job.status.attempt == 0; turn++) {
         scene_plan(&scene);
         scene_accept(&scene);
@@ -214,7 +214,7 @@ Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
 {
     begin();
     scene.input.born_ms = FIELD_UNSET;
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene.job.status.conditions[CONDITION_SUSPENDED] =
         (struct condition){.status = CONDITION_TRUE, .reason = "Suspended", .message = ""};
     scene_plan(&scene);
@@ -227,7 +227,7 @@ Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
 Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
 {
     begin();
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_eq(scene.plan.status.attempt, 1);
@@ -241,7 +241,7 @@ Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
 
 static void suspend(void)
 {
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
 }
 static void make_elastic(void)
 {
@@ -257,7 +257,7 @@ static void gang(void)
 }
 static void encrypt(void)
 {
-    scene.job.encryption = ENCRYPTION_TLS;
+    scene.job.document.encryption = ENCRYPTION_TLS;
 }
 static void follow(void)
 {

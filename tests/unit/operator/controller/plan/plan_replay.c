@@ -1006,7 +1006,7 @@ static void world_turn(void)
         model.key_there = false;
     people_meddle();
     if (!model.calm && chance(4)) {
-        model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
+        model.scene.job.suspend = !model.scene.job.suspend;
         spec_changes();
     }
 }
@@ -1058,7 +1058,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     scene_init(&model.scene, WORKERS);
     model.scene.job.run_policy.restart_scope = scope;
     model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
-    model.scene.job.run_policy.suspend = chance(10);
+    model.scene.job.suspend = chance(10);
     model.scene.job.elastic.enabled = chance(30);
     model.scene.job.elastic.min_workers = 1;
     model.scene.job.elastic.max_workers = WORKERS;
@@ -1080,7 +1080,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
         operator_turn();
     }
     model.calm = true;
-    model.scene.job.run_policy.suspend = false;
+    model.scene.job.suspend = false;
     size_t idle = 0;
     for (int step = 0; step < CALM_STEPS && idle < 12; step++) {
         world_turn();

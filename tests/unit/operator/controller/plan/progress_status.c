@@ -101,7 +101,7 @@ Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
 
 Test(progress_rest, a_job_that_is_suspended_has_none)
 {
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
     assert_rests();

@@ -115,7 +115,7 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     scene.input.queue_change_told = scene.plan.queue_change_waits;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.event_count, 0, "told once");
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     turn();
     scene.input.pod_count = 0;
     turn();
@@ -271,7 +271,7 @@ Test(queue, without_kueue_a_new_job_waits_and_says_so)
 Test(queue, a_suspended_job_gives_its_workload_back_after_its_pods)
 {
     run();
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     for (int i = 0; i < 2; i++) {
         turn();
         cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0, "pods run on its quota");
@@ -398,11 +398,8 @@ Test(queue, a_flavor_that_is_missing_is_named)
 #define JOB                                                                                                            \
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\",\"labels\":{\"kueue.x-k8s.io/"            \
     "queue-name\":"                                                                                                    \
-    "\"research\"}},\"spec\":{\"framework\":\"PyTorch\",\"image\":\"i\",\"strategy\":{\"type\":"                       \
-    "\"MultiWorkerMirrored\"},\"workers\":2,"                                                                          \
-    "\"elastic\":{\"minWorkers\":1,\"maxWorkers\":5},\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":"             \
-    "\"synthetic\",\"examples\":10},\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[{\"name\":\"evaluator\"}],"  \
-    "\"runPolicy\":{\"priorityClassName\":\"high\"}}}"
+    "\"research\"}},\"spec\":{\"image\":\"i\",\"workers\":{\"replicas\":2,\"minReplicas\":1,\"maxReplicas\":5},"       \
+    "\"chief\":{},\"pytorch\":{},\"runPolicy\":{\"priorityClassName\":\"high\"}}}"
 
 static struct json *build(const char *version)
 {
@@ -423,7 +420,7 @@ Test(queue, a_workload_asks_for_all_that_the_crew_may_grow_to)
     cr_assert_str_eq(json_string_at(built, "spec.queueName", ""), "research");
     cr_assert_eq(json_integer_at(built, "spec.priority", 0), 7);
     cr_assert_str_eq(json_string_at(built, "spec.priorityClassRef.name", ""), "high");
-    const struct json *sets = json_at(built, "spec.podSets"), *workers = json_first(sets);
+    const struct json *sets = json_at(built, "spec.podSets"), *workers = json_next(json_first(sets));
     cr_assert_eq(json_count(sets), 2);
     cr_assert_eq(json_integer_at(workers, "count", 0), 5);
     const struct json *container = json_first(json_at(workers, "template.spec.containers"));

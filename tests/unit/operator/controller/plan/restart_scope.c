@@ -41,7 +41,8 @@ Test(restart_scope, table)
         struct training_job job = {.framework = rows[i].framework,
                                    .elastic = {.enabled = rows[i].elastic},
                                    .run_policy = {.restart_scope = rows[i].asked},
-                                   .document = {.strategy = {.type = rows[i].strategy}}};
+                                   .document = {.strategy = {.type = rows[i].strategy}},
+                                   .roles = {[ROLE_PS] = {.count = rows[i].strategy == STRATEGY_PARAMETER_SERVER}}};
         cr_expect_eq(restart_scope_of(&job, rows[i].role, rows[i].index), rows[i].expected, "row %zu", i);
     }
 }
@@ -49,8 +50,8 @@ Test(restart_scope, table)
 Test(restart_scope, a_worker_beside_a_chief_is_no_chief)
 {
     struct training_job job = {.framework = FRAMEWORK_TENSORFLOW,
-                               .document = {.strategy = {.type = STRATEGY_PARAMETER_SERVER}, .workers = 2},
-                               .roles = {[ROLE_CHIEF] = {.count = 1}}};
+                               .document = {.workers = 2},
+                               .roles = {[ROLE_CHIEF] = {.count = 1}, [ROLE_PS] = {.count = 1}}};
     cr_expect_eq(restart_scope_of(&job, ROLE_WORKER, 0), RESTART_SCOPE_POD);
     cr_expect_eq(restart_scope_of(&job, ROLE_CHIEF, 0), RESTART_SCOPE_JOB);
 }

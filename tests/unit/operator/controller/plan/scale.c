@@ -46,14 +46,14 @@ Test(scale, shrinking_ends_the_highest_indices)
         cr_assert_eq(scene.plan.actions[i].pod->index, 1);
 }
 
-/* Running means that training can go on: minWorkers of them, the first always among them. */
+/* Running means that training can go on: minReplicas of them, the first always among them. */
 Test(scale, an_elastic_crew_runs_with_its_smallest_number)
 {
     scene.pods[1].ready = false;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
-                     "1 of 2 workers are ready, and elastic.minWorkers is 1");
+                     "1 of 2 workers are ready, and workers.minReplicas is 1");
     cr_assert_str_eq(scene.plan.status.ready_summary, "1/2");
     scene.pods[0].ready = false;
     scene.pods[1].ready = true;
@@ -83,7 +83,7 @@ Test(scale, worker_0_is_never_scaled_away)
 
 Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
 {
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene.pod_count = scene.input.pod_count = 0;
     for (int turn = 0; turn < 3; turn++) {
         scene_plan(&scene);
@@ -91,7 +91,7 @@ Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
     }
     cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUSPENDED);
     scene.job.document.workers = 4;
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.workers, 4);
     cr_assert_eq(scene.plan.status.incarnation, 2);

@@ -8,7 +8,7 @@ static struct scene scene;
 static void init(void)
 {
     scene_init_running(&scene, 2);
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
 }
 
 static void fini(void)
@@ -48,7 +48,7 @@ Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
     scene_plan(&scene);
     scene_accept(&scene);
     scene.input.now_ms += 5000;
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.suspended_ms, 5000);
     cr_assert_eq(scene.plan.status.attempt, 2);
@@ -82,7 +82,7 @@ Test(suspend, a_change_of_mind_waits_for_the_old_pods)
     scene_plan(&scene);
     scene_accept(&scene);
     scene.pods[0].deletion_ms = scene.pods[1].deletion_ms = SCENE_NOW;
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.attempt, 2);
     scene_accept(&scene);
@@ -98,12 +98,12 @@ Test(suspend, from_the_start_creates_nothing)
 {
     scene_release(&scene);
     scene_init(&scene, 2);
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
     scene_accept(&scene);
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene.input.now_ms += 3600000;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.attempt, 1);
@@ -134,10 +134,10 @@ Test(suspend, a_pod_that_appears_after_all_takes_the_word_back_until_it_is_gone)
 Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     scene.input.pod_count = 0;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending",
@@ -154,7 +154,7 @@ Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
         scene_release(&scene);
         scene_init_running(&scene, 1);
-        scene.job.run_policy.suspend = true;
+        scene.job.suspend = true;
         scene_plan(&scene);
         scene_accept(&scene);
         scene_end_pod(&scene, &scene.pods[0], 0);
@@ -180,7 +180,7 @@ Test(suspend, leaves_out_by_how_much_the_clock_was_set_meanwhile)
         scene_accept(&scene);
         scene.input.moved_ms[STATUS_TIME_SUSPENDED] = moves[i];
         scene.input.now_ms += moves[i] + 5000;
-        scene.job.run_policy.suspend = false;
+        scene.job.suspend = false;
         scene_plan(&scene);
         cr_assert_eq(scene.plan.status.suspended_ms, 5000, "set by %lld", (long long)moves[i]);
         cr_assert_eq(scene.plan.status.attempt, 2);
@@ -195,7 +195,7 @@ Test(suspend, a_clock_set_back_unseen_counts_nothing)
     scene_plan(&scene);
     scene_accept(&scene);
     scene.input.now_ms -= 3600000;
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.suspended_ms, 0, "the API refuses less");
     cr_assert_eq(scene.plan.status.attempt, 2);

@@ -301,14 +301,14 @@ Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
 Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
 {
     charge_at_the_limit();
-    scene.job.run_policy.suspend = true;
+    scene.job.suspend = true;
     for (int turn = 0; turn < 3; turn++) {
         scene_plan(&scene);
         scene_accept(&scene);
         scene.input.pod_count = 0;
     }
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
-    scene.job.run_policy.suspend = false;
+    scene.job.suspend = false;
     scene.input.now_ms += 60000;
     for (int turn = 0; turn < 2; turn++) {
         scene_plan(&scene);
