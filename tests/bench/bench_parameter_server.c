@@ -207,10 +207,10 @@ struct kind {
 static int push_and_pull(const struct kind *kind, int64_t ticket)
 {
     bool outdated;
-    uint64_t incarnations[PS_SERVERS_MAX];
+    uint64_t nonces[PS_SERVERS_MAX];
     const struct servers_push push = {
         .ticket = ticket, .rate = 0.01, .scale = 1, .pull = kind->rows == NULL && !kind->asks, .rows = kind->rows};
-    if (servers_link_push(links, &push, &outdated, incarnations, NULL) < 0)
+    if (servers_link_push(links, &push, &outdated, nonces, NULL) < 0)
         return -1;
     return push.pull ? 0 : servers_link_pull(links, kind->rows, NULL);
 }

@@ -17,7 +17,7 @@
 struct seat {
     char *name;            /* "worker 1" */
     uint32_t epoch;        /* the highest known; that of who sits here */
-    uint64_t incarnation;  /* who sits or sat here */
+    uint64_t nonce;        /* of the process that has, or last had, this seat */
     bool given_up;         /* that one was declared dead and must not come back */
     coordinator_link link; /* 0: empty */
     struct collective_peer peer;
@@ -397,7 +397,7 @@ static enum coordination_refusal judge_join(const struct coordinator *coordinato
                  seat->name, join->generation.attempt, join->generation.epoch, ours->attempt, seat->epoch);
         return REFUSE_STALE;
     }
-    if (seat->given_up && join->incarnation == seat->incarnation) {
+    if (seat->given_up && join->nonce == seat->nonce) {
         snprintf(text, COORDINATION_TEXT_MAX, "%s was declared dead and is being replaced", seat->name);
         return REFUSE_STALE;
     }
@@ -429,7 +429,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
     struct seat *seat = &coordinator->seats[join->rank];
     coordinator_link old = seat->link;
     if (old != 0 && old != link) {
-        bool same = join->incarnation == seat->incarnation;
+        bool same = join->nonce == seat->nonce;
         seat_empty(coordinator, join->rank, same ? "has dialled again" : "replaced by a newer one", now_ms);
         if (same)
             close_link(coordinator, old);
@@ -437,7 +437,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
             refuse(coordinator, old, REFUSE_STALE, "another process has taken this seat");
     }
     seat->epoch = join->generation.epoch;
-    seat->incarnation = join->incarnation;
+    seat->nonce = join->nonce;
     seat->given_up = false;
     seat->link = link;
     seat->peer = join->peer;

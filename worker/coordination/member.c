@@ -178,8 +178,8 @@ int member_start(const struct member_options *options, struct member **ret_membe
                          options->size, CREW_SIZE_MAX);
     struct member *member = memory_allocate(1, sizeof(*member));
     copy_options(member, options);
-    if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
-        member->incarnation = (uint64_t)clock_now_ms();
+    if (getrandom(&member->nonce, sizeof(member->nonce), 0) < 0)
+        member->nonce = (uint64_t)clock_now_ms();
     pthread_mutex_init(&member->lock, NULL);
     condition_init(&member->changed);
     if (start_parts(member, error) < 0) {

@@ -32,7 +32,7 @@ struct member {
     struct member_options options;
     struct crew_seat seats[CREW_SIZE_MAX];
     char *job_uid;
-    uint64_t incarnation;
+    uint64_t nonce;
     char arithmetic[ARITHMETIC_MAX];
     struct collective_peer data; /* announced */
     struct rpc *rpc;

@@ -27,7 +27,7 @@ void member_say_join(struct member *member)
     struct coordination_message message = {
         .type = COORDINATION_JOIN,
         .generation = {.attempt = member->options.attempt, .epoch = member->options.epoch},
-        .incarnation = member->incarnation,
+        .nonce = member->nonce,
         .rank = member->options.rank,
         .size = member->options.size,
         .peer = member->data};

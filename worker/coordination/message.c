@@ -49,7 +49,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     codec_u32(codec, &message->generation.attempt);
     codec_u32(codec, &message->generation.epoch);
     codec_u32(codec, &message->generation.counter);
-    codec_u64(codec, &message->incarnation);
+    codec_u64(codec, &message->nonce);
     codec_u32(codec, &message->rank);
     codec_u32(codec, &message->size);
     codec_bool(codec, &message->holds_state);

@@ -51,7 +51,7 @@ struct coordination_message {
     enum coordination_refusal refusal;
     char job_uid[COORDINATION_UID_MAX];
     struct generation generation;
-    uint64_t incarnation; /* of a JOIN: random, one for each process */
+    uint64_t nonce; /* of a JOIN: random, one for each process */
     uint32_t rank, size;
     bool holds_state;
     bool planned;

@@ -81,7 +81,7 @@ uint16_t dispatcher_port(const struct dispatcher *dispatcher);
 void dispatcher_cancel(struct dispatcher *dispatcher);
 
 struct server_standing {
-    uint64_t incarnation;
+    uint64_t nonce;
     bool holds_state;
     uint32_t lineage;
     int64_t clock, updates, empty;                /* as in variables.h */

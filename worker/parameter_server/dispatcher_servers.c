@@ -133,7 +133,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
 {
     struct ticket_set tickets = server->standing.tickets;
     ticket_set_copy(&tickets, &message->tickets);
-    server->standing = (struct server_standing){.incarnation = message->incarnation,
+    server->standing = (struct server_standing){.nonce = message->nonce,
                                                 .holds_state = message->holds_state,
                                                 .lineage = message->lineage,
                                                 .clock = message->clock,

@@ -183,7 +183,7 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
  * state with it, by this chief or by one before it. */
 static bool still_has(const struct led_server *server, uint64_t acknowledger, int64_t ticket)
 {
-    return acknowledger == server->standing.incarnation || ticket_set_has(&server->settled, ticket) ||
+    return acknowledger == server->standing.nonce || ticket_set_has(&server->settled, ticket) ||
            ticket_set_has(&server->standing.tickets, ticket);
 }
 
@@ -192,7 +192,7 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
 {
     for (unsigned i = 0; i < message->server_count && i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
-        if (still_has(server, message->incarnations[i], message->ticket))
+        if (still_has(server, message->nonces[i], message->ticket))
             continue;
         const bool is_empty = message->examples == 0;
         struct ticket_set lost = {0};

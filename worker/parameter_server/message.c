@@ -63,13 +63,13 @@ static void codec_crew(struct codec *codec, struct ps_message *message)
     codec_u32(codec, &message->newest.epoch);
     codec_u32(codec, &message->index);
     codec_u32(codec, &message->server);
-    codec_u64(codec, &message->incarnation);
+    codec_u64(codec, &message->nonce);
     codec_u32(codec, &message->digest);
     codec_u32(codec, &message->server_count);
     if (message->server_count > PS_SERVERS_MAX)
         codec->failed = true;
     for (uint32_t i = 0; i < message->server_count && !codec->failed; i++)
-        codec_u64(codec, &message->incarnations[i]);
+        codec_u64(codec, &message->nonces[i]);
 }
 
 static void codec_numbers(struct codec *codec, struct ps_message *message)

@@ -38,11 +38,11 @@
 
 #define PS_MESSAGES(X)                                                                                                 \
     /* Worker and chief */                                                                                             \
-    X(JOIN) /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock, ticket (in progress) */   \
+    X(JOIN)    /* worker: job_uid, generation, index, nonce; holds_state: lineage, clock, ticket (in progress) */      \
     X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                 \
     X(WANT)    /* worker: requests the next ticket; lineage, clock */                                                  \
     X(TICKET)  /* chief: ticket, lineage */                                                                            \
-    X(DONE)    /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, servers' incarnations */  \
+    X(DONE)    /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, servers' nonces */        \
     X(RETURN)  /* worker: ticket, not done */                                                                          \
     X(RESTART) /* chief: lineage; everything in progress is void */                                                    \
     X(OVER)    /* chief: there are no more tickets */                                                                  \
@@ -50,15 +50,15 @@
     X(LEAVE)   /* worker: leaves on request */                                                                         \
     X(REFUSED) /* chief, server: text (stale generation, another job) */                                               \
     /* Worker and server */                                                                                            \
-    X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, incarnation and path (of the area) */     \
-    X(OPENED) /* server: incarnation, generation, shared, holds_state, port and token (of a line) */                   \
+    X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, nonce and path (of the area) */           \
+    X(OPENED) /* server: nonce, generation, shared, holds_state, port and token (of a line) */                         \
     X(PULL)   /* worker: rows, lined */                                                                                \
     X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), lined; bulk */              \
-    X(ACK)    /* server: ticket, verdict, incarnation */                                                               \
+    X(ACK)    /* server: ticket, verdict, nonce */                                                                     \
     X(VALUES) /* server: updates, lined (as requested); bulk */                                                        \
     /* Chief and server */                                                                                             \
     X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                               \
-    X(STANDING) /* server: incarnation, generation, holds_state, lineage, clock, updates, empty, tickets */            \
+    X(STANDING) /* server: nonce, generation, holds_state, lineage, clock, updates, empty, tickets */                  \
     X(START)   /* chief: lineage, clock, path (a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */ \
     X(REDUCE)  /* chief: step */                                                                                       \
     X(REDUCED) /* server: step, squares */                                                                             \
@@ -93,7 +93,7 @@ struct ps_message {
     struct generation newest;     /* attempt and epoch of the newest server of that number that the sender has met */
     uint32_t index;               /* of a worker, or of a server */
     uint32_t server;              /* the server that is meant: a name may lead to another server for a while */
-    uint64_t incarnation;         /* random, one for each process */
+    uint64_t nonce;               /* random, one for each process */
     uint32_t digest;              /* of the model's layout */
     uint32_t lineage;
     uint32_t verdict;
@@ -109,7 +109,7 @@ struct ps_message {
     int64_t bytes;
     uint32_t crc;
     uint32_t server_count;
-    uint64_t incarnations[PS_SERVERS_MAX];
+    uint64_t nonces[PS_SERVERS_MAX];
     char path[PS_PATH_MAX];
     char text[PS_TEXT_MAX];
     struct ticket_set tickets; /* both are owned: ps_message_release */

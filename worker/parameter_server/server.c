@@ -109,8 +109,8 @@ int ps_server_start(const struct ps_server_options *options, struct ps_server **
     server->saved_updates = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);
-    if (getrandom(&server->incarnation, sizeof server->incarnation, 0) < 0)
-        server->incarnation = (uint64_t)clock_monotonic_ns();
+    if (getrandom(&server->nonce, sizeof server->nonce, 0) < 0)
+        server->nonce = (uint64_t)clock_monotonic_ns();
     if (open_door(server, error) < 0) {
         ps_server_free(server);
         return -1;

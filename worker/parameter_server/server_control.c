@@ -20,7 +20,7 @@ static void say_standing(struct ps_server *server, bool answers)
 {
     const struct variables *variables = &server->variables;
     say(server, &(struct ps_message){.type = PS_STANDING,
-                                     .incarnation = server->incarnation,
+                                     .nonce = server->nonce,
                                      .generation = server->options.generation,
                                      .holds_state = variables->holds_state,
                                      .pull = answers,

@@ -99,7 +99,7 @@ static void acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verd
                                                            .ticket = ticket,
                                                            .verdict = verdict,
                                                            .lineage = exchange->server->variables.lineage,
-                                                           .incarnation = exchange->server->incarnation});
+                                                           .nonce = exchange->server->nonce});
     if (pull)
         send_values(exchange, NULL, exchange->push.lined);
 }
@@ -111,7 +111,7 @@ static void admit(struct exchange *exchange)
         return;
     exchange->answered = true;
     struct ps_message message = {.type = PS_OPENED,
-                                 .incarnation = server->incarnation,
+                                 .nonce = server->nonce,
                                  .generation = server->options.generation,
                                  .lineage = server->variables.lineage,
                                  .shared = exchange->shared,
@@ -166,11 +166,11 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
     }
     server->worker_epochs[message->index] = message->generation.epoch;
     exchange->worker = message->index;
-    exchange->incarnation = message->incarnation;
+    exchange->nonce = message->nonce;
     /* Values and gradients, each in the layout's order and whole pages. */
     exchange->shared =
         message->path[0] != '\0' && message->bytes == area_bytes(server) &&
-        shared_area_open(message->path, message->incarnation, (size_t)message->bytes, &exchange->area, NULL) == 0;
+        shared_area_open(message->path, message->nonce, (size_t)message->bytes, &exchange->area, NULL) == 0;
     float **outgoing = &server->outgoing[exchange->worker];
     if (!exchange->shared && *outgoing == NULL)
         *outgoing = malloc(own_bytes(server) + 1);

@@ -24,7 +24,7 @@ struct exchange {
     struct ps_server *server;
     struct rpc_stream *stream;
     unsigned worker;
-    uint64_t incarnation;
+    uint64_t nonce;
     bool open, answered; /* OPEN was received; OPENED was sent */
     bool shared;
     struct shared_area area;
@@ -62,7 +62,7 @@ struct ps_server {
     struct rpc *rpc;
     struct rpc_server *door;
     struct bulk_lines *lines; /* NULL: the values are too small */
-    uint64_t incarnation;
+    uint64_t nonce;
     struct variables variables;
 
     /* Used on the rpc's thread only. */

@@ -172,7 +172,7 @@ static void send_open(struct one_server *server)
                                  .generation = link->options.generation,
                                  .index = link->options.index,
                                  .server = server->number,
-                                 .incarnation = link->nonce,
+                                 .nonce = link->nonce,
                                  .digest = link->options.digest,
                                  .newest = server->newest,
                                  .bytes = (int64_t)link->area.length};
@@ -334,7 +334,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
         }
         server->push = ERRAND_NONE;
         server->verdict = message->verdict;
-        server->acknowledger = message->incarnation;
+        server->acknowledger = message->nonce;
         pthread_cond_broadcast(&link->changed);
         break;
     case PS_VALUES:
@@ -548,7 +548,7 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
 }
 
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
-                      uint64_t incarnations[PS_SERVERS_MAX], struct error *error)
+                      uint64_t nonces[PS_SERVERS_MAX], struct error *error)
 {
     bool outdated = false;
     pthread_mutex_lock(&link->lock);
@@ -564,7 +564,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     int result = await(link, false, error);
     for (unsigned i = 0; result == 0 && i < link->options.placement->server_count; i++) {
         outdated |= link->servers[i].verdict == UPDATE_OUTDATED || link->servers[i].verdict == UPDATE_LATE;
-        incarnations[i] = link->servers[i].acknowledger;
+        nonces[i] = link->servers[i].acknowledger;
     }
     link->fresh = result == 0 && push->pull && !outdated;
     pthread_mutex_unlock(&link->lock);

@@ -83,9 +83,9 @@ struct servers_push {
 };
 /* Pushes an update and waits until every server has acknowledged it. *ret_outdated: a server has
  * left the lineage, or the update was too late for the staleness bound; the ticket is void.
- * `incarnations`: those of the servers that acknowledged. */
+ * `nonces`: of the server processes that acknowledged. */
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
-                      uint64_t incarnations[PS_SERVERS_MAX], struct error *error);
+                      uint64_t nonces[PS_SERVERS_MAX], struct error *error);
 
 /* Returns whether the last push has brought all values, in that lineage, so that they need not be
  * pulled. */

@@ -25,7 +25,7 @@
 struct ticket_link {
     struct ticket_link_options options;
     char *job_uid;
-    uint64_t incarnation;
+    uint64_t nonce;
 
     /* The rpc's thread only. */
     int64_t next_dial_ms, next_beat_ms, heard_ms;
@@ -65,7 +65,7 @@ static void say_join(struct ticket_link *link)
     struct ps_message message = {.type = PS_JOIN,
                                  .generation = link->options.generation,
                                  .index = link->options.worker,
-                                 .incarnation = link->incarnation,
+                                 .nonce = link->nonce,
                                  .ticket = link->computing_lineage == link->clock_lineage ? link->computing : NO_TICKET,
                                  .lineage = link->clock_lineage,
                                  .holds_state = link->clock_lineage != 0,
@@ -340,7 +340,7 @@ void ticket_link_done(struct ticket_link *link, const struct ticket_result *resu
                                     .targets = result->targets,
                                     .examples = result->examples,
                                     .server_count = result->server_count};
-        memcpy(done->incarnations, result->incarnations, sizeof done->incarnations);
+        memcpy(done->nonces, result->nonces, sizeof done->nonces);
     }
     link->computing = NO_TICKET;
     link->orphaned = false;
@@ -398,8 +398,8 @@ int ticket_link_new(const struct ticket_link_options *options, struct ticket_lin
     link->unled_since_ms = clock_monotonic_ms();
     pthread_mutex_init(&link->lock, NULL);
     condition_init(&link->changed);
-    if (getrandom(&link->incarnation, sizeof link->incarnation, 0) < 0)
-        link->incarnation = (uint64_t)clock_monotonic_ns();
+    if (getrandom(&link->nonce, sizeof link->nonce, 0) < 0)
+        link->nonce = (uint64_t)clock_monotonic_ns();
     *ret_link = link;
     return 0;
 }

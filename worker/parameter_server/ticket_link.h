@@ -49,7 +49,7 @@ struct ticket_result {
     double squares; /* of the gradient; negative: not measured */
     int64_t correct, targets, examples;
     uint32_t server_count;
-    uint64_t incarnations[PS_SERVERS_MAX]; /* of the servers that hold the update */
+    uint64_t nonces[PS_SERVERS_MAX]; /* of the servers that hold the update */
 };
 
 int ticket_link_new(const struct ticket_link_options *options, struct ticket_link **ret_link, struct error *error);

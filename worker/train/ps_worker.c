@@ -89,7 +89,7 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
         .rows = worker->by_rows ? worker->rows : NULL,
     };
     bool outdated;
-    if (servers_link_push(worker->servers, &push, &outdated, result->incarnations, error) < 0)
+    if (servers_link_push(worker->servers, &push, &outdated, result->nonces, error) < 0)
         return -1;
     result->server_count = worker->placement.server_count;
     ticket_link_done(worker->tickets, outdated ? NULL : result);

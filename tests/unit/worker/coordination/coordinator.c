@@ -38,12 +38,12 @@ static struct coordinator *start(uint32_t epoch)
                                                          .send = keep});
 }
 
-static void join_as(struct coordinator *c, coordinator_link link, uint64_t incarnation, unsigned rank, uint32_t epoch,
+static void join_as(struct coordinator *c, coordinator_link link, uint64_t nonce, unsigned rank, uint32_t epoch,
                     int64_t now)
 {
     struct coordination_message message = {.type = COORDINATION_JOIN,
                                            .generation = {1, epoch, 0},
-                                           .incarnation = incarnation,
+                                           .nonce = nonce,
                                            .rank = rank,
                                            .size = SIZE,
                                            .job_uid = "job"};
@@ -208,12 +208,8 @@ Test(coordinator, silence_is_named_and_then_is_death)
     cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFORM].text,
                               "worker 2: declared dead after 5.0 s of silence, at 10.0.0.2:"));
     /* Thawed, it tries again with the same epoch; its successor may have the same one, when started by hand. */
-    struct coordination_message thawed = {.type = COORDINATION_JOIN,
-                                          .generation = {1, 1, 0},
-                                          .incarnation = 3,
-                                          .rank = 2,
-                                          .size = SIZE,
-                                          .job_uid = "job"};
+    struct coordination_message thawed = {
+        .type = COORDINATION_JOIN, .generation = {1, 1, 0}, .nonce = 3, .rank = 2, .size = SIZE, .job_uid = "job"};
     coordinator_receive(c, 20, &thawed, 5100);
     cr_assert_eq(inboxes[20].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
     join(c, 21, 2, 1, 5200);
@@ -248,7 +244,7 @@ static void join_many(struct coordinator *c, unsigned rank, int64_t now)
 {
     struct coordination_message message = {.type = COORDINATION_JOIN,
                                            .generation = {1, 1, 0},
-                                           .incarnation = rank + 1,
+                                           .nonce = rank + 1,
                                            .rank = rank,
                                            .size = MANY,
                                            .job_uid = "job"};
@@ -446,7 +442,7 @@ static void join_with(struct coordinator *c, coordinator_link link, unsigned ran
 {
     struct coordination_message message = {.type = COORDINATION_JOIN,
                                            .generation = {1, 1, 0},
-                                           .incarnation = link,
+                                           .nonce = link,
                                            .rank = rank,
                                            .size = SIZE,
                                            .job_uid = "job"};

@@ -9,7 +9,7 @@ static struct coordination_message world_of(unsigned size)
 {
     struct coordination_message message = {.type = COORDINATION_WORLD,
                                            .generation = {1, 2, 3},
-                                           .incarnation = 0x123456789abcdef0u,
+                                           .nonce = 0x123456789abcdef0u,
                                            .size = size,
                                            .seats = size,
                                            .step = -5,

@@ -206,7 +206,7 @@ static const char *join_as(unsigned rank, struct generation generation)
     pretender = (struct pretender){.join = {.type = COORDINATION_JOIN,
                                             .job_uid = "job",
                                             .generation = generation,
-                                            .incarnation = 77,
+                                            .nonce = 77,
                                             .rank = rank,
                                             .size = 2,
                                             .peer = {.address = "127.0.0.1", .port = 1}}};

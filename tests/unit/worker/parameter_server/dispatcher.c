@@ -28,7 +28,7 @@ struct stage;
 
 struct false_server {
     struct stage *stage;
-    uint64_t incarnation;
+    uint64_t nonce;
     bool holds_state;
     atomic_bool dies_of_start; /* the next one; tests change it beside the thread that reads it */
     bool hangs;                /* never answers a save … */
@@ -93,7 +93,7 @@ static void await(struct stage *stage, const unsigned *counter, unsigned least)
 static void say_standing(struct false_server *server, struct rpc_stream *stream, bool answers)
 {
     ps_message_send(stream, &(struct ps_message){.type = PS_STANDING,
-                                                 .incarnation = server->incarnation,
+                                                 .nonce = server->nonce,
                                                  .holds_state = server->holds_state,
                                                  .pull = answers,
                                                  .lineage = server->lineage,
@@ -107,7 +107,7 @@ static void on_start(struct false_server *server, struct rpc_stream *stream, con
     if (server->dies_of_start) {
         server->dies_of_start = server->holds_state = false;
         server->lineage = 0;
-        server->incarnation++;
+        server->nonce++;
         rpc_stream_close(stream);
         return;
     }
@@ -166,7 +166,7 @@ static void open_server(struct stage *stage, unsigned number)
     struct rpc_server *door;
     struct false_server *server = &stage->servers[number];
     *server = (struct false_server){.stage = stage,
-                                    .incarnation = 100 * (number + 1),
+                                    .nonce = 100 * (number + 1),
                                     .holds_state = server->holds_state,
                                     .lineage = server->lineage,
                                     .clock = server->clock,
@@ -299,7 +299,7 @@ static void finish(struct stage *stage)
 {
     struct ticket_result result = {.targets = 1, .examples = 1, .squares = -1, .server_count = SERVERS};
     for (unsigned i = 0; i < SERVERS; i++)
-        result.incarnations[i] = stage->servers[i].incarnation;
+        result.nonces[i] = stage->servers[i].nonce;
     ticket_link_done(stage->link, &result);
 }
 

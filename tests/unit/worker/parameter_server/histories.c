@@ -430,7 +430,7 @@ static bool do_ticket(struct one_worker *worker)
     push.pull = play->mode == PARAMETER_SERVER_ASYNC && rows == NULL;
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
-        if (servers_link_push(worker->servers, &push, &outdated, result.incarnations, NULL) < 0)
+        if (servers_link_push(worker->servers, &push, &outdated, result.nonces, NULL) < 0)
             return false;
     if (atomic_load(&worker->killed)) /* its update is in, and nobody knows */
         return false;

@@ -147,8 +147,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
 static void open_stream(struct scene *scene)
 {
     static const struct rpc_stream_events events = {.pieces = on_pieces, .closed = on_closed};
-    struct ps_message message = {
-        .type = PS_OPEN, .generation = {.attempt = 1, .epoch = 1}, .incarnation = 9, .digest = 5};
+    struct ps_message message = {.type = PS_OPEN, .generation = {.attempt = 1, .epoch = 1}, .nonce = 9, .digest = 5};
     snprintf(message.job_uid, sizeof message.job_uid, "uid");
     cr_assert(rpc_stream_open(scene->rpc, scene->seat.host, scene->seat.port, PS_METHOD_EXCHANGE, 0, &events, scene,
                               &scene->stream, NULL) == 0);

@@ -36,7 +36,7 @@ struct scene {
     float values[ELEMENTS];
 
     /* The server's; its rpc's thread only. */
-    uint64_t incarnation;
+    uint64_t nonce;
     struct bulk_lines *lines;
     struct bulk_line *line;
     struct rpc_stream *stream;
@@ -53,7 +53,7 @@ struct scene {
 
 static void offer(struct scene *scene, struct rpc_stream *stream)
 {
-    struct ps_message message = {.type = PS_OPENED, .incarnation = scene->incarnation};
+    struct ps_message message = {.type = PS_OPENED, .nonce = scene->nonce};
     scene->stream = stream;
     scene->opened++;
     if (scene->manner == LIES)
@@ -82,7 +82,7 @@ static void acknowledge(struct scene *scene, struct rpc_stream *stream, int64_t 
                                          .ticket = ticket,
                                          .lineage = lineage,
                                          .verdict = scene->push.lineage == lineage ? UPDATE_APPLIED : UPDATE_OUTDATED,
-                                         .incarnation = scene->incarnation});
+                                         .nonce = scene->nonce});
 }
 
 static void hear_push(struct scene *scene, struct rpc_stream *stream, const struct ps_message *message)
@@ -91,7 +91,7 @@ static void hear_push(struct scene *scene, struct rpc_stream *stream, const stru
     if (scene->manner == DIES) { /* its successor has another name */
         acknowledge(scene, stream, message->ticket);
         rpc_stream_close(stream);
-        scene->incarnation = SUCCESSOR;
+        scene->nonce = SUCCESSOR;
     } else if (message->lined) {
         scene->receives = true;
         bulk_line_receive(scene->line, scene->gradients, sizeof scene->gradients);
@@ -211,7 +211,7 @@ static void set_up(struct scene *scene, int manner)
 {
     static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, opened}};
     struct rpc_server *door;
-    *scene = (struct scene){.incarnation = FIRST, .values = {1, 2, 3}, .manner = manner};
+    *scene = (struct scene){.nonce = FIRST, .values = {1, 2, 3}, .manner = manner};
     placement_init(&scene->placement, &layout, 1);
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
              (unsigned)getpid() / 100 % 250);
@@ -253,11 +253,11 @@ Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_
 {
     static struct scene scene;
     bool outdated;
-    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    uint64_t nonces[PS_SERVERS_MAX] = {0};
     const struct servers_push push = {.ticket = 7, .rate = 1, .scale = 1, .pull = true};
     set_up(&scene, DIES);
-    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
-    cr_expect(incarnations[0] == FIRST, "%llu acknowledged it", (unsigned long long)incarnations[0]);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, nonces, NULL) == 0);
+    cr_expect(nonces[0] == FIRST, "%llu acknowledged it", (unsigned long long)nonces[0]);
     cr_expect(servers_link_values(scene.link)[2] == 3);
     tear_down(&scene);
 }
@@ -267,15 +267,15 @@ Test(servers_link, values_that_came_with_a_push_are_of_its_lineage, .timeout = 1
 {
     static struct scene scene;
     bool outdated;
-    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    uint64_t nonces[PS_SERVERS_MAX] = {0};
     struct servers_push push = {.ticket = 7, .lineage = 3, .rate = 1, .scale = 1, .pull = true};
     set_up(&scene, KEEPS);
     atomic_store(&scene.lineage, 3);
     cr_expect(!servers_link_is_fresh(scene.link, 0));
-    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, nonces, NULL) == 0);
     cr_expect(servers_link_is_fresh(scene.link, 3) && !servers_link_is_fresh(scene.link, 4));
     push.pull = false;
-    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, nonces, NULL) == 0);
     cr_expect(!servers_link_is_fresh(scene.link, 3));
     tear_down(&scene);
 }
@@ -285,17 +285,17 @@ Test(servers_link, a_server_that_does_not_know_the_lineage_is_left_for_its_succe
 {
     static struct scene scene;
     bool outdated = true;
-    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    uint64_t nonces[PS_SERVERS_MAX] = {0};
     struct servers_push push = {.ticket = 7, .lineage = 8, .rate = 1, .scale = 1};
     set_up(&scene, LAGS);
     atomic_store(&scene.lineage, 6);
     servers_link_follow(scene.link, 7);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     cr_expect(atomic_load(&scene.lineage) == 7 && scene.opened == 2, "%u streams", scene.opened);
-    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, nonces, NULL) == 0);
     cr_expect(!outdated && atomic_load(&scene.lineage) == 8 && scene.opened == 3, "%u streams", scene.opened);
     push.lineage = 7;
-    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, nonces, NULL) == 0);
     cr_expect(outdated && scene.opened == 3, "one that is ahead is believed");
     tear_down(&scene);
 }
@@ -306,7 +306,7 @@ Test(servers_link, a_server_that_does_not_know_the_lineage_is_left_for_its_succe
 static void exchange(struct scene *scene, unsigned opened)
 {
     bool outdated;
-    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    uint64_t nonces[PS_SERVERS_MAX] = {0};
     const struct servers_push push = {.ticket = 7, .rate = 1, .scale = 1, .pull = true};
     float *values = servers_link_values(scene->link), *gradients = servers_link_gradients(scene->link);
     for (unsigned i = 0; i < ELEMENTS; i++)
@@ -315,7 +315,7 @@ static void exchange(struct scene *scene, unsigned opened)
     for (unsigned i = 0; i < ELEMENTS; i++)
         cr_assert(values[i] == (float)(i + 1));
     memset(values, 0, sizeof scene->values);
-    cr_assert(servers_link_push(scene->link, &push, &outdated, incarnations, NULL) == 0);
+    cr_assert(servers_link_push(scene->link, &push, &outdated, nonces, NULL) == 0);
     for (unsigned i = 0; i < ELEMENTS; i++)
         cr_assert(values[i] == (float)(i + 1) && scene->gradients[i] == (float)i);
     cr_expect(scene->pushed == 1 && scene->opened == opened, "%u streams", scene->opened);

@@ -495,10 +495,10 @@ static void start_aside(struct aside *aside)
 
 static void push(struct scene *scene)
 {
-    uint64_t incarnations[PS_SERVERS_MAX];
+    uint64_t nonces[PS_SERVERS_MAX];
     bool outdated;
     const struct servers_push update = {.ticket = 0, .lineage = (1 << 10) + 1, .rate = 1, .scale = 1};
-    (void)servers_link_push(scene->link, &update, &outdated, incarnations, NULL);
+    (void)servers_link_push(scene->link, &update, &outdated, nonces, NULL);
 }
 
 /* Whoever is asked to leave a moment after its chief has not acknowledged anything that is not saved. */

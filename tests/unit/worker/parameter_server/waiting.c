@@ -267,11 +267,11 @@ static void expect_words(struct scene *scene, void (*describe)(struct scene *, c
 static void *exchange(void *context)
 {
     struct scene *scene = context;
-    uint64_t incarnations[PS_SERVERS_MAX];
+    uint64_t nonces[PS_SERVERS_MAX];
     bool outdated;
     const struct servers_push push = {.ticket = 57, .rate = 1, .scale = 1};
     if (scene->pushes)
-        (void)servers_link_push(scene->links, &push, &outdated, incarnations, &scene->outcome);
+        (void)servers_link_push(scene->links, &push, &outdated, nonces, &scene->outcome);
     else
         (void)servers_link_pull(scene->links, NULL, &scene->outcome);
     return NULL;
@@ -534,7 +534,7 @@ static void join_and_fall_silent(void *context)
     if (silent->called)
         return;
     silent->called = true;
-    struct ps_message join = {.type = PS_JOIN, .generation = {.epoch = 1}, .incarnation = 9, .ticket = -1};
+    struct ps_message join = {.type = PS_JOIN, .generation = {.epoch = 1}, .nonce = 9, .ticket = -1};
     snprintf(join.job_uid, sizeof join.job_uid, "uid");
     cr_assert_eq(rpc_stream_open(silent->scene->rpc, silent->scene->seats[0].host, silent->scene->seats[0].port,
                                  PS_METHOD_TICKETS, 0, &events, silent, &stream, NULL),
