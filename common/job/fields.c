@@ -92,7 +92,7 @@ static const struct field strategy_fields[] = {
      .words = parameter_server_mode_words,
      .description =
          "ParameterServer: when an update counts. Async (the default): at once, each worker at its own pace. "
-         "BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest. Synchronous: "
+         "BoundedStaleness: as Async, but no worker is more than staleness batches ahead of the slowest. Synchronous: "
          "once all shares of the batch are there, as if one device had computed it."},
     {.name = "staleness",
      .kind = FIELD_INTEGER,
@@ -106,9 +106,9 @@ static const struct field strategy_fields[] = {
      LONE,
      RANGE(0, TRAINERS_MAX),
      .description =
-         "So many of the workers are spare: the batch is cut for the others. Synchronous: a spare one computes what "
-         "the slowest is late with, and the first answer counts. BoundedStaleness: nobody waits for so many of the "
-         "slowest; what they are too late with others compute. 0 by default."},
+         "How many of the workers are spare; the batch is cut for the others. Synchronous: a spare worker computes "
+         "the share that the slowest one is late with, and the first result counts. BoundedStaleness: the crew does "
+         "not wait for this number of slowest workers, and others compute their late shares. 0 by default."},
     {.name = "shardedOptimizer",
      .kind = FIELD_BOOLEAN,
      MEMBER(strategy_spec, sharded_optimizer),
@@ -123,8 +123,9 @@ static const struct field strategy_fields[] = {
      LONE,
      RANGE(1, 100000),
      .description =
-         "MultiWorkerMirrored: each worker takes so many steps alone on its own share of the batches, then the crew "
-         "averages them and an outer optimizer (SGD with Nesterov momentum) moves all replicas to one new point "
+         "MultiWorkerMirrored: each worker takes this number of steps alone on its share of the batches. Then the crew "
+         "averages the weights, and an outer optimizer (SGD with Nesterov momentum) moves all replicas to one new "
+         "point "
          "(DiLoCo; Douillard et al., 2023). Default: the gradients of every step are summed."},
     {.name = "outerLearningRate",
      .kind = FIELD_DECIMAL,
@@ -294,8 +295,8 @@ static const struct field layer_fields[] = {
      .fallback = "Shard",
      .description =
          "BatchNorm: over which examples mean and variance are taken in training. Shard: each logical "
-         "shard of the batch on its own. Global: the whole batch, whoever computes which part of it; for strategies "
-         "that compute it at once, without accumulation."},
+         "shard of the batch on its own. Global: the whole batch, whichever workers compute it; for strategies that "
+         "compute the batch at once, without accumulation."},
     {.name = "rate",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, rate),
@@ -446,8 +447,7 @@ static const struct field validation_files_fields[] = {
      MEMBER(data_files, last),
      LONE,
      RANGE(1, COUNT_MAX),
-     .description =
-         "Hold out the last so many examples of the training files; training then leaves them out. Instead of files."},
+     .description = "Hold out this number of examples from the end of the training files, instead of naming files."},
 };
 static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
 
@@ -466,8 +466,8 @@ static const struct field augmentation_fields[] = {
      ONLY_FOR(IMAGE_FORMATS),
      RANGE(0, 64),
      .description =
-         "Put so many zeros on each side of the image and cut a piece of its own size out of that, anywhere. "
-         "It must be smaller than the image. Default: 0, the image as it is."},
+         "Add this number of zeros on each side of the image, and cut out a piece of the image's size at a random "
+         "place. It must be smaller than the image. Default: 0, which leaves the image as it is."},
 };
 static OBJECT_TYPE(augmentation_type, "Augmentation", augmentation_fields);
 
@@ -516,7 +516,7 @@ static const struct field data_fields[] = {
      LONE,
      ONLY_FOR("Synthetic"),
      RANGE(1, COUNT_MAX),
-     .description = "Synthetic: how many examples there are."},
+     .description = "Synthetic: the number of examples to generate."},
     {.name = "imageFeature",
      .kind = FIELD_STRING,
      MEMBER(data_spec, image_feature),
@@ -858,8 +858,8 @@ static const struct field checkpoint_fields[] = {
      LONE,
      .words = on_preemption_words,
      .fallback = "Save",
-     .description =
-         "When the whole crew is told to leave: Save a checkpoint first, or Discard the steps since the last one."},
+     .description = "What a crew does when all its pods are asked to end: Save a checkpoint, or Discard the steps "
+                    "since the last one."},
     {.name = "keepBest",
      .kind = FIELD_BOOLEAN,
      MEMBER(checkpoint_spec, keep_best),
@@ -988,7 +988,7 @@ static const struct field crew_role_fields[] = {
      MEMBER(crew_role, min_count),
      LONE,
      RANGE(1, TRAINERS_MAX),
-     .description = "Elastic jobs: training runs while at least so many of them are there. Default: count."},
+     .description = "Elastic jobs: the fewest of them with which training runs. Default: count."},
     {.name = "maxCount",
      .kind = FIELD_INTEGER,
      MEMBER(crew_role, max_count),
@@ -1044,7 +1044,7 @@ static const struct field job_document_fields[] = {
      LONE,
      .type = &document_workers_type,
      .fallback = "{}",
-     .description = "How many workers there are."},
+     .description = "The number of workers."},
     DEVICES_AND_STORAGE(job_document, ),
     {SECTION("crew", crew, &crew_type, "Who takes part. Without it: this process alone, or what TF_CONFIG says."),
      LONE},
@@ -1079,9 +1079,9 @@ static const struct field workers_fields[] = {
      LONE,
      RANGE(1, PODS_MAX),
      .description =
-         "Makes the job elastic, together with maxReplicas. Training runs while at least so many workers are there, "
-         "the first of them included; of PyTorch's, so many have to exit with 0, and none may still be at work, for "
-         "the job to succeed."},
+         "Makes the job elastic, together with maxReplicas. Training runs while at least this number of workers is "
+         "there, worker 0 included. A PyTorch job succeeds once at least this number has exited with 0 and no worker "
+         "is still at work."},
     {.name = "maxReplicas",
      .kind = FIELD_INTEGER,
      MEMBER(training_job, elastic.max_workers),
@@ -1268,14 +1268,14 @@ static const struct field run_policy_fields[] = {
      LONE,
      .flags = FIELD_MUTABLE,
      RANGE(1, COUNT_MAX),
-     .description = "The job fails after so many seconds; time suspended is not counted. Default: no deadline."},
+     .description = "The job fails after this number of seconds, without the time suspended. Default: no deadline."},
     {.name = "ttlSecondsAfterFinished",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, ttl_seconds_after_finished),
      LONE,
      .flags = FIELD_MUTABLE,
      RANGE(0, COUNT_MAX),
-     .description = "The job is deleted so many seconds after its end. Default: it is kept."},
+     .description = "The job is deleted this number of seconds after its end. Default: it is kept."},
     {.name = "cleanPodPolicy",
      .kind = FIELD_ENUM,
      MEMBER(run_policy, clean_pod_policy),
@@ -1304,7 +1304,8 @@ static const struct field run_policy_fields[] = {
      MEMBER(run_policy, failure_policy),
      LONE,
      .type = &failure_policy_type,
-     .description = "What certain exit codes and pod conditions mean for the job. Default: docs/operations.md tells."},
+     .description =
+         "What certain exit codes and pod conditions mean for the job. For the default see docs/operations.md."},
     {.name = "forceDeleteAfterSeconds",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, force_delete_after_seconds),
@@ -1312,10 +1313,10 @@ static const struct field run_policy_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(0, COUNT_MAX),
      .description =
-         "A pod that was asked to end and is still there so many seconds after its grace period is removed from the "
-         "API, whatever its node says. Default: after 60 s for jobs with coxswain, whose late processes can neither "
-         "join nor commit, but only if the node is gone, not ready or marked as such; never for other frameworks: set "
-         "it when you know that the node is gone."},
+         "A pod that was asked to end and still exists this number of seconds after its grace period is removed from "
+         "the API, whatever its node says. Default: jobs with coxswain, after 60 s, and only if the node is gone, not "
+         "ready or marked as unreachable or out of service; other frameworks, never. Set it when you know that the "
+         "node is gone."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),
@@ -1535,7 +1536,7 @@ static const struct field progress_fields[] = {
            "Estimate of the time to the last step while the crew runs."),
     NUMBER("lastCheckpointStep", progress, last_checkpoint_step, "Step of the newest checkpoint on storage."),
     TEXT("goodput", progress, goodput, 32, "Share of the time that went into steps that were kept, from 0 to 1."),
-    TIME("updatedAt", progress, updated_at_ms, "When the chief told so."),
+    TIME("updatedAt", progress, updated_at_ms, "When the chief reported this."),
 };
 static OBJECT_TYPE(progress_type, "Progress", progress_fields);
 
@@ -1610,7 +1611,7 @@ static const struct field training_job_status_fields[] = {
                     "Succeeded, Failed, Suspended, Running, Restarting, Scheduled, Created, CheckpointsFailing, "
                     "JoinBlocked. The first that is True is the job's state."},
     TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
-    COUNTER("workers", job_status, workers, "Workers that there are; the scale subresource shows it."),
+    COUNTER("workers", job_status, workers, "The current number of workers; the scale subresource shows it."),
     TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),
     {.name = "restarts",
      .kind = FIELD_OBJECT,
@@ -1632,7 +1633,7 @@ static const struct field training_job_status_fields[] = {
      MEMBER(job_status, progress),
      LONE,
      .type = &progress_type,
-     .description = "How far training is, as the chief tells it."},
+     .description = "Progress of the training, as the chief reports it."},
     {.name = "controllerState",
      .kind = FIELD_OBJECT,
      .offset = 0,
