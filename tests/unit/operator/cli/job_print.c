@@ -47,13 +47,13 @@ Test(job_print, of_a_word_what_is_said_of_that_word)
                    "      type: Pipeline\n");
 }
 
-/* Of the empty one, which stands for what is not said, nothing is. */
+/* The description explains each word by itself; the empty word stands for a field that is left out, and has no sentence. */
 Test(job_print, a_word_of_those_that_may_be_left_out, .timeout = 120)
 {
     check("{\"spec\":{\"coxswain\":{\"strategy\":{\"mode\":\"BoundedStaleness\"}}}}", COXSWAIN
           "    # How the work is shared.\n"
           "    strategy:\n"
-          "      # BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest.\n"
+          "      # BoundedStaleness: as Async, but no worker is more than staleness batches ahead of the slowest.\n"
           "      mode: BoundedStaleness\n");
 }
 
