@@ -537,10 +537,10 @@ static const struct field data_fields[] = {
      LONE,
      .type = &augmentation_type,
      .description =
-         "What is done to the images that are learnt from, anew in each epoch, as in He et al., 2016. How is a "
-         "function "
-         "of training.seed, the epoch and the example: the same for every crew, strategy and restart. Those that the "
-         "model is tested on stay as they are."},
+         "Random changes of the training images in each epoch, as in He et al., 2016. They depend on training.seed, "
+         "the "
+         "epoch and the example, so they are the same for every crew, strategy and restart. Held-out images stay as "
+         "they are."},
 };
 OBJECT_TYPE(data_type, "Data", data_fields, .told_by = "format");
 
@@ -788,7 +788,7 @@ static const struct field export_fields[] = {
      .words = export_names_words,
      .fallback = "Coxswain",
      .description =
-         "What the tensors are called: Coxswain as the layers are, HuggingFace as its GPT-2 has them (gpt presets)."},
+         "Names of the tensors: Coxswain, those of the layers; HuggingFace, those of its GPT-2 (gpt presets only)."},
 };
 OBJECT_TYPE(export_type, "Export", export_fields);
 
@@ -1046,7 +1046,8 @@ static const struct field job_document_fields[] = {
      .fallback = "{}",
      .description = "The number of workers."},
     DEVICES_AND_STORAGE(job_document, ),
-    {SECTION("crew", crew, &crew_type, "Who takes part. Without it: this process alone, or what TF_CONFIG says."),
+    {SECTION("crew", crew, &crew_type,
+             "The processes that take part. Default: this process alone, or those of TF_CONFIG."),
      LONE},
 };
 OBJECT_TYPE(job_document_type, "Job document", job_document_fields, .base = &coxswain_type);
@@ -1213,8 +1214,8 @@ static const struct field failure_policy_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(1, FAILURE_RULES_MAX),
      .type = &failure_rule_type,
-     .description = "Asked in their order; the first that matches decides. Where none does, the exit code and the API "
-                    "tell whose fault it was."},
+     .description =
+         "The first rule that matches decides. If none matches, the exit code and the pod's conditions decide."},
 };
 static OBJECT_TYPE(failure_policy_type, "Failure policy", failure_policy_fields);
 
@@ -1226,9 +1227,9 @@ static const struct field gang_fields[] = {
      .words = gang_scheduler_words,
      .fallback = "None",
      .description =
-         "Who places the crew all at once or not at all: Volcano, Coscheduling (the scheduler plugins), Native (the "
-         "PodGroup of scheduling.k8s.io, where the cluster serves it), or None. Where it is missing no pod is created, "
-         "and a condition says so."},
+         "Which scheduler places all pods together or none: Volcano, Coscheduling (the scheduler plugins), Native (the "
+         "PodGroup of scheduling.k8s.io), or None. If the cluster lacks it, no pod is created, and a condition says "
+         "so."},
     {.name = "minAvailable",
      .kind = FIELD_INTEGER,
      MEMBER(gang_spec, min_available),
@@ -1438,7 +1439,7 @@ static const struct field restarts_fields[] = {
     COUNTER("outOfMemory", job_status, restarts.out_of_memory,
             "Containers killed at their memory limit; these spend backoffLimit."),
     COUNTER("ignored", job_status, restarts.ignored,
-            "Ends that a rule of failurePolicy lets off, and failures that were counted and then taken back."),
+            "Failures that a rule of failurePolicy ignores, and failures that a later disruption explained."),
 };
 static OBJECT_TYPE(restarts_type, "Restarts", restarts_fields);
 
@@ -1453,7 +1454,7 @@ static const struct field condition_fields[] = {
      RANGE(1, 316),
      FORMAT(CONDITION_TYPE),
      .words = condition_type_words,
-     .description = "What is said of the job. Other controllers may add types of their own."},
+     .description = "Name of the condition. Other controllers may add types of their own."},
     {.name = "status",
      .kind = FIELD_ENUM,
      SCHEMA_ONLY,
@@ -1573,8 +1574,8 @@ static const struct field controller_state_fields[] = {
          "60 seconds it is counted as a disruption instead."},
     NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew had that failure."),
     TIME("chiefFinishTime", job_status, chief_finish_ms,
-         "Of an elastic PyTorch job: when its chief, or worker 0, exited with 0. A worker that starts later "
-         "comes too late."),
+         "Elastic PyTorch jobs: when the chief, or worker 0, exited with 0. A worker that starts later does not "
+         "take part."),
     COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),
     {.name = "backoffUntil",
      .kind = FIELD_TIME,
@@ -1583,7 +1584,7 @@ static const struct field controller_state_fields[] = {
      .flags = FIELD_PRECISE,
      .description = "The latest backoffUntil of the roles."},
     NUMBER("certificateGeneration", job_status, certificate_generation,
-           "Of jobs with encryption TLS: the newest of the crew's certificates, counted from 0."),
+           "Encryption TLS: the number of the crew's newest certificate, from 0."),
     {.name = "certificateFrom",
      .kind = FIELD_TIME,
      MEMBER(job_status, certificate_from_ms),
@@ -1607,7 +1608,7 @@ static const struct field training_job_status_fields[] = {
      SCHEMA_ONLY,
      RANGE(0, JOB_CONDITIONS_MAX),
      .type = &condition_type,
-     .description = "What holds of the job. The operator lists its own in a fixed order, before those of others: "
+     .description = "State of the job. The operator lists its conditions in a fixed order, before those of others: "
                     "Succeeded, Failed, Suspended, Running, Restarting, Scheduled, Created, CheckpointsFailing, "
                     "JoinBlocked. The first that is True is the job's state."},
     TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
@@ -1640,9 +1641,8 @@ static const struct field training_job_status_fields[] = {
      .size = sizeof(struct job_status),
      LONE,
      .type = &controller_state_type,
-     .description = "What the operator has to remember from one start of its own to the next. It is outside the "
-                    "contract: any client may ignore it, none but the operator writes it, and its shape may change in "
-                    "any version."},
+     .description = "What the operator has to know after it was restarted. It is outside the contract: clients ignore "
+                    "it, only the operator writes it, and its shape may change in any version."},
 };
 OBJECT_TYPE(training_job_status_type, "TrainingJob status", training_job_status_fields);
 
