@@ -28,7 +28,7 @@ struct witness {
     sem_t message, done;
     struct rpc_stream *stream;
     char text[64];
-    unsigned messages;
+    atomic_uint messages;
     bool failed;
     enum error_kind kind;
 };
@@ -586,12 +586,37 @@ Test(rpc, a_server_without_descriptors_serves_again_when_there_are_some, .timeou
     for (size_t i = 0; i < 16; i++) { /* each is turned away */
         struct pollfd ended = {.fd = strangers[i], .events = POLLIN};
         cr_assert_eq(poll(&ended, 1, 60000), 1);
-        close(strangers[i]);
     }
+    for (size_t i = 0; i < 16; i++) /* not before: the server would have a descriptor to accept the next with */
+        close(strangers[i]);
     cr_assert_eq(strangers_count(STRANGER_CONTROL_PORT).door_full, 16);
     while (count > 0)
         close(taken[--count]);
     cr_assert_eq(call(port), ERROR_NONE);
+    rpc_free(server);
+}
+
+/* accept4(2) fails with EMFILE also after the last connection in the queue: that one stays. */
+Test(rpc, the_last_descriptor_goes_to_whoever_connects, .timeout = 120, .init = cr_redirect_stderr)
+{
+    enum { DESCRIPTORS = 128 };
+    struct witness served;
+    uint16_t port;
+    int count = 0, taken[DESCRIPTORS];
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){DESCRIPTORS, DESCRIPTORS}), 0);
+    struct rpc *server = server_start(&served, &port);
+    struct pollfd stranger = {.fd = socket(AF_INET, SOCK_STREAM, 0), .events = POLLIN};
+    while (count < DESCRIPTORS && (taken[count] = dup(0)) >= 0)
+        count++;
+    close(taken[--count]);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    cr_assert_eq(connect(stranger.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    cr_expect_eq(poll(&stranger, 1, 500), 0, "it was put out though nobody else came");
+    cr_expect_eq(strangers_count(STRANGER_CONTROL_PORT).door_full, 0);
+    while (count > 0)
+        close(taken[--count]);
+    close(stranger.fd);
     rpc_free(server);
 }
 

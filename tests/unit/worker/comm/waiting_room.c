@@ -176,6 +176,27 @@ Test(waiting_room, without_descriptors_the_oldest_stranger_gives_back_its_own, .
     waiting_room_free(port.room);
 }
 
+/* accept(2) fails with EMFILE also after the last connection in the queue. */
+Test(waiting_room, without_descriptors_a_stranger_leaves_for_a_connection_that_waits_alone, .timeout = 120)
+{
+    struct port port;
+    union socket_address to;
+    struct pollfd second = {.events = POLLIN};
+    port_open(&port);
+    int first = come_from(&port, "127.0.0.1");
+    second.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    usleep(200000); /* the first is let in */
+    rlim_t before = take_all_descriptors();
+    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(connect(second.fd, &to.any, socket_address_size(&to)), 0);
+    cr_expect(opening_is_ended(first));
+    cr_expect_eq(poll(&second, 1, 500), 0, "the descriptor that the first gave back is the second's");
+    allow_descriptors(before);
+    close(first);
+    close(second.fd);
+    waiting_room_free(port.room);
+}
+
 Test(waiting_room, without_descriptors_a_member_waits_until_there_is_one, .timeout = 120)
 {
     struct port port;
