@@ -11,6 +11,7 @@
 #include "common/scope.h"
 #include "worker/comm/rpc_connections_parts.h"
 #include "worker/comm/strangers.h"
+#include "worker/comm/waiting_room.h"
 
 #define PAUSE_NS (100 * 1000000LL)
 /* Connections that are accepted before others have their turn. */
@@ -101,6 +102,8 @@ static void door_ready(void *owner, uint32_t events)
         if (socket >= 0)
             let_in(door, socket, &address);
         else if (errno == EMFILE || errno == ENFILE) {
+            if (!listener_has_callers(door->descriptor))
+                break;
             if (!door_evict(door->all))
                 turn_away(door);
         } else if (errno == ENOBUFS || errno == ENOMEM)

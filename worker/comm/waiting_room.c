@@ -142,24 +142,32 @@ static bool lacks_descriptors(int code)
     return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
 }
 
+bool listener_has_callers(int listener)
+{
+    struct pollfd waits = {.fd = listener, .events = POLLIN};
+    return poll(&waits, 1, 0) > 0;
+}
+
 /* False: nobody else is there, or can be let in now. */
 static bool accept_one(struct waiting_room *room)
 {
     union socket_address from = {0};
     socklen_t size = sizeof from;
     int socket = accept4(room->listener, &from.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0 && lacks_descriptors(errno) && room->count > 0) {
+    int code = socket < 0 ? errno : 0;
+    bool lacks = lacks_descriptors(code) && listener_has_callers(room->listener);
+    if (lacks && room->count > 0) {
         push_out(room, 0, NULL);
         return true;
     }
-    if (socket < 0 && lacks_descriptors(errno)) {
+    if (lacks) {
         room->accepts_ms = clock_monotonic_ms() + NO_DESCRIPTOR_MS;
         room->is_failing = true;
         return false;
     }
     room->is_failing = false;
     if (socket < 0)
-        return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
+        return code == ECONNABORTED || code == EINTR || code == EPROTO;
     let_in(room, socket, &from);
     return true;
 }

@@ -68,4 +68,8 @@ uint16_t waiting_room_port(const struct waiting_room *room);
  * when all is well (pulse.h). 0 before waiting_room_start. From any thread. */
 int64_t waiting_room_stuck_ms(const struct waiting_room *room);
 
+/* True when a connection waits to be accepted. accept(2) alone does not say so: when no descriptor is left it fails with EMFILE even
+ * if nobody connects. */
+bool listener_has_callers(int listener);
+
 #endif
