@@ -32,12 +32,12 @@ if can_have 2 "stages on two GPUs of a worker"; then
     lone thin2 && same_weights thin2 thin && [[ -n $(validations thin.log) && $(validations thin2.log) == "$(validations thin.log)" ]]
     verdict $? "float16: an odd number of values, dropout, clipping, the bits and evaluations of one" "$(tail -n 2 thin2.log)"
 
-    narrow further OneDevice 1 && sed -i 's/steps: 8/steps: 12/; s/path: further/path: thin2/' further.yaml
+    narrow further OneDevice 1 && sed -i 's/steps: 8/steps: 12/; s/path: further,/path: thin2,/' further.yaml
     sed -i 's/steps: 8/steps: 12/; s/thin.safetensors/longer.safetensors/' thin.yaml
     lone thin && lone further && same_weights further longer && grep -q 'step *12/12' further.log && ! grep -q 'step *8/12' further.log
     verdict $? "one GPU goes on from their checkpoint, to the bits that it would have come to itself" "$(tail -n 2 further.log)"
     narrow back Pipeline 1 ", device: 0" ", device: 1" && with_gpus back 2 && in_micro_batches back 5
-    sed -i 's/steps: 8/steps: 16/; s/path: back/path: thin/' back.yaml && sed -i 's/steps: 12/steps: 16/' further.yaml
+    sed -i 's/steps: 8/steps: 16/; s/path: back,/path: thin,/' back.yaml && sed -i 's/steps: 12/steps: 16/' further.yaml
     lone back && lone further && same_weights back further && ! grep -q 'step *12/16' back.log
     verdict $? "and two GPUs from its own" "$(tail -n 2 back.log)"
 
@@ -47,7 +47,7 @@ if can_have 2 "stages on two GPUs of a worker"; then
     verdict $? "running statistics, a short last batch, stages cut by their costs, the bits of one" "$(tail -n 2 steady2.log)"
 
     stages travels 2 2 && sed -i 's/^training: {steps: 20/training: {steps: 12/' travels.yaml && lone travels
-    stages arrives 2 2 && sed -i 's/^devices: {type: GPU/devices: {type: CPU/; s/path: arrives/path: travels/' arrives.yaml
+    stages arrives 2 2 && sed -i 's/^devices: {type: GPU/devices: {type: CPU/; s/path: arrives,/path: travels,/' arrives.yaml
     lone arrives && close_to "$(losses arrives.log)" "$(losses lanes.log)" && ! grep -q 'step *12/20' arrives.log
     verdict $? "and CPUs, to the same loss" "$(losses arrives.log) $(losses lanes.log)"
 fi
