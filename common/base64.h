@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Base64 as Kubernetes writes it (RFC 4648, section 4): certificates in a
- * kubeconfig, the data of Secrets. OpenSSL does the work.
+ * Encodes and decodes Base64 (RFC 4648, section 4), as in a kubeconfig's certificates and a Secret's data. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_BASE64_H
 #define COXSWAIN_COMMON_BASE64_H
@@ -10,14 +9,14 @@
 
 #include "common/error.h"
 
-/* Longer texts are refused. */
+/* Limit on the text that base64_decode accepts, in bytes. */
 #define BASE64_TEXT_MAX (4 * 1024 * 1024)
 
-/* A new string, padded; release with free(). */
+/* Returns a new string with padding; release with free(). */
 char *base64_encode(const void *bytes, size_t length);
 
-/* ERROR_INVALID unless it is padded base64; line ends are passed over, as Go's decoder does. *ret_bytes is NUL-terminated
- * behind *ret_length bytes; release with free(). */
+/* Decodes padded Base64. Skips line ends, as Go's decoder does. ERROR_INVALID if the text is anything else, ERROR_TOO_LARGE beyond
+ * BASE64_TEXT_MAX. A NUL follows the *ret_length bytes; release *ret_bytes with free(). */
 int base64_decode(const char *text, char **ret_bytes, size_t *ret_length, struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * X.509 certificates with keys on the curve P-256 (RFC 5280), as PEM. OpenSSL
- * does the work.
+ * Makes X.509 certificates (RFC 5280) with keys on the curve P-256, as PEM, and reads when a certificate expires. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_CERTIFICATE_H
 #define COXSWAIN_COMMON_CERTIFICATE_H
@@ -11,25 +10,26 @@
 
 #include "common/error.h"
 
-/* Both NUL-terminated; release with certificate_release. */
+/* A certificate and its private key. Release with certificate_release. */
 struct certificate {
     char *certificate_pem, *key_pem;
 };
 
 struct certificate_request {
     const char *common_name;
-    const char *names;        /* "IP:127.0.0.1,DNS:localhost"; NULL: none */
-    bool is_authority;        /* may sign others */
-    int64_t from_s, until_s;  /* validity, Unix time */
-    const char *extended_use; /* "serverAuth"; NULL: any */
+    const char *names;        /* subject alternative names, "IP:127.0.0.1,DNS:localhost"; NULL: none */
+    bool is_authority;        /* may sign other certificates */
+    int64_t from_s, until_s;  /* validity, Unix time in seconds */
+    const char *extended_use; /* extended key usage, "serverAuth"; NULL: any */
 };
 
-/* With a new key. `issuer` NULL: it signs itself. ERROR_INTERNAL with OpenSSL's words. */
+/* Makes a certificate with a new key, signed by `issuer` (NULL: self-signed). ERROR_INTERNAL with OpenSSL's reason. */
 int certificate_make(const struct certificate_request *request, const struct certificate *issuer,
                      struct certificate *ret_made, struct error *error);
+/* Frees both texts and erases the key's memory first. */
 void certificate_release(struct certificate *certificate);
 
-/* When the first certificate of a PEM text ends, Unix time. ERROR_INVALID when there is none. */
+/* Reads the time (Unix, in seconds) at which the first certificate of a PEM text expires. ERROR_INVALID if the text has none. */
 int certificate_end(const char *pem, int64_t *ret_until_s, struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smaller and the larger of two numbers.
+ * Minimum and maximum of two integers.
  */
 #ifndef COXSWAIN_COMMON_EXTREMES_H
 #define COXSWAIN_COMMON_EXTREMES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HMAC-SHA256 (RFC 2104, FIPS 198-1). OpenSSL does the work.
+ * Computes and compares HMAC-SHA256 codes (RFC 2104, FIPS 198-1). Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_HMAC_H
 #define COXSWAIN_COMMON_HMAC_H
@@ -13,7 +13,7 @@
 void hmac_sha256(const void *key, size_t key_length, const void *message, size_t length,
                  unsigned char ret_code[HMAC_BYTES]);
 
-/* Compares in a time that does not depend on where they differ. */
+/* Compares in constant time: where two codes differ does not change how long it takes. */
 bool hmac_equal(const unsigned char left[HMAC_BYTES], const unsigned char right[HMAC_BYTES]);
 
 #endif

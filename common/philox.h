@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Philox4x32-10 (Salmon et al. 2011): random words as a function of a counter
- * and a key, so that any element can be drawn without drawing those before it.
+ * Philox4x32-10 (Salmon et al. 2011), a counter-based random number generator: its words depend on the key and the counter only, so any
+ * element can be drawn without drawing the ones before it.
  */
 #ifndef COXSWAIN_COMMON_PHILOX_H
 #define COXSWAIN_COMMON_PHILOX_H
 
 #include <stdint.h>
 
-/* The same function on a GPU. */
+/* Lets nvcc compile the function for the GPU, too. */
 #ifdef __CUDACC__
 #define PHILOX_DEVICE __host__ __device__
 #else

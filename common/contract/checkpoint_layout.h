@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names inside a job's checkpoint directory. The worker writes them; `cox`
- * shows them to people.
+ * Names of the files in a job's checkpoint directory. The worker writes them; `cox` looks for them.
  *
  *   step-00001200.attempt-1.epoch-5/   committed: complete, fsynced, renamed into place
  *       manifest.json
  *       rank-00000.safetensors …
  *   .saving-step-00001200.attempt-1.epoch-5/  being written; removed by the next chief
- *   .replaced-step-…/                  the last chief died while it put a newer save of that step there; the next puts it back
- *   .bad-step-…/                       failed its digests; kept for a person to look at, never loaded
- *   epoch-<E>.json                     written exclusively by a new chief: which checkpoint its lineage starts from
+ *   .replaced-step-…/                  an older save that was about to be replaced when the chief died; the next chief restores its name
+ *                                      if no newer save has it, else removes it
+ *   .bad-step-…/                       its checksums were wrong; kept for inspection, never loaded
+ *   epoch-<E>.json                     a chief's claim of the directory, and the checkpoint that it started from (epoch_record.h)
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
  *   export.json                        which file the job has exported (export_record.h)
  *   tensorboard/                       event files
@@ -31,10 +31,11 @@
 #define CHECKPOINT_TENSORBOARD "tensorboard"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR_NAME "evaluator"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR CHECKPOINT_TENSORBOARD "/" CHECKPOINT_TENSORBOARD_EVALUATOR_NAME
-/* Beside an exported file NAME stands the directory .NAME.chiefs, with a record of each chief that exported it. */
+/* The directory .NAME.chiefs next to an exported file NAME has a record of each chief that was to write it (export_claim.h). */
 #define CHECKPOINT_CLAIMS_SUFFIX ".chiefs"
 
-/* Part of the worker's message when a checkpoint's tensors are not this job's; cox then says how to begin without it. */
+/* Part of the worker's error message if a checkpoint has other tensors than the job. If `cox run` finds it, it prints how to start
+ * without the checkpoint. */
 #define CHECKPOINT_MISFIT "does not fit this job"
 
 #endif

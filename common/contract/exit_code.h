@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a worker's process ends, and what the operator makes of it. One table; the
- * enum, the texts and the class all come from it.
+ * Exit codes of a worker's process, and how the operator reacts to each. The enum, the texts and the classes come from one table.
  */
 #ifndef COXSWAIN_CONTRACT_EXIT_CODE_H
 #define COXSWAIN_CONTRACT_EXIT_CODE_H
 
-/* What the operator does with an end of that class (docs/operations.md). */
+/* How the operator reacts (docs/operations.md). */
 enum exit_class {
-    EXIT_CLASS_SUCCESS,    /* done */
+    EXIT_CLASS_SUCCESS,    /* the worker is done */
     EXIT_CLASS_PERMANENT,  /* would fail again: the job fails with the cause, the code and its meaning */
     EXIT_CLASS_RETRYABLE,  /* counts against backoffLimit */
-    EXIT_CLASS_COLLATERAL, /* caused by somebody else's end: never counts by itself */
-    EXIT_CLASS_DISRUPTION, /* left by request: never spends backoffLimit */
-    EXIT_CLASS_IGNORED,    /* superseded: the successor is already there */
+    EXIT_CLASS_COLLATERAL, /* follows from another process's end: never counts by itself */
+    EXIT_CLASS_DISRUPTION, /* ended on request: never counts against backoffLimit */
+    EXIT_CLASS_IGNORED,    /* the process had a successor already: never counts */
 };
 
 /*  name, code, class, meaning */
@@ -39,7 +38,7 @@ enum exit_code {
 #undef X
 };
 
-/* The table's text, or NULL for a code that is not in it. */
+/* Returns the meaning from the table, NULL for a code that is not in it. */
 const char *exit_code_meaning(int code);
 
 #endif
