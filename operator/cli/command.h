@@ -10,6 +10,7 @@
 
 #define EXIT_USAGE 2
 #define EXIT_TIMEOUT 3
+#define EXIT_LEFT_OUT 4
 #define EXIT_INTERRUPTED 130
 
 /*  name, arguments, what it does */
@@ -17,6 +18,7 @@
     X(run, "FILE [options]", "run a training job and watch it")                                                        \
     X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                           \
     X(generate, "NAME [options]", "print the manifest of a first job of your own, commented")                          \
+    X(migrate, "FILE", "translate jobs of v1alpha1 or Kubeflow to this version")                                       \
     X(get, "[NAME...]", "list jobs: how far they are and how well they do")                                            \
     X(describe, "NAME...", "all there is to know of a job")                                                            \
     X(why, "NAME", "what a job waits for, in one sentence")                                                            \

@@ -62,16 +62,24 @@ static int settings_apply(struct manifest *manifest, const struct manifest_reque
     return document_check(manifest->job, error);
 }
 
-int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error)
+int manifest_documents(const char *path, struct json **ret_documents, struct error *error)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_MAX);
-    struct manifest manifest = {.documents = NULL};
-    bool is_input = strcmp(request->path, "-") == 0;
-    if (buffer_read_file(&text, is_input ? "/dev/stdin" : request->path, error) < 0)
+    bool is_input = strcmp(path, "-") == 0;
+    if (buffer_read_file(&text, is_input ? "/dev/stdin" : path, error) < 0)
         return -1; /* which names the file */
-    if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, &manifest.documents, error) < 0 ||
-        job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0) {
+    if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, ret_documents, error) < 0)
+        return error_wrap(error, "%s", path);
+    return 0;
+}
+
+int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error)
+{
+    struct manifest manifest = {.documents = NULL};
+    if (manifest_documents(request->path, &manifest.documents, error) < 0)
+        return -1;
+    if (job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0) {
         manifest_release(&manifest);
         return error_wrap(error, "%s", request->path);
     }

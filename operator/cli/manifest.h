@@ -26,6 +26,9 @@ struct manifest_request {
     unsigned setting_count;
 };
 
+/* The documents of a file, an array. */
+int manifest_documents(const char *path, struct json **ret_documents, struct error *error);
+
 /* ERROR_INVALID when there is not exactly one TrainingJob, a document lacks apiVersion, kind or
  * name, or a setting does not fit. */
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);

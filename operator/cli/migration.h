@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the version that is
+ * served. Each field is taken out of the document as it is translated. What is left there at the end has no place in the
+ * new job, and a note names it.
+ */
+#ifndef COXSWAIN_CLI_MIGRATION_H
+#define COXSWAIN_CLI_MIGRATION_H
+
+#include "common/job/training_job.h"
+
+/* False: nothing was translated; a job of Kubeflow whose kind cannot be translated has a note. Appends to `notes`, an array,
+ * {"field": path, "message": text} for each field that was left out, and for each violation of the new job. */
+bool migration_translate(const struct json *document, struct json **ret_job, struct json *notes);
+
+/* ---------------------------------------------------------------- for the translations of each kind */
+
+struct migration {
+    struct json *old;    /* the document, without what has been translated */
+    struct json *job;    /* the new job */
+    const char *section; /* of its spec: "pytorch" */
+    struct json *notes;
+};
+
+/* Where a field goes. */
+struct migration_row {
+    const char *from;     /* path in the document */
+    const char *to;       /* path in the new job, "*" is its section; NULL: nowhere */
+    const char *instead;  /* without `to`: why, and what to use */
+    const char *harmless; /* without `to`: nothing is lost with this value; NULL: with none */
+};
+
+#define MOVED(from, to)                                                                                                \
+    {                                                                                                                  \
+        from, to, NULL, NULL                                                                                           \
+    }
+#define SAME(path) MOVED(path, path)
+#define GONE(from, instead, harmless)                                                                                  \
+    {                                                                                                                  \
+        from, NULL, instead, harmless                                                                                  \
+    }
+#define ROWS_END MOVED(NULL, NULL)
+
+/* The first row that names a field takes it. */
+void migration_apply(struct migration *migration, const struct migration_row *rows);
+
+/* The value at `path` of the document, which is taken out of it; NULL: absent or null. The caller owns it. */
+struct json *migration_take(struct migration *migration, const char *path);
+/* Puts `value`, which it takes over, at the path `to` of the new job, into the object there if there is one. Words get the
+ * spelling of this version. Members that it does not know are left out, and named below `from`. */
+void migration_put(struct migration *migration, const char *to, struct json *value, const char *from);
+/* A note for each scalar and list in `value`. */
+void migration_leave_out(struct migration *migration, const struct json *value, const char *path, const char *instead);
+void migration_note(struct migration *migration, const char *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A scalar as text: "c10d", "2", "true"; NULL for other values; release with free(). */
+char *migration_text(const struct json *value);
+
+void migration_from_v1alpha1(struct migration *migration);
+
+#endif

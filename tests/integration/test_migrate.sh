@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cox migrate: what it prints, and its exit codes. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=$(cd "${BUILD:-$root/build}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit
+
+# shellcheck source=tests/integration/verdict.sh
+. "$root/tests/integration/verdict.sh"
+cox_command=("$bin/cox")
+. "$root/tests/integration/cox.sh"
+
+cat >old.yaml <<'YAML'
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits}
+spec:
+  strategy: {type: MultiWorkerMirrored} # a comment
+  workers: 2
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 100}
+  training: {steps: 5, batchSize: 10}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: scripts}
+data: {a.py: "print(1)\n"}
+YAML
+
+cox 0 migrate old.yaml && printed '^apiVersion: coxswain.dev/v1beta1$' '^    replicas: 2$' '^---$' '^kind: ConfigMap$' &&
+    grep -q '^cox migrate: ConfigMap scripts: printed as it is$' err && (($(wc -l <err) == 1))
+verdict $? "a job is translated, and other documents stay" "$(said)"
+cp out new.yaml
+cox 0 migrate new.yaml && cmp out new.yaml
+verdict $? "what is translated already stays" "$(said)"
+"$bin/cox" migrate - <old.yaml 2>err | cmp - new.yaml
+verdict $? "- is the standard input" "$(said)"
+sed 's/steps: 5/&, weightRounding: Stochastic/' old.yaml >rounded.yaml
+cox 4 migrate rounded.yaml && cmp out new.yaml &&
+    grep -q '^cox migrate: TrainingJob digits: spec.training.weightRounding: left out: ' err
+verdict $? "what is left out is named" "$(said)"
+printf 'apiVersion: v1\nkind: List\nitems:\n' >list.yaml
+sed '/^---/,$d; s/^/  /; 1s/^ /-/' old.yaml | tee -a list.yaml >>list.yaml
+cox 0 migrate list.yaml && (($(grep -c '^kind: TrainingJob' out) == 2))
+verdict $? "a List is translated item by item" "$(cat list.yaml; said)"
+: >empty.yaml
+echo 'a: [' >broken.yaml
+cox 1 migrate empty.yaml && grep -q 'holds no document' err && cox 1 migrate broken.yaml && cox 1 migrate none.yaml && [[ ! -s out ]] &&
+    cox 2 migrate && cox 2 migrate --fred && cox 2 migrate old.yaml new.yaml && cox 0 migrate --help && printed '^usage: cox migrate FILE'
+verdict $? "nothing is printed when the file cannot be read" "$(said)"
