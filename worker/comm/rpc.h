@@ -60,7 +60,7 @@ struct rpc_piece {
 #define RPC_PIECES_MAX 1024
 
 /* How a stream speaks to its owner. `closed` is the last call; `error` is NULL after an orderly end (the other side
- * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method,
+ * finished), else says why (UNAVAILABLE, NOT_FOUND when nobody listens there, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method,
  * FORBIDDEN when one side could not prove that it belongs to the other's job). The stream is gone when it
  * returns. */
 struct rpc_stream_events {
@@ -88,7 +88,7 @@ int rpc_server_start(struct rpc *rpc, const char *address, uint16_t port, const 
 uint16_t rpc_server_port(const struct rpc_server *server);
 
 /* Opens a stream to a server. `lifetime_ms`: ERROR_TIMEOUT when the stream is older (0: none). Fails only for a malformed
- * address; a server that cannot be reached ends the stream with ERROR_UNAVAILABLE. On the rpc's thread only, as all that
+ * address; a server that cannot be reached ends the stream with ERROR_UNAVAILABLE or ERROR_NOT_FOUND. On the rpc's thread only, as all that
  * follows. */
 int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const char *method, int64_t lifetime_ms,
                     const struct rpc_stream_events *events, void *context, struct rpc_stream **ret_stream,

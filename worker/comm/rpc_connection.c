@@ -46,12 +46,18 @@ void connection_end(struct connection *connection, const struct error *why)
 
 /* ---------------------------------------------------------------- opening */
 
+int connection_connect_failed(int os_error, struct error *error)
+{
+    enum error_kind kind = os_error == ECONNREFUSED ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE;
+    return error_set(error, kind, "connect: %s", strerror(os_error));
+}
+
 static int connect_further(struct connection *connection, struct error *error)
 {
     int failure = 0;
     socklen_t size = sizeof failure;
     if (getsockopt(connection->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0)
-        return error_set(error, ERROR_UNAVAILABLE, "connect: %s", strerror(failure));
+        return connection_connect_failed(failure, error);
     connection->state = CONNECTION_SECURING;
     return 1;
 }

@@ -305,7 +305,7 @@ int rpc_connections_dial(struct rpc_connections *all, const char *address, uint1
         connections_watch(connection->local, &connection->local_watch, EPOLLRDHUP);
     } else {
         struct error failure = ERROR_INIT;
-        error_set(&failure, ERROR_UNAVAILABLE, "connect: %s", strerror(os_error));
+        connection_connect_failed(os_error, &failure);
         connection_end(connection, &failure);
     }
     pthread_mutex_unlock(&all->lock);

@@ -109,6 +109,8 @@ void connection_on_link(void *owner, uint32_t events);
 void connection_on_local(void *owner, uint32_t events);
 /* Closes it. The reason, unless it is NULL, goes to whoever dialled, or to the log when it was a stranger. */
 void connection_end(struct connection *connection, const struct error *why);
+/* Why a socket could not be connected. Returns -1. */
+int connection_connect_failed(int os_error, struct error *error);
 bool connection_is_stranger(const struct connection *connection);
 
 /* rpc_door.c */

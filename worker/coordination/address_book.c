@@ -14,6 +14,7 @@ enum entry_state { ENTRY_IDLE, ENTRY_WANTED, ENTRY_FOUND };
 struct entry {
     char *host;
     enum entry_state state;
+    bool lacking; /* the last lookup has found nothing */
     char address[RESOLVE_ADDRESS_MAX];
 };
 
@@ -43,6 +44,7 @@ static void look_up(struct address_book *book, struct entry *entry)
     bool found = resolve_host(entry->host, address, NULL) == 0;
     pthread_mutex_lock(&book->lock);
     entry->state = found ? ENTRY_FOUND : ENTRY_IDLE;
+    entry->lacking = !found;
     if (!found)
         return;
     memcpy(entry->address, address, sizeof(address));
@@ -121,4 +123,12 @@ bool address_book_ask(struct address_book *book, unsigned rank, char ret_address
     pthread_cond_signal(&book->changed);
     pthread_mutex_unlock(&book->lock);
     return found;
+}
+
+bool address_book_lacks(struct address_book *book, unsigned rank)
+{
+    pthread_mutex_lock(&book->lock);
+    bool lacking = book->entries[rank].lacking;
+    pthread_mutex_unlock(&book->lock);
+    return lacking;
 }

@@ -23,5 +23,7 @@ void address_book_free(struct address_book *book);
 /* Takes the address that the last lookup has found and returns true. If there is none, requests
  * a lookup and returns false; a lookup under way is not repeated. */
 bool address_book_ask(struct address_book *book, unsigned rank, char ret_address[RESOLVE_ADDRESS_MAX]);
+/* Returns true if a lookup has ended and the last one has found no address. */
+bool address_book_lacks(struct address_book *book, unsigned rank);
 
 #endif

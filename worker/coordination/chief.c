@@ -22,6 +22,7 @@ struct chief_link {
 /* A call to the member of an empty seat. */
 struct summon {
     struct chief *chief;
+    unsigned rank;
     struct rpc_stream *stream; /* NULL: none under way */
     int64_t next_ms;
 };
@@ -148,8 +149,11 @@ static void summon_answered(void *context, struct rpc_stream *stream, const void
 
 static void summon_closed(void *context, struct rpc_stream *stream, const struct error *error)
 {
-    (void)stream, (void)error;
-    ((struct summon *)context)->stream = NULL;
+    (void)stream;
+    struct summon *summon = context;
+    summon->stream = NULL;
+    if (error != NULL && error->kind == ERROR_NOT_FOUND)
+        coordinator_seat_absent(summon->chief->coordinator, summon->rank, clock_monotonic_ms());
 }
 
 static void summon_start(struct chief *chief, unsigned rank, const char *address)
@@ -172,8 +176,11 @@ static void summon_the_missing(struct chief *chief, int64_t now)
         char address[RESOLVE_ADDRESS_MAX];
         if (!coordinator_seat_missing(chief->coordinator, rank) || summon->stream != NULL || now < summon->next_ms)
             continue;
-        if (!address_book_ask(chief->options.book, rank, address))
+        if (!address_book_ask(chief->options.book, rank, address)) {
+            if (address_book_lacks(chief->options.book, rank))
+                coordinator_seat_absent(chief->coordinator, rank, now);
             continue;
+        }
         summon->next_ms = now + SUMMON_EVERY_MS;
         summon_start(chief, rank, address);
     }
@@ -232,7 +239,7 @@ struct chief *chief_new(const struct chief_options *options)
     chief->options = *options;
     for (unsigned rank = 0; rank < options->coordinator.size; rank++) {
         chief->seats[rank] = options->coordinator.seats[rank];
-        chief->summons[rank].chief = chief;
+        chief->summons[rank] = (struct summon){.chief = chief, .rank = rank};
     }
     chief->next_id = CHIEF_OWN_LINK + 1;
     struct coordinator_options mind = options->coordinator;

@@ -23,6 +23,7 @@ struct seat {
     struct collective_peer peer;
     char arithmetic[ARITHMETIC_MAX]; /* its best; "": it need not compute as others do */
     int64_t heard_ms;
+    bool absent;   /* no process answers at its address: of a first world only */
     bool told;     /* what was last told to all */
     bool in_world; /* of the world in force, or of the last one */
     bool reported; /* its standing, since the last generation ended */
@@ -98,8 +99,20 @@ static unsigned seated_count(const struct coordinator *coordinator)
     return count;
 }
 
+/* Whether a first world waits for the seat's member to report: it is expected, it has joined, or it may be a survivor of an
+ * earlier chief that does not know this one yet. */
+static bool is_awaited(const struct coordinator *coordinator, unsigned rank, int64_t now_ms)
+{
+    const struct coordinator_options *options = &coordinator->options;
+    const struct seat *seat = &coordinator->seats[rank];
+    int64_t waited_ms = now_ms - coordinator->born_ms;
+    if (rank < options->expected || seat->link != 0)
+        return waited_ms < options->start_ms;
+    return !seat->absent && waited_ms < options->death_ms && waited_ms < options->start_ms;
+}
+
 /* Whether the crew waits for somebody to take the empty seat `rank`. */
-static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
+static bool is_wanted(const struct coordinator *coordinator, unsigned rank, int64_t now_ms)
 {
     const struct coordinator_options *options = &coordinator->options;
     if (coordinator->named && (is_elastic(coordinator) || options->loose))
@@ -107,7 +120,7 @@ static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
     if (rank == 0 || !is_elastic(coordinator))
         return true;
     if (!coordinator->has_named)
-        return rank < options->expected;
+        return rank < options->expected || is_awaited(coordinator, rank, now_ms);
     return seated_count(coordinator) < options->least &&
            (rank < options->least || coordinator->seats[rank].why_empty[0] != '\0');
 }
@@ -122,7 +135,7 @@ static void describe_seat(const struct coordinator *coordinator, const struct se
                           size_t size)
 {
     int64_t silent = silence_of(coordinator, seat);
-    if (seat->link == 0 && !is_wanted(coordinator, (unsigned)(seat - coordinator->seats)))
+    if (seat->link == 0 && !is_wanted(coordinator, (unsigned)(seat - coordinator->seats), now_ms))
         text[0] = '\0';
     else if (seat->link == 0 && seat->why_empty[0] != '\0')
         snprintf(text, size, "%s (%s %lld s ago)", seat->name, seat->why_empty,
@@ -218,22 +231,19 @@ static void choose_source(const struct coordinator *coordinator, struct coordina
 }
 
 /* Nobody of the last world is still at its step, the chief and enough others have reported, and a first world has waited for
- * those who are expected. */
+ * those who are awaited. */
 static bool is_ready(const struct coordinator *coordinator, int64_t now_ms)
 {
     const struct coordinator_options *options = &coordinator->options;
-    unsigned reported = 0, expected = 0;
+    unsigned reported = 0, awaited = 0;
     for (unsigned rank = 0; rank < options->size; rank++) {
         const struct seat *seat = &coordinator->seats[rank];
         if (seat->link != 0 && seat->in_world && !seat->reported)
             return false;
         reported += seat->reported;
-        expected += seat->reported && rank < options->expected;
+        awaited += !coordinator->has_named && !seat->reported && is_awaited(coordinator, rank, now_ms);
     }
-    if (!coordinator->seats[0].reported || reported < options->least)
-        return false;
-    return coordinator->has_named || expected == options->expected ||
-           now_ms - coordinator->born_ms >= options->start_ms;
+    return coordinator->seats[0].reported && reported >= options->least && awaited == 0;
 }
 
 static void seat_members(struct coordinator *coordinator, struct coordination_message *world)
@@ -600,6 +610,14 @@ bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned ra
 {
     bool searched = !is_elastic(coordinator) || !coordinator->has_named;
     return searched && coordinator_seat_empty(coordinator, rank);
+}
+
+void coordinator_seat_absent(struct coordinator *coordinator, unsigned rank, int64_t now_ms)
+{
+    if (coordinator->seats[rank].absent)
+        return;
+    coordinator->seats[rank].absent = true;
+    settle(coordinator, now_ms);
 }
 
 unsigned coordinator_newcomers(const struct coordinator *coordinator)

@@ -34,9 +34,12 @@
  *   applied step (the lowest rank among equals), or of the chief if nobody holds state.
  * - An elastic crew (`least` < `size`) may have empty seats. A world consists of the chief and all
  *   others that have reported, once there are at least `least` of them and every remaining member
- *   of the last world has reported. Ranks number the seats in use from 0. A new coordinator first
- *   waits at most `start_ms` for the seats below `expected`, so that survivors of an earlier chief
- *   have time to bring their state.
+ *   of the last world has reported. Ranks number the seats in use from 0.
+ * - The first world of a new coordinator waits at most `start_ms` for the seats below `expected` and
+ *   for all others that have joined, so that survivors of an earlier chief have time to bring their
+ *   state. A seat from `expected` on may have a survivor too, when the crew was made smaller just
+ *   before the chief was lost: the first world waits for it until the chief knows that nobody is
+ *   there (coordinator_seat_absent), but at most `death_ms`.
  * - A member that joins while a world is in force waits. coordinator_newcomers reports it to the
  *   chief, whose trainer makes all ranks stop at a step boundary and report as `planned`. Planned
  *   reports end no generation; when the whole world has sent them, the next world is named at once.
@@ -61,7 +64,7 @@ struct coordinator_options {
     struct generation generation; /* attempt and epoch of the chief; counter to start from */
     unsigned size;                /* seats */
     unsigned least, expected;     /* members of the smallest world, of the first; 0: size */
-    int64_t start_ms;             /* how long the first world waits for the expected */
+    int64_t start_ms;             /* how long the first world waits for the expected, and all who have joined */
     bool loose;
     const struct crew_seat *seats; /* for names only */
     unsigned logical_shards;
@@ -94,6 +97,8 @@ uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned 
 /* Returns true if the seat is empty and its member may be running without knowing this chief;
  * the chief then calls it. */
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);
+/* Says that no process answers for the seat: its host has no address, or its port is closed. */
+void coordinator_seat_absent(struct coordinator *coordinator, unsigned rank, int64_t now_ms);
 /* Returns how many members have joined and wait for a step boundary of the world in force. */
 unsigned coordinator_newcomers(const struct coordinator *coordinator);
 

@@ -251,7 +251,7 @@ Test(rpc, an_unknown_method_is_unsupported, .timeout = 120)
     rpc_free(server);
 }
 
-Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 120)
+Test(rpc, a_closed_port_is_told_at_once, .timeout = 120)
 {
     int socket_ = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -262,7 +262,7 @@ Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 120)
     client_start(&client, ntohs(address.sin_port), "/Test/Echo");
     rpc_wake(client.rpc);
     sem_wait(&client.witness.done);
-    cr_assert_eq(client.witness.kind, ERROR_UNAVAILABLE);
+    cr_assert_eq(client.witness.kind, ERROR_NOT_FOUND);
     rpc_free(client.rpc);
     close(socket_);
 }

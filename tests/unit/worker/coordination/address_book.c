@@ -66,6 +66,25 @@ Test(address_book, every_question_is_looked_up_afresh, .timeout = 120)
     shelf_close(&shelf);
 }
 
+Test(address_book, knows_what_it_has_not_found, .timeout = 120)
+{
+    struct shelf shelf;
+    char address[RESOLVE_ADDRESS_MAX];
+    shelf_open(&shelf, "127.1.0.1 book-0.crew.invalid\n");
+    cr_assert_not(address_book_lacks(shelf.book, 1), "nobody has asked");
+    while (!address_book_lacks(shelf.book, 1)) {
+        cr_assert_not(address_book_ask(shelf.book, 1, address));
+        usleep(1000);
+    }
+    expect(&shelf, 0, "127.1.0.1");
+    cr_assert_not(address_book_lacks(shelf.book, 0));
+    publish(&shelf, "127.1.0.9 book-1.crew.invalid\n");
+    while (!address_book_ask(shelf.book, 1, address))
+        usleep(1000);
+    cr_assert_not(address_book_lacks(shelf.book, 1));
+    shelf_close(&shelf);
+}
+
 Test(address_book, may_be_closed_with_a_question_open, .timeout = 120)
 {
     struct shelf shelf;

@@ -576,7 +576,8 @@ Test(coordinator, members_that_need_not_compute_alike_are_not_compared)
 
 /* ---------------------------------------------------------------- elastic crews */
 
-static struct coordinator *start_elastic(unsigned least, unsigned expected)
+/* Nothing is known yet of the seats from `expected` on. */
+static struct coordinator *start_unknowing(unsigned least, unsigned expected)
 {
     memset(inboxes, 0, sizeof(inboxes));
     return coordinator_new(&(struct coordinator_options){.job_uid = "job",
@@ -590,6 +591,14 @@ static struct coordinator *start_elastic(unsigned least, unsigned expected)
                                                          .suspicion_ms = 2000,
                                                          .death_ms = 5000,
                                                          .send = keep});
+}
+
+static struct coordinator *start_elastic(unsigned least, unsigned expected)
+{
+    struct coordinator *c = start_unknowing(least, expected);
+    for (unsigned rank = expected; rank < SIZE; rank++)
+        coordinator_seat_absent(c, rank, 0);
+    return c;
 }
 
 static void plan(struct coordinator *c, coordinator_link link, int64_t step, uint32_t counter)
@@ -634,6 +643,75 @@ Test(coordinator, a_first_world_waits_for_the_expected_but_not_for_ever)
     cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
     cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 1 (has not joined yet)"));
     cr_assert_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 2"));
+    coordinator_tick(c, 10000, 10000);
+    cr_assert_eq(world(1)->size, 1);
+    coordinator_free(c);
+}
+
+/* Beats as the chief would, until `until`. */
+static void pass_time(struct coordinator *c, int64_t from, int64_t until)
+{
+    for (int64_t now = from; now <= until; now += 500) {
+        beat(c, 1, now);
+        coordinator_tick(c, now, now);
+    }
+}
+
+Test(coordinator, a_survivor_beyond_the_expected_brings_its_state)
+{
+    struct coordinator *c = start_unknowing(1, 1);
+    join(c, 1, 0, 2, 0);
+    stand(c, 1, false, 0, 0, 0);
+    coordinator_seat_absent(c, 2, 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0, "worker 1 may be alive");
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 100, text);
+    cr_assert_str_eq(text, "waiting for worker 1 (has not joined yet)");
+    join(c, 2, 1, 1, 200);
+    coordinator_seat_absent(c, 1, 250); /* what was dialled before it joined */
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0, "worker 1 has not reported");
+    stand(c, 2, true, 552, 0, 300);
+    cr_assert_eq(world(1)->size, 2);
+    cr_assert_eq(world(1)->source, WORLD_SOURCE_PEER);
+    cr_assert_eq(world(1)->step, 552);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_first_world_waits_until_it_is_known_that_nobody_else_is_there)
+{
+    struct coordinator *c = start_unknowing(1, 1);
+    join(c, 1, 0, 2, 0);
+    stand(c, 1, false, 0, 0, 0);
+    coordinator_seat_absent(c, 1, 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    coordinator_seat_absent(c, 2, 200);
+    cr_assert_eq(world(1)->size, 1);
+    coordinator_free(c);
+}
+
+Test(coordinator, seats_of_which_nothing_is_known_delay_a_first_world_as_long_as_a_silent_member)
+{
+    struct coordinator *c = start_unknowing(1, 1);
+    join(c, 1, 0, 2, 0);
+    stand(c, 1, false, 0, 0, 0);
+    pass_time(c, 500, 4500);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    coordinator_tick(c, 5000, 5000);
+    cr_assert_eq(world(1)->size, 1);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_first_world_waits_no_longer_than_its_time_for_one_that_has_joined)
+{
+    struct coordinator *c = start_elastic(1, 1);
+    join(c, 2, 1, 1, 0);
+    join(c, 1, 0, 2, 0);
+    stand(c, 1, false, 0, 0, 0);
+    for (int64_t now = 500; now < 10000; now += 500) {
+        beat(c, 2, now);
+        pass_time(c, now, now);
+    }
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
     coordinator_tick(c, 10000, 10000);
     cr_assert_eq(world(1)->size, 1);
     coordinator_free(c);
