@@ -43,6 +43,7 @@ struct peer {
     bool told_done;
     bool is_replaced;   /* its stream is being closed, for another sits there now */
     bool stall_told;    /* it was named, and has answered nothing in good time since */
+    bool stranger_told; /* it was named as one of another protocol */
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
@@ -428,10 +429,10 @@ static void name_stranger(struct peer *peer, const char *why)
     int rank = rank_of_seat(&hub->world, (uint32_t)(peer - hub->peers));
     char name[COLLECTIVE_PEER_TEXT_MAX];
     pthread_mutex_lock(&hub->lock);
-    if (rank >= 0 && !peer->stall_told && hub->stall[0] == '\0') {
+    if (rank >= 0 && !peer->stranger_told && hub->stall[0] == '\0') {
         collective_peer_describe(hub->world.peers, (unsigned)rank, name);
         snprintf(hub->stall, sizeof(hub->stall), "%s is not heard: %.300s", name, why);
-        peer->stall_told = true;
+        peer->stranger_told = peer->stall_told = true;
     }
     pthread_mutex_unlock(&hub->lock);
 }
@@ -714,7 +715,7 @@ static void drop_peer(struct peer_hub *hub, struct peer *peer, bool has_successo
         rpc_stream_close(peer->stream);
     }
     peer->next_dial_ms = 0;
-    peer->stall_told = false;
+    peer->stranger_told = peer->stall_told = false;
     pthread_mutex_lock(&hub->lock);
     lose_peer(peer, has_successor);
     if (peer->pending != NULL)

@@ -463,7 +463,7 @@ Test(peer_hub, an_update_that_is_lost_is_told_by_where_the_next_begins, .timeout
 
 /* ---- a peer of another version, at the address of one that has joined */
 
-Test(peer_hub, a_peer_of_another_version_is_named, .timeout = 120)
+static void expect_version_named(bool silent_first)
 {
     static const struct rpc_method method = {PEER_METHOD_EXCHANGE, foreign_opened};
     unsigned char bytes[PEER_HEAD_MAX];
@@ -474,12 +474,28 @@ Test(peer_hub, a_peer_of_another_version_is_named, .timeout = 120)
     struct rpc_server *door;
     foreign_message(bytes, length);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, &taken, &door, NULL), 0);
     open_place(&own, 0);
-    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(door)};
+    uint16_t ports[SEATS] = {peer_hub_port(own.hub)};
+    int silent = listen_and_say_nothing(&ports[1]);
     struct world world = world_of(0, ports);
+    if (silent_first) {
+        peer_hub_set_world(own.hub, &world);
+        expect_stall(own.hub, ports[1], "answered");
+    }
+    close(silent);
+    cr_assert_eq(rpc_server_start(rpc, HOST, ports[1], &method, 1, &taken, &door, NULL), 0);
     peer_hub_set_world(own.hub, &world);
     expect_words(own.hub, ports[1], "is not heard: the other side speaks version");
     close_place(&own);
     rpc_free(rpc);
+}
+
+Test(peer_hub, a_peer_of_another_version_is_named, .timeout = 120)
+{
+    expect_version_named(false);
+}
+
+Test(peer_hub, a_peer_of_another_version_is_named_also_when_it_was_silent_before, .timeout = 120)
+{
+    expect_version_named(true);
 }
