@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of `cox`. Each gets "cox <name>" and what follows it, and
- * returns the program's exit code.
+ * The commands of `cox`. Each is a function that gets "cox <name>" as its first word, then the words after it, and returns the program's
+ * exit code.
  */
 #ifndef COXSWAIN_CLI_COMMAND_H
 #define COXSWAIN_CLI_COMMAND_H
@@ -32,17 +32,16 @@
     X(delete, "NAME...", "delete jobs; what they stored stays")                                                        \
     X(completion, "bash|zsh", "print a completion script")
 
-/* `text` to stdout (returns 0) because it was asked for, or a hint to stderr (returns EXIT_USAGE) because a word was
- * wrong. */
+/* Prints `text` to stdout and returns 0 if the user asked for help; otherwise prints its first line to stderr and returns EXIT_USAGE. */
 int command_usage(bool asked, const char *text);
 
-/* What a command does in a cluster: an exit code, or -1 with the error that is then printed. */
+/* Carries out a command in a cluster. Returns an exit code, or -1 with an error, which is then printed. */
 struct cluster;
 struct command_line;
 struct command_usage;
 struct error;
 typedef int command_action(struct cluster *cluster, const struct command_line *line, struct error *error);
-/* Reads the words, connects, acts, says what went wrong: the exit code. */
+/* Parses the words, connects to the cluster, runs `action` and prints its error. Returns the exit code. */
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action);
 
 #define X(name, arguments, summary) int command_##name(int count, char **words);

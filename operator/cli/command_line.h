@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words after a command's name: options from one table that all commands
- * share, and names. Each command says which of them it takes.
+ * Parses the words after a command's name into options and names. All commands share one table of options; each declares which of them
+ * it accepts.
  */
 #ifndef COXSWAIN_CLI_COMMAND_LINE_H
 #define COXSWAIN_CLI_COMMAND_LINE_H
@@ -11,7 +11,7 @@
 
 enum output_form { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME };
 
-/* Strings are borrowed from the words. */
+/* Strings point into the words. */
 struct command_line {
     const char *kubeconfig, *context, *name_space; /* NULL: not given */
     const char *selector, *role, *container, *condition;
@@ -24,17 +24,18 @@ struct command_line {
 };
 
 struct command_usage {
-    const char *text;    /* the manual; its first line is the synopsis */
-    const char *options; /* letters of the table in command_line.c, besides -n, --kubeconfig, --context and --help */
+    const char *text; /* what --help prints; its first line is the synopsis */
+    const char *
+        options; /* letters of the accepted options (command_line.c); all accept -n, --kubeconfig, --context and --help */
     int names_min, names_max;
 };
 
-/* -1: go on; else the exit code: help was printed, or what is wrong was said. */
+/* Returns -1 if the words are valid, otherwise the exit code, after printing the help or what is wrong. */
 int command_line_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line);
 
-/* A whole number from 0 on; false when it is none. */
+/* Parses an integer from 0 to INT32_MAX. False if the text is anything else. */
 bool number_parse(const char *text, int64_t *ret_number);
-/* "90", "90s", "5m", "2h", "1d" in milliseconds; false when it is none. */
+/* Parses "90", "90s", "5m", "2h" or "1d" into milliseconds. False if the text is anything else. */
 bool duration_parse(const char *text, int64_t *ret_ms);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A text to learn from when nothing can be downloaded: this project's own
- * documents and headers, one after the other.
+ * Writes a text to train on if no data can be downloaded: this project's example manifests, documents and headers, one after another.
  */
 #ifndef COXSWAIN_CLI_CORPUS_H
 #define COXSWAIN_CLI_CORPUS_H
@@ -11,7 +10,7 @@
 #define CORPUS_FILE "corpus.txt"
 #define CORPUS_MAX (4 * 1024 * 1024)
 
-/* Writes <directory>/corpus.txt from the text below `sources`: always the same bytes for the same sources. */
+/* Writes <directory>/corpus.txt from the source tree `sources`. The same sources always give the same bytes. */
 int corpus_write(const char *sources, const char *directory, struct error *error);
 
 #endif

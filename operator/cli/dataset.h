@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the examples' data comes from: a directory that the user names
- * ($COXSWAIN_DATA), else a download, kept in ${XDG_CACHE_HOME:-~/.cache}/coxswain/data.
- * $COXSWAIN_MIRROR is a URL that stands in for the known ones: for a network without
- * a way out, and for tests.
- * Whatever is used must have the pinned SHA-256 (of what the gzipped files hold).
+ * Finds or downloads the data of the examples. The files come from the directory $COXSWAIN_DATA if it is set; otherwise from the cache
+ * ${XDG_CACHE_HOME:-~/.cache}/coxswain/data, which is filled by downloads. $COXSWAIN_MIRROR, if set, is the only URL to download from,
+ * for networks without internet access and for tests. Every file must have the SHA-256 listed in the table, taken of its unpacked bytes.
  */
 #ifndef COXSWAIN_CLI_DATASET_H
 #define COXSWAIN_CLI_DATASET_H
@@ -19,10 +17,10 @@
 #define DATASET_MIRRORS_MAX 4
 
 struct dataset_file {
-    const char *path;   /* below the data directory */
-    const char *name;   /* below a mirror */
+    const char *path;   /* relative to the data directory */
+    const char *name;   /* relative to a mirror's URL */
     const char *sha256; /* of the unpacked bytes */
-    size_t packed_max;  /* a download larger than this is refused */
+    size_t packed_max;  /* a larger download is refused */
     size_t unpacked_size;
 };
 
@@ -33,15 +31,16 @@ struct dataset {
     struct dataset_file files[DATASET_FILES_MAX + 1]; /* path NULL ends */
 };
 
-/* NULL when unknown. "digits" is the MNIST test set. */
+/* Returns a dataset, NULL if the name is unknown. "digits" is the MNIST test set. */
 const struct dataset *dataset_find(const char *name);
 
-/* Told on the way, at least once a second; `total` is 0 while unknown. False ends the download. */
+/* Called at least once a second during a download; `total` is 0 while unknown. Returns false to cancel the download. */
 typedef bool dataset_progress(void *context, const char *file, int64_t received, int64_t total);
 
-/* The directory that holds every file of the dataset, checked; release with free(). ERROR_CORRUPT when a file that
- * is there has another digest, ERROR_UNAVAILABLE when it is nowhere and no mirror has it (with the reasons),
- * ERROR_CANCELLED when `progress` said so. Runs `loop` while it downloads; nothing half stays behind. */
+/* Finds or downloads all files of the dataset, verifies them, and returns their directory; release it with free(). Runs `loop` during a
+ * download. Files in $COXSWAIN_DATA: ERROR_NOT_FOUND if one is missing, ERROR_CORRUPT or ERROR_TOO_LARGE if one is not the right one.
+ * Downloads: ERROR_UNAVAILABLE, with each mirror's reason, if none gives the right file; ERROR_CANCELLED if `progress` returned false. A
+ * file gets its name in the cache only once it is verified. */
 int dataset_obtain(const struct dataset *dataset, struct event_loop *loop, dataset_progress *progress, void *context,
                    char **ret_directory, struct error *error);
 

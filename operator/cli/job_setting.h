@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One change to a TrainingJob as a person types it: "spec.coxswain.training.steps=100".
+ * Applies one change to a TrainingJob, written by the user as "spec.coxswain.training.steps=100" (cox run --set).
  *
- *     PATH=VALUE    PATH=null takes the field away, so that its default holds
+ *     PATH=VALUE    sets a field
+ *     PATH=null     removes a field, so that its default applies
  *
- * PATH begins with spec or metadata; names are joined by dots (a dot within a
- * name is written \.). `[0]` is an element of a list, `[ps]` the one of that
- * name; the place after the last element takes a new one. What a field takes is
- * looked up in the table of fields (common/job/fields.h): texts, decimals, words
- * and durations are taken as they stand, all others read as YAML, such as
- * {name: evaluator} or [0, 1]. Whether the job is good then is the API server's
- * to say.
+ * PATH begins with spec or metadata; names are joined by dots (a dot within a name is written \.). `[0]` is an element of a list by its
+ * index, `[ps]` by its name; the index after the last element appends one. The table of fields (common/job/fields.h) gives each field's
+ * type: strings, decimals, enums and times are taken literally, all other values are parsed as YAML, such as {name: evaluator} or [0, 1].
+ * The changed job is not validated here; the API server does that.
  */
 #ifndef COXSWAIN_CLI_JOB_SETTING_H
 #define COXSWAIN_CLI_JOB_SETTING_H
@@ -19,10 +17,10 @@
 
 #define JOB_SETTING_MAX (64 * 1024)
 
-/* ERROR_INVALID quotes the setting and says what could stand there; `job` may be half changed then. */
+/* Applies a setting. ERROR_INVALID quotes the path and says what is allowed there; `job` may then be partly changed. */
 int job_setting_apply(struct json *job, const char *setting, struct error *error);
 
-/* Every PATH that there is, in the order of the table, with [0] for elements: `take` gets each in turn. */
+/* Calls `take` with every PATH of the table below spec, in the table's order, with [0] for list elements. */
 void job_setting_paths(void (*take)(void *context, const char *path), void *context);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a person wants to know of a running job, as a value: fed with the
- * TrainingJob, its pods, the chief's status document and its log lines, read by
- * what prints it. The operator's progress comes every few seconds; the document is
- * asked for twice a second and has the figures; log lines tell what happens, and
- * the figures where no document can be had.
+ * Collects what `cox` shows of a running job (view_print.h). Its sources are the TrainingJob, the pods, the chief's status document and
+ * the chief's log.
+ *
+ * The status in the TrainingJob is some seconds old. The status document is read twice a second and has newer figures. Log lines report
+ * events, and the figures if the document cannot be read.
  */
 #ifndef COXSWAIN_CLI_JOB_VIEW_H
 #define COXSWAIN_CLI_JOB_VIEW_H
@@ -27,69 +27,70 @@ struct pod_line {
     int64_t index;
     char words[64]; /* "ready", "starting", "killed", … */
     bool ready, ended;
-    int64_t process;    /* of the trainer, from process://…; 0: none */
-    char address[64];   /* of the pod, "" while it has none */
-    char container[64]; /* that trains */
+    int64_t process;    /* PID of the trainer, from the containerID process://…; 0: none */
+    char address[64];   /* the pod's IP address, "" while it has none */
+    char container[64]; /* the one that trains */
     bool container_ended;
     char last_words[LAST_WORDS_MAX +
-                    1]; /* why it failed, as its termination message says; "": it did not, or nothing says */
-    bool last_words_told, last_words_own; /* own: left by Coxswain's worker as "exit 71 (meaning): cause" */
+                    1]; /* why it failed, from its termination message; "": it did not fail, or gives no reason */
+    bool last_words_told,
+        last_words_own; /* printed already; written by Coxswain's worker as "exit 71 (meaning): cause" */
 };
 
-/* A crew that was incomplete steps again. */
+/* The first step of a crew after it was incomplete. */
 struct view_recovery {
-    int64_t step; /* the first one it made; -1: never */
-    int64_t
-        repeated; /* steps that were begun before and made again; of a new chief: those that its predecessor told as done */
-    int64_t told_ms; /* when that was heard */
+    int64_t step;     /* -1: there was none */
+    int64_t repeated; /* steps done twice; after a new chief: those that its predecessor had reported as done */
+    int64_t told_ms;  /* when the log reported it */
 };
 
 struct job_view {
     char name[64], name_space[64], strategy[64];
-    char state[32], reason[VIEW_TEXT_MAX], message[VIEW_MESSAGE_MAX]; /* of the condition that ended it */
-    bool deleted;                                                     /* somebody has removed the job itself */
-    bool checkpoints_failing;                                         /* as the operator has told last */
+    char state[32], reason[VIEW_TEXT_MAX],
+        message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
+    bool deleted;                  /* the TrainingJob was deleted */
+    bool checkpoints_failing;      /* the condition CheckpointsFailing */
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
-    double accuracy, validation_loss;        /* of the held-out examples; NAN: unknown */
-    bool loss_alone;                         /* a mean squared error: nothing is right or wrong, no perplexity */
-    int64_t validation_step;                 /* of the newest evaluation in the log; -1: none */
-    double goodput;                          /* per cent; NAN: not told yet */
-    struct view_recovery recovery;           /* the last one */
-    int64_t document_ms;                     /* when the chief's document came last; 0: never */
-    bool log_is_new;                         /* no step line of the current chief came yet */
+    double accuracy, validation_loss;        /* on the held-out examples; NAN: unknown */
+    bool loss_alone;               /* the loss is a mean squared error, so there is no accuracy and no perplexity */
+    int64_t validation_step;       /* of the newest evaluation in the log; -1: none */
+    double goodput;                /* per cent; NAN: not reported yet */
+    struct view_recovery recovery; /* the newest one */
+    int64_t document_ms;           /* when the chief's document was last received; 0: never */
+    bool log_is_new;               /* the current chief's log has no step line yet */
     int64_t restarts;
-    char unit[32];             /* "examples" */
-    char doing[VIEW_TEXT_MAX]; /* what the chief says while it does not step */
+    char unit[32];             /* of the throughput: "examples" */
+    char doing[VIEW_TEXT_MAX]; /* the chief's last log line that is not about a step */
     double losses[VIEW_LOSSES_MAX];
     unsigned loss_count;
-    unsigned loss_stride, loss_skipped; /* every loss_stride-th line is kept */
-    struct pod_line *pods;              /* by role and index; of one place the later ones last */
+    unsigned loss_stride, loss_skipped; /* every loss_stride-th loss is kept */
+    struct pod_line *pods;              /* sorted by role and index, then oldest first */
     unsigned pod_count, pod_room;
     int64_t first_step_ms, last_step_ms; /* 0: none yet */
-    struct buffer events;                /* whole lines that nobody has printed yet */
+    struct buffer events;                /* whole lines that are still to be printed */
 };
 
 void job_view_init(struct job_view *view, const char *name_space, const char *name);
 void job_view_release(struct job_view *view);
 
+/* Update the view from its sources. For a pod that is gone, `pod` is NULL. */
 void job_view_take_job(struct job_view *view, const struct json *job);
-/* `pod` NULL: the pod of that name is gone. */
 void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod);
-/* The chief's own figures. */
 void job_view_take_document(struct job_view *view, const struct status_document *document, int64_t now_ms);
-/* The log of another chief begins. */
+/* Call it before the first line of another chief's log. */
 void job_view_begin_log(struct job_view *view);
-/* One line of the chief's log. */
+/* Takes one line of the chief's log. */
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms);
 
-/* State and words of a pod, from its JSON. */
+/* Fills the fields of a line, except name, role and index, from a Pod. */
 void pod_line_describe(struct pod_line *line, const struct json *pod);
 
 bool job_view_succeeded(const struct job_view *view);
+/* Returns whether the job has succeeded or failed. */
 bool job_view_over(const struct job_view *view);
-/* The current pod of a role and index; NULL when there is none. */
+/* Returns the pod of a role and index that has not ended, else the newest that has; NULL if there is none. */
 const struct pod_line *job_view_pod(const struct job_view *view, const char *role, int64_t index);
 
 #endif

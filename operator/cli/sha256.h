@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 (FIPS 180-4) of files: the one wrapper around OpenSSL's digests and
- * zlib here.
+ * Computes the SHA-256 (FIPS 180-4) of files with OpenSSL, also of what a gzipped file contains (zlib).
  */
 #ifndef COXSWAIN_CLI_SHA256_H
 #define COXSWAIN_CLI_SHA256_H
@@ -11,8 +10,8 @@
 #define SHA256_TEXT_MAX 65 /* 64 hexadecimal digits and a NUL */
 
 int sha256_file(const char *path, char ret_text[SHA256_TEXT_MAX], struct error *error);
-/* Of what a gzipped file holds, so that it does not matter who packed it and how. A file that is not packed counts as it
- * is. ERROR_TOO_LARGE when more than `ceiling` bytes come out, ERROR_CORRUPT when it cannot be unpacked. */
+/* Computes the digest of a gzipped file's contents, which does not depend on how they were compressed; of a file that is not gzipped, the
+ * digest of the file. ERROR_TOO_LARGE beyond `ceiling` unpacked bytes, ERROR_CORRUPT if the file cannot be unpacked. */
 int sha256_unpacked(const char *path, size_t ceiling, char ret_text[SHA256_TEXT_MAX], struct error *error);
 
 #endif

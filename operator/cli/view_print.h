@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job's view as text: the block that a terminal refreshes, the single line for
- * everything else, the curve of the loss, the last words. Pure; at most `width`
- * columns (not bytes).
+ * Formats a job's view as text: the block that a terminal refreshes, the single line for other outputs, the curve of the loss. Widths are
+ * in columns, not bytes.
  */
 #ifndef COXSWAIN_CLI_VIEW_PRINT_H
 #define COXSWAIN_CLI_VIEW_PRINT_H
@@ -12,19 +11,19 @@
 
 #define VIEW_PRINT_MAX (64 * 1024)
 
-/* Several whole lines, none wider than `width`. `colour`: with ANSI attributes. */
+/* Appends several whole lines, none wider than `width`. `colour`: with ANSI attributes. */
 void view_print_block(const struct job_view *view, unsigned width, bool colour, struct buffer *out);
-/* "step 620/1060  58 %  loss 0.0832  20,812 examples/s  4s left" without a newline. */
+/* Appends "step 620/1060  58 %  loss 0.0832  20,812 examples/s  4s left" without a newline. */
 void view_print_line(const struct job_view *view, struct buffer *out);
-/* The losses so far as one line of blocks, at most `width` of them. */
+/* Appends the curve of the losses so far: at most `width` block characters, on one line. */
 void view_print_curve(const struct job_view *view, unsigned width, struct buffer *out);
-/* The same of any losses. */
+/* Appends the curve of the given losses. */
 void view_print_losses(const double *losses, unsigned count, unsigned width, struct buffer *out);
-/* Lines, each cut to `width` columns: what the terminal would break cannot be drawn over. */
+/* Appends lines, each cut to `width` columns. A line that the terminal wraps could not be overwritten at the next refresh. */
 void view_print_clipped(const char *lines, unsigned width, struct buffer *out);
-/* Lines broken at spaces, so that none is wider than `width`; what is broken off stands `indent` columns in. */
+/* Appends lines, wrapped at spaces so that none is wider than `width`; continuation lines are indented by `indent` columns. */
 void view_print_wrapped(const char *lines, unsigned width, unsigned indent, struct buffer *out);
-/* "1,234,567" */
+/* Appends a number with thousands separators: "1,234,567". */
 void view_print_number(int64_t number, struct buffer *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks `cox run --volume CLAIM=DIR` against the job before any pod starts: the node of the embedded control plane ignores a claim
- * that no pod mounts, and a pod whose directory is missing waits for it without end.
+ * Checks the options --volume CLAIM=DIR of `cox run` against the job before any pod starts. The embedded control plane would ignore a
+ * claim that no pod mounts, and a pod would wait forever for a directory that does not exist.
  */
 #ifndef COXSWAIN_CLI_VOLUME_OPTIONS_H
 #define COXSWAIN_CLI_VOLUME_OPTIONS_H
@@ -9,7 +9,8 @@
 #include "common/error.h"
 #include "common/json.h"
 
-/* ERROR_INVALID with the job's claims when one of `volumes` names another; ERROR_NOT_FOUND when its directory is missing. */
+/* ERROR_INVALID if one of `volumes` names a claim that the job does not have (the message lists the job's claims), or not a directory;
+ * ERROR_NOT_FOUND if the directory does not exist. */
 int volume_options_check(const struct json *job, const char *const *volumes, unsigned count, struct error *error);
 
 #endif
