@@ -1577,6 +1577,12 @@ static const struct field controller_state_fields[] = {
          "Elastic PyTorch jobs: when the chief, or worker 0, exited with 0. A worker that starts later does not "
          "take part."),
     COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),
+    NUMBER(
+        "recoveredRestarts", job_status, recovered_restarts,
+        "The value of restarts.total before the last event that came after ten good minutes. Only later ones lengthen "
+        "the back-off."),
+    NUMBER("recoveredFailures", job_status, recovered_failures,
+           "The failures among them, those at the memory limit included."),
     {.name = "backoffUntil",
      .kind = FIELD_TIME,
      MEMBER(job_status, backoff_until_ms),

@@ -175,11 +175,13 @@ struct job_status {
 
     /* status.controllerState: the operator's own memory, which other clients ignore. */
     int64_t attempt, incarnation;
-    int64_t charged_ms;             /* the last failure that a disruption may still explain; FIELD_UNSET: none */
-    int64_t charged_attempt;        /* attempt of that failure; FIELD_UNSET: none */
-    int64_t chief_finish_ms;        /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
-    int64_t suspended_ms;           /* time spent suspended in all, which deadlines leave out */
-    int64_t backoff_until_ms;       /* the latest of those of `replicas`; FIELD_UNSET: none */
+    int64_t charged_ms;         /* the last failure that a disruption may still explain; FIELD_UNSET: none */
+    int64_t charged_attempt;    /* attempt of that failure; FIELD_UNSET: none */
+    int64_t chief_finish_ms;    /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
+    int64_t suspended_ms;       /* time spent suspended in all, which deadlines leave out */
+    int64_t recovered_restarts; /* restart_count when a crew had last run so long that its back-offs begin anew … */
+    int64_t recovered_failures; /* … and failures with out_of_memory; FIELD_UNSET: none has */
+    int64_t backoff_until_ms;   /* the latest of those of `replicas`; FIELD_UNSET: none */
     int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;    /* when the crew begins to present it */
 };

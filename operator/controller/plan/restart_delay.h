@@ -7,10 +7,12 @@
  * delay, and a pod that fails at once does not keep the cluster busy.
  *
  * After a failure of a user's own script the delay is longer, as in a Kubernetes Job: none the
- * first time, then ten seconds, doubled with each further failure, unless the crew had run for ten
- * minutes. The reason is that such a pod is ready as soon as its process runs, so a script that
+ * first time, then ten seconds, doubled with each further failure. The reason is that such a pod is ready as soon as its process runs, so a script that
  * crashes ten seconds after each start would seem to have worked. Our own worker is ready only
  * once it has joined its crew.
+ *
+ * An event after RESTART_DELAY_RECOVERED_MS of work counts as the first one, in both cases: what
+ * happened before it does not lengthen later delays.
  *
  * Up to a tenth of jitter is added to each wait.
  */
@@ -24,11 +26,12 @@
 #define RESTART_DELAY_RECOVERED_MS (10 * 60 * 1000)
 #define RESTART_DELAY_CEILING_MS (6 * 60 * 1000)
 
-/* Returns the delay after any event. `events`: their number, including this one. `ran_ms`: how long
+/* Returns the delay after any event. `events`: their number, including this one, since the job last
+ * recovered. `ran_ms`: how long
  * the pod had run with its crew. `seed` determines the jitter. */
 int64_t restart_delay_ms(int64_t events, int64_t ran_ms, uint64_t seed);
 /* Returns the delay after a failure of a user's own script; `failures`: their number, including
- * this one. */
+ * this one, since the job last recovered. */
 int64_t restart_delay_failure_ms(int64_t failures, int64_t ran_ms, uint64_t seed);
 
 /* Returns a seed for the jitter: different for each job and event, the same after a restart of the

@@ -32,6 +32,8 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
            before->suspended_ms != after->suspended_ms ||
            before->certificate_generation != after->certificate_generation ||
            before->certificate_from_ms != after->certificate_from_ms ||
+           before->recovered_restarts != after->recovered_restarts ||
+           before->recovered_failures != after->recovered_failures ||
            before->backoff_until_ms != after->backoff_until_ms || !same_text(before->selector, after->selector);
 }
 

@@ -15,7 +15,7 @@ static const char full[] =
     "\"controllerState\":{\"attempt\":2,\"incarnation\":5,"
     "\"chargedAt\":\"2026-11-20T14:00:04.500000Z\",\"chargedAttempt\":1,"
     "\"chiefFinishTime\":\"2026-11-20T14:02:00Z\",\"suspendedMilliseconds\":1500,"
-    "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
+    "\"recoveredRestarts\":2,\"recoveredFailures\":0,\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
     "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-2,3\",\"backingOff\":\"3\","
     "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\"}]},"
     "\"conditions\":[{\"type\":\"Running\",\"status\":\"False\",\"observedGeneration\":2,"

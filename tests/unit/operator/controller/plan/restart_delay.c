@@ -2,6 +2,7 @@
 #include "operator/controller/plan/restart_delay.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -58,6 +59,77 @@ Test(restart_delay, a_foreign_script_that_crashes_after_ten_seconds_backs_off)
     cr_expect(sixth >= 160000 && sixth <= 176000);
     cr_expect_eq(wait_after_failures(FRAMEWORK_PYTORCH, 6, 600), 0, "it had run well for a while");
     cr_expect_eq(wait_after_failures(FRAMEWORK_COXSWAIN, 6, 10), 0, "ready means that it was in its crew");
+}
+
+/* The pod ends when its crew has run for `ran_s`; how long its successor waits. */
+static int64_t wait_when_ended_after(struct scene *scene, struct pod_view *pod, int64_t ran_s)
+{
+    scene->input.now_ms += 1000 * ran_s + 1000;
+    scene_end_pod(scene, pod, 137);
+    scene_plan(scene);
+    scene_accept(scene);
+    pod->current = false;
+    int64_t until_ms = scene->job.status.backoff_until_ms;
+    return until_ms == FIELD_UNSET ? 0 : until_ms - scene->input.now_ms;
+}
+
+/* Its successor is ready, and the crew runs again. */
+static struct pod_view *successor(struct scene *scene, int64_t index)
+{
+    struct pod_view *pod = scene_add_pod(scene, ROLE_WORKER, index, scene->job.status.incarnation);
+    for (int i = 0; i < 2; i++) {
+        scene_plan(scene);
+        scene_accept(scene);
+    }
+    cr_assert_eq(scene->job.status.conditions[CONDITION_RUNNING].status, CONDITION_TRUE);
+    return pod;
+}
+
+Test(restart_delay, begins_anew_after_ten_good_minutes)
+{
+    struct scene scene;
+    scene_init_running(&scene, 2);
+    scene.job.status.restart_count = 8;
+    scene.job.status.restarts.disruptions = 8;
+    scene.job.run_policy.backoff_limit = 100;
+    cr_assert_eq(wait_when_ended_after(&scene, &scene.pods[1], 599), 0, "it had worked");
+    struct pod_view *pod = successor(&scene, 1);
+    int64_t wait_ms = wait_when_ended_after(&scene, pod, 0);
+    cr_assert(wait_ms >= 256000 && wait_ms <= 281600, "the tenth event waits for %" PRId64 " ms", wait_ms);
+    scene.input.now_ms += wait_ms;
+    pod = successor(&scene, 1);
+    cr_assert_eq(wait_when_ended_after(&scene, pod, 600), 0);
+    pod = successor(&scene, 1);
+    wait_ms = wait_when_ended_after(&scene, pod, 0);
+    cr_assert(wait_ms >= 1000 && wait_ms <= 1100, "the second since then waits for %" PRId64 " ms", wait_ms);
+    scene.input.now_ms += wait_ms;
+    pod = successor(&scene, 1);
+    wait_ms = wait_when_ended_after(&scene, pod, 0);
+    cr_assert(wait_ms >= 2000 && wait_ms <= 2200, "the third since then waits for %" PRId64 " ms", wait_ms);
+    cr_assert_eq(scene.job.status.restart_count, 13, "what is shown to people goes on counting");
+    scene_release(&scene);
+}
+
+Test(restart_delay, of_failures_of_foreign_scripts_begins_anew_after_ten_good_minutes)
+{
+    struct scene scene;
+    scene_init_running(&scene, 2);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.run_policy.backoff_limit = 100;
+    struct job_status *status = &scene.job.status;
+    status->restart_count = status->restarts.failures = 8;
+    cr_assert_eq(wait_when_ended_after(&scene, &scene.pods[1], 600), 0);
+    cr_assert_eq(status->recovered_failures, 8);
+    scene_release(&scene);
+
+    scene_init_running(&scene, 2);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.run_policy.backoff_limit = 100;
+    status->restart_count = status->restarts.failures = 9;
+    status->recovered_restarts = status->recovered_failures = 8;
+    int64_t wait_ms = wait_when_ended_after(&scene, &scene.pods[1], 10);
+    cr_assert(wait_ms >= 10000 && wait_ms <= 11000, "%" PRId64, wait_ms);
+    scene_release(&scene);
 }
 
 Test(restart_delay, jitter_is_at_most_a_tenth)

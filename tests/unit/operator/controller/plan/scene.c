@@ -37,6 +37,8 @@ void scene_init(struct scene *scene, int64_t workers)
                    .charged_attempt = FIELD_UNSET,
                    .completion_ms = FIELD_UNSET,
                    .chief_finish_ms = FIELD_UNSET,
+                   .recovered_restarts = FIELD_UNSET,
+                   .recovered_failures = FIELD_UNSET,
                    .backoff_until_ms = FIELD_UNSET,
                    .certificate_generation = FIELD_UNSET,
                    .certificate_from_ms = FIELD_UNSET,
