@@ -87,13 +87,13 @@ wait_for() {
 }
 
 # job NAME RUN_POLICY WORKERS SCRIPT [LABELS [SPEC]]: applies a job whose pods run a shell script; SPEC is more of their
-# template's spec, ended by a comma
+# template's spec, ended by a comma. The caller may set suspend, and checkpoint to an object
 job() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
+    api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
         \"spec\":{\"suspend\":${suspend:-false},\"runPolicy\":$2,
         \"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},
             \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":1000},
-            \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}},
+            \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}${checkpoint:+,\"checkpoint\":$checkpoint}},
         \"workers\":{\"replicas\":$3,\"template\":{\"spec\":{${6:-}\"containers\":[{\"name\":\"trainer\",
         \"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json

@@ -34,10 +34,12 @@ begin() {
     at "$1-worker-0-1" '"startedAt"'
 }
 
-saves='{},"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],"checkpoint":{"storage":"runs"}'
+saves='{},"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}]'
+checkpoint='{"storage":"runs"}'
 job again "$saves" 1 'sleep 600' '{}' "$away"
 job never "$saves" 1 'sleep 600' '{}' "$away"
 job pulling "$saves" 1 'sleep 600' '{}' "$away"
+checkpoint=
 job unsaved '{}' 1 'sleep 600' '{}' "$away"
 begin again && begin never && begin unsaved && end pulling && end unsaved && end again && end never
 verdict $? "pods of deleted jobs on a silent node" "$(api GET "$pods_path")"
