@@ -31,7 +31,7 @@
     X(ALREADY_EXISTS, "what should be created is there already")                                                       \
     X(CONFLICT, "somebody else changed it first; read again and retry")                                                \
     X(EXPIRED, "a position in a stream is too old (HTTP 410); start again")                                            \
-    X(STALE, "the speaker's generation or epoch is superseded")                                                        \
+    X(STALE, "the speaker's generation or incarnation is superseded")                                                  \
     X(FORBIDDEN, "not allowed")                                                                                        \
     X(UNAVAILABLE, "the other side cannot be reached or is busy; retry later")                                         \
     X(TIMEOUT, "a deadline passed")                                                                                    \

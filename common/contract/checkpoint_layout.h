@@ -2,14 +2,14 @@
  *
  * Names of the files in a job's checkpoint directory. The worker writes them; `cox` looks for them.
  *
- *   step-00001200.attempt-1.epoch-5/   committed: complete, fsynced, renamed into place
+ *   step-00001200.attempt-1.incarnation-5/   committed: complete, fsynced, renamed into place
  *       manifest.json
  *       rank-00000.safetensors …
- *   .saving-step-00001200.attempt-1.epoch-5/  being written; removed by the next chief
+ *   .saving-step-…/                    being written; removed by the next chief
  *   .replaced-step-…/                  an older save that was about to be replaced when the chief died; the next chief restores its name
  *                                      if no newer save has it, else removes it
  *   .bad-step-…/                       its checksums were wrong; kept for inspection, never loaded
- *   epoch-<E>.json                     a chief's claim of the directory, and the checkpoint that it started from (epoch_record.h)
+ *   incarnation-<N>.json               a chief's claim of the directory, and the checkpoint that it started from (incarnation_record.h)
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
  *   export.json                        which file the job has exported (export_record.h)
  *   tensorboard/                       event files
@@ -19,13 +19,13 @@
 
 #define CHECKPOINT_STEP_PREFIX "step-"
 #define CHECKPOINT_DIRECTORY_FORMAT                                                                                    \
-    CHECKPOINT_STEP_PREFIX "%08lld.attempt-%lld.epoch-%lld" /* step, attempt, chief's epoch: long long */
+    CHECKPOINT_STEP_PREFIX "%08lld.attempt-%lld.incarnation-%lld" /* step, attempt, incarnation: long long */
 #define CHECKPOINT_SAVING_PREFIX ".saving-"
 #define CHECKPOINT_REPLACED_PREFIX ".replaced-"
 #define CHECKPOINT_BAD_PREFIX ".bad-"
 #define CHECKPOINT_MANIFEST "manifest.json"
 #define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"
-#define CHECKPOINT_EPOCH_FORMAT "epoch-%lld.json"
+#define CHECKPOINT_INCARNATION_FORMAT "incarnation-%lld.json"
 #define CHECKPOINT_BEST "best.safetensors"
 #define CHECKPOINT_EXPORT "export.json"
 #define CHECKPOINT_TENSORBOARD "tensorboard"

@@ -56,8 +56,8 @@ int64_t earlier_checkpoint(const char *checkpoints)
     int64_t newest = -1;
     int count = names_read(checkpoints, &names);
     for (int i = 0; i < count; i++) {
-        long long step, attempt, epoch;
-        if (sscanf(names[i]->d_name, CHECKPOINT_DIRECTORY_FORMAT, &step, &attempt, &epoch) == 3 && step > newest)
+        long long step, attempt, incarnation;
+        if (sscanf(names[i]->d_name, CHECKPOINT_DIRECTORY_FORMAT, &step, &attempt, &incarnation) == 3 && step > newest)
             newest = step;
     }
     names_free(names, count);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crew of real workers under a very small operator: each process has an address of its own, successors get a higher epoch
+"""A crew of real workers under a very small operator: each process has an address of its own, successors get a higher incarnation
 and another address, and names follow them (COXSWAIN_HOSTS_FILE)."""
 import http.client
 import itertools
@@ -27,8 +27,8 @@ COMMITTED = re.compile(r"^step-(\d+)\.")
 class Process:
     """One incarnation of a member."""
 
-    def __init__(self, role, index, epoch, child, log, address=None):
-        self.role, self.index, self.epoch, self.child, self.log, self.address = role, index, epoch, child, log, address
+    def __init__(self, role, index, incarnation, child, log, address=None):
+        self.role, self.index, self.incarnation, self.child, self.log, self.address = role, index, incarnation, child, log, address
         self.started = time.monotonic()
         self.ended = None
         self.code = None
@@ -41,7 +41,7 @@ class Process:
 
     @property
     def name(self):
-        return f"{self.role}-{self.index}-{self.epoch}"
+        return f"{self.role}-{self.index}-{self.incarnation}"
 
     @property
     def runs(self):
@@ -170,11 +170,11 @@ def make_certificate(directory):
 class Crew:
     """`encrypted`: it speaks TLS under a certificate, as with encryption type TLS. All crews have a key."""
 
-    def __init__(self, worker, job, directory, number, first_epoch=0, nodes=0, encrypted=False):
+    def __init__(self, worker, job, directory, number, first_incarnation=0, nodes=0, encrypted=False):
         self.worker, self.job, self.directory = worker, job, directory
         self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
-        self.epochs = itertools.count(first_epoch)
+        self.incarnations = itertools.count(first_incarnation)
         self.processes = []
         self.failures = []
         self.hosts = {}
@@ -241,23 +241,23 @@ class Crew:
         os.replace(path + ".new", path)
 
     def spawn(self, role, index):
-        number, epoch = next(self.addresses), next(self.epochs)
+        number, incarnation = next(self.addresses), next(self.incarnations)
         address = f"127.{self.network}.{number // 250}.{number % 250 + 1}"
         self.hosts[f"{role}-{index}"] = address
         self.write_hosts()
         environment = {
             "PATH": os.environ["PATH"], "COXSWAIN_JOB": json.dumps(self.job), "COXSWAIN_JOB_UID": "chaos",
-            "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(epoch), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
+            "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(incarnation), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
             "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
             "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
             "COXSWAIN_RECORD": self.record, **self.security,
-            "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{epoch}"),
+            "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{incarnation}"),
         }
-        log = os.path.join(self.directory, f"{role}-{index}-{epoch}.log")
+        log = os.path.join(self.directory, f"{role}-{index}-{incarnation}.log")
         with open(log, "wb") as file:
-            there = self.nodes.command(epoch) if self.nodes else []  # a successor is on another one than whom it succeeds
+            there = self.nodes.command(incarnation) if self.nodes else []  # a successor is on another one than whom it succeeds
             child = subprocess.Popen([*self.setpriv, *there, self.worker], env=environment, stdout=file, stderr=file)
-        process = Process(role, index, epoch, child, log, address)
+        process = Process(role, index, incarnation, child, log, address)
         self.processes.append(process)
         if self.strangers:
             self.strangers.add([f"{address}:{port}" for port in PORTS])

@@ -255,8 +255,8 @@ def seat(name):
     return name.rsplit("-", 1)[0]
 
 
-def epoch(name):
-    """7 of "ps-0-7", and of a checkpoint's directory "step-00000040.attempt-1.epoch-7"."""
+def incarnation(name):
+    """7 of "ps-0-7", and of a checkpoint's directory "step-00000040.attempt-1.incarnation-7"."""
     return int(name.rsplit("-", 1)[1])
 
 
@@ -279,7 +279,7 @@ class Contents:
         elif fate == "saved":
             self.saved.setdefault(whose, {})[seat(name)] = frozenset(self.values[name])
         elif fate == "committed":
-            self.committed[number, epoch(whose)] = dict(self.saved.get(whose, {}))
+            self.committed[number, incarnation(whose)] = dict(self.saved.get(whose, {}))
         elif fate == "applied":
             self.add(self.values, name, number)
 
@@ -287,14 +287,14 @@ class Contents:
         if checkpoint == "-":
             return set()
         step = int(checkpoint.removeprefix("step-").split(".")[0])
-        shards = self.committed.get((step, epoch(checkpoint)), {})
+        shards = self.committed.get((step, incarnation(checkpoint)), {})
         if seat(name) not in shards:
             self.found.append(f"{name} loaded {checkpoint}, which holds nothing of {seat(name)}")
         return set(shards.get(seat(name), ()))
 
     def in_the_end(self):
         """{"ps-0": updates}: what is in the newest of each that has values."""
-        return {seat(name): self.values[name] for name in sorted(self.values, key=epoch)}
+        return {seat(name): self.values[name] for name in sorted(self.values, key=incarnation)}
 
 
 def check_updates(servers, total):

@@ -49,7 +49,7 @@ class Matrix:
         self.number += 1
         job = document(dataclasses.replace(kind, steps=steps, width=96))
         directory = os.path.join(self.work, str(self.number))
-        crew = Crew(self.worker, job, directory, self.number, first_epoch=1000 * self.number)
+        crew = Crew(self.worker, job, directory, self.number, first_incarnation=1000 * self.number)
         crew.committed = []
         if checkpoints:
             shutil.copytree(checkpoints, crew.checkpoints)

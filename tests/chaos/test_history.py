@@ -252,13 +252,13 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.updates(*start), ([], 0))
         self.assertTrue(self.updates(*start, "ps-0-1 applied 2 -")[0])
         self.assertTrue(self.updates(*start, "ps-0-1 applied 4 -")[0])
-        committed = ["ps-0-1 saved 77 .saving-shards.epoch-4", "worker-0-4 commits 1 .saving-shards.epoch-4"]
-        saved = [*start[:3], *committed, *start[3:], "ps-0-1 saved 78 .saving-shards.epoch-4",
-                 "ps-0-5 loaded 2 step-00000001.attempt-1.epoch-4"]
+        committed = ["ps-0-1 saved 77 .saving-shards.incarnation-4", "worker-0-4 commits 1 .saving-shards.incarnation-4"]
+        saved = [*start[:3], *committed, *start[3:], "ps-0-1 saved 78 .saving-shards.incarnation-4",
+                 "ps-0-5 loaded 2 step-00000001.attempt-1.incarnation-4"]
         again = ["ps-0-5 applied 1 -", "ps-0-5 applied 3 -"]
         self.assertEqual(self.updates(*saved, *again), ([], 0))
         self.assertTrue(self.updates(*saved, *again, "ps-0-5 applied 2 -")[0])
-        self.assertTrue(self.updates(*saved[:-1], "ps-0-5 loaded 2 step-00000002.attempt-1.epoch-4", *again)[0])
+        self.assertTrue(self.updates(*saved[:-1], "ps-0-5 loaded 2 step-00000002.attempt-1.incarnation-4", *again)[0])
 
     def test_updates_that_a_server_lacks_are_counted(self):
         start = ["ps-0-1 loaded 0 -", "ps-1-2 loaded 0 -", *(f"ps-{i}-{i + 1} applied {n} -" for n in range(4) for i in (0, 1))]

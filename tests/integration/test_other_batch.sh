@@ -88,7 +88,7 @@ verdict $? 'what is given in steps stays steps' "$(tails steps)"
 # Peers number their steps anew: the last may have the number of the one that they started from, and is saved all the same.
 job again-first 'type: PeerToPeer' 'batchSize: 50' 'steps: 24' again
 job again 'type: PeerToPeer' 'batchSize: 100' 'epochs: 4' again
-crew again-first 2 && crew again 2 && grep -q '^step *24/24 ' again.0.log && grep -q '"dataEpoch":4' again/step-00000024.*.epoch-1/manifest.json
+crew again-first 2 && crew again 2 && grep -q '^step *24/24 ' again.0.log && grep -q '"dataEpoch":4' again/step-00000024.*.incarnation-1/manifest.json
 verdict $? 'peers save what they have done though its number is that of the checkpoint before' "$(ls again) $(tails again)"
 
 # Peers have no common order; theirs are all examples in batches. They overshoot the end of theirs by what they have not heard of one

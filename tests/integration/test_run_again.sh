@@ -47,8 +47,8 @@ said() {
 
 # Where nobody may mount, the volume is elsewhere than under /coxswain.
 # shellcheck disable=SC2016 # for the pod's shell
-echo 'mkdir -p ${COXSWAIN_STORAGE#runs=}/again/step-00000005.attempt-1.epoch-1; echo trained' >script.sh
-run 0 && [[ -d $runs/again/step-00000005.attempt-1.epoch-1 ]] && ! grep -q 'earlier run' err
+echo 'mkdir -p ${COXSWAIN_STORAGE#runs=}/again/step-00000005.attempt-1.incarnation-1; echo trained' >script.sh
+run 0 && [[ -d $runs/again/step-00000005.attempt-1.incarnation-1 ]] && ! grep -q 'earlier run' err
 verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
 verdict $? "once more, and it is done already" "$(said)"
@@ -71,7 +71,7 @@ verdict $? "it runs under another name" "$(said)"
 echo mine >state/mine
 run 0 --set spec.coxswain.training.optimizer.learningRate=0.2 --fresh &&
     grep -q 'again goes on from the checkpoints of an earlier run, up to step 5, in .*runs/again; to begin at step 0: --fresh' err &&
-    [[ -d $runs/again/step-00000005.attempt-1.epoch-1 && -e state/mine ]]
+    [[ -d $runs/again/step-00000005.attempt-1.incarnation-1 && -e state/mine ]]
 verdict $? "or anew, with the checkpoints that there are, which is told" "$(said)"
 run 0 --set metadata.name=third --set spec.coxswain.checkpoint.path=again --volume "runs=$runs" &&
     grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.coxswain.checkpoint.path=ANOTHER' err

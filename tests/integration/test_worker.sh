@@ -110,7 +110,7 @@ wait "$victim"
 [[ $? == 143 ]]
 verdict $? "SIGTERM ends with 143" "$(tail -n 1 stopped.log)"
 left=$(sed -n 's/.*left on request after step \([0-9]*\).*/\1/p' stopped.log)
-[[ -d $(printf 'stopped/step-%08d.attempt-0.epoch-0' "${left:-0}") ]]
+[[ -d $(printf 'stopped/step-%08d.attempt-0.incarnation-0' "${left:-0}") ]]
 verdict $? "and leaves a checkpoint of its last step" "$(ls stopped)"
 
 # A crew of two: first one of them is asked to leave and replaced, then both are asked at once.

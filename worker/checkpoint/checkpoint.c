@@ -23,7 +23,7 @@ struct checkpoint_store {
     char *directory;
     char *job_uid;
     int64_t keep;
-    struct epoch_record own;         /* decided once saves may begin */
+    struct incarnation_record own;   /* decided once saves may begin */
     struct checkpoint_name restored; /* step -1: none */
 
     /* The saver. `mutex` guards what follows; the thread owns snapshot, manifest and verified while
@@ -57,9 +57,9 @@ struct checkpoint_store {
 int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
                           struct error *error)
 {
-    struct epoch_record own;
+    struct incarnation_record own;
     if (file_make_directories(options->directory, error) < 0 ||
-        lineage_claim(options->directory, options->job_uid, options->attempt, options->epoch, &own, error) < 0 ||
+        lineage_claim(options->directory, options->job_uid, options->attempt, options->incarnation, &own, error) < 0 ||
         checkpoint_remove_leftovers(options->directory, error) < 0)
         return error_wrap(error, "take over checkpoint directory");
     struct checkpoint_store *store = memory_allocate(1, sizeof *store);
@@ -149,8 +149,8 @@ static void report_damaged_records(const struct restoration *restoration, const 
 {
     for (unsigned i = 0; restoration->quarantined && i < lineage->record_count; i++) {
         char name[CHECKPOINT_NAME_MAX];
-        snprintf(name, sizeof name, CHECKPOINT_EPOCH_FORMAT, (long long)lineage->records[i].epoch);
-        if (lineage->records[i].state == EPOCH_DAMAGED)
+        snprintf(name, sizeof name, CHECKPOINT_INCARNATION_FORMAT, (long long)lineage->records[i].incarnation);
+        if (lineage->records[i].state == INCARNATION_DAMAGED)
             restoration->quarantined(restoration->context, name,
                                      "the record is damaged; the newest checkpoints are "
                                      "tried without it");
@@ -251,7 +251,7 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
     if (copy_tensors(store, error) < 0)
         return error_wrap(error, "save step %lld", (long long)store->manifest.step);
     const struct checkpoint_name name = {
-        .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+        .step = store->manifest.step, .attempt = store->own.attempt, .incarnation = store->own.incarnation};
     const struct checkpoint_parts parts = {.key = &store->part_key,
                                            .ranks = store->part_ranks,
                                            .patience = {.given_up = &store->parts_given_up,
@@ -362,7 +362,7 @@ static void copy_manifest(struct checkpoint_store *store, const struct manifest 
     manifest_release(&store->manifest);
     store->manifest = *manifest;
     store->manifest.attempt = store->own.attempt;
-    store->manifest.epoch = store->own.epoch;
+    store->manifest.incarnation = store->own.incarnation;
     store->manifest.job_uid = memory_copy_string(store->job_uid);
     store->manifest.model = manifest->model ? json_copy(manifest->model) : NULL;
     store->manifest.optimizer = manifest->optimizer ? json_copy(manifest->optimizer) : NULL;
@@ -413,7 +413,7 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
                                const struct checkpoint_part_key *key, unsigned ranks, enum checkpoint_start *ret_start,
                                struct error *error)
 {
-    if (store->own.state != EPOCH_DECIDED)
+    if (store->own.state != INCARNATION_DECIDED)
         return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
     if (is_skipped(store)) {
         *ret_start = CHECKPOINT_SKIPPED;
@@ -488,10 +488,10 @@ void checkpoint_store_forget_step(struct checkpoint_store *store)
 
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error)
 {
-    if (store->own.state != EPOCH_DECIDED)
+    if (store->own.state != INCARNATION_DECIDED)
         return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
-    SCOPED_FREE char *directory = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.epoch-%lld", store->directory,
-                                                (long long)store->own.epoch);
+    SCOPED_FREE char *directory = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.incarnation-%lld",
+                                                store->directory, (long long)store->own.incarnation);
     if (file_remove_directory(directory, error) < 0 || file_make_directories(directory, error) < 0)
         return error_wrap(error, "prepare a checkpoint");
     *ret_directory = memory_copy_string(directory);
@@ -513,12 +513,12 @@ int checkpoint_shards_commit(struct checkpoint_store *store, const char *directo
     struct error cause = ERROR_INIT;
     int64_t bytes = 0, started = clock_monotonic_ns();
     const struct checkpoint_name name = {
-        .step = manifest->step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+        .step = manifest->step, .attempt = store->own.attempt, .incarnation = store->own.incarnation};
     const bool again = name.step == store->counts.committed_step; /* tickets have moved, but not the step */
     if (again && !replaces)
         return file_remove_directory(directory, error);
     manifest->attempt = store->own.attempt;
-    manifest->epoch = store->own.epoch;
+    manifest->incarnation = store->own.incarnation;
     manifest->job_uid = store->job_uid;
     int result = again && has_committed(store, &name)
                      ? checkpoint_replace_directory(store->directory, directory, &store->own, manifest, &cause)

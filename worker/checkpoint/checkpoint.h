@@ -47,7 +47,7 @@ typedef void (*checkpoint_report_late)(void *context, const char *rank, int64_t 
 struct checkpoint_options {
     const char *directory; /* created when missing */
     const char *job_uid;   /* "" for a run without an operator */
-    int64_t attempt, epoch;
+    int64_t attempt, incarnation;
     int64_t keep;                       /* whole checkpoints to keep, at least 1 */
     checkpoint_ask_rank ask_rank;       /* for parts of other ranks (part.h); NULL: RANK_STAYS */
     checkpoint_name_rank name_rank;     /* NULL: "rank 1" */
@@ -70,7 +70,7 @@ struct checkpoint_image {
 };
 
 /* Opens the newest whole checkpoint of the line of descent (lineage.h). Damaged checkpoints are
- * renamed to ".bad-…"; `quarantined` (may be NULL) is called for each, and for each damaged epoch
+ * renamed to ".bad-…"; `quarantined` (may be NULL) is called for each, and for each damaged incarnation
  * record, with the reason. ERROR_NOT_FOUND if no whole checkpoint is left. A checkpoint that cannot
  * be read at the moment (ERROR_SYSTEM) or that a newer release wrote (ERROR_UNSUPPORTED) is left in
  * place and is an error, because training from an older one would discard it. */
@@ -95,7 +95,7 @@ void checkpoint_expect(struct checkpoint_store *store, size_t bytes);
 
 enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
 
-/* Starts a save. The manifest is copied; the store fills in its files, attempt, epoch and job UID.
+/* Starts a save. The manifest is copied; the store fills in its files, attempt, incarnation and job UID.
  * The tensors' bytes must not change until checkpoint_fence has returned. If the copy does not fit
  * in memory, the save fails later with ERROR_NO_SPACE (checkpoint_store_result). */
 int checkpoint_save(struct checkpoint_store *store, const struct manifest *manifest,

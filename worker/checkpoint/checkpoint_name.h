@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats and parses the name of a checkpoint's directory: step-00001200.attempt-1.epoch-5.
+ * Formats and parses the name of a checkpoint's directory: step-00001200.attempt-1.incarnation-5.
  */
 #ifndef COXSWAIN_CHECKPOINT_NAME_H
 #define COXSWAIN_CHECKPOINT_NAME_H
@@ -12,11 +12,13 @@
 
 struct checkpoint_name {
     int64_t step, attempt;
-    int64_t epoch; /* of the chief that wrote it, in the directory's numbering (epoch_record.h) */
+    int64_t incarnation; /* of the chief that wrote it, in the directory's numbering (incarnation_record.h) */
 };
 
 void checkpoint_name_format(const struct checkpoint_name *name, char text[CHECKPOINT_NAME_MAX]);
 int checkpoint_name_parse(const char *text, struct checkpoint_name *ret_name); /* -1: not a checkpoint's name */
+/* Whether `text` is the name of a checkpoint of format 1, which called the incarnation epoch. */
+bool checkpoint_name_is_former(const char *text);
 bool checkpoint_name_equal(const struct checkpoint_name *a, const struct checkpoint_name *b);
 
 #endif

@@ -104,11 +104,11 @@ static int replace_checkpoint(const char *directory, const char *saving, const c
     return 0;
 }
 
-/* Renames `saving` to its final name. Only this chief uses the name (attempt and epoch), so a
+/* Renames `saving` to its final name. Only this chief uses the name (attempt and incarnation), so a
  * checkpoint that has it is this chief's own earlier save of the step: it could not be read back,
  * or the crew had returned to an older step. */
 static int publish_checkpoint(const char *directory, const char *saving, const char *name,
-                              const struct epoch_record *own, struct error *error)
+                              const struct incarnation_record *own, struct error *error)
 {
     SCOPED_FREE char *final = file_path_join(directory, name);
     if (lineage_check_current(directory, own, error) < 0)
@@ -122,11 +122,12 @@ static int publish_checkpoint(const char *directory, const char *saving, const c
 
 /* ---- a whole save */
 
-int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
+int checkpoint_commit(const char *directory, const struct incarnation_record *own, struct manifest *manifest,
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error)
 {
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = own->attempt, .incarnation = own->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *saving = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "%s", directory, text);
@@ -155,10 +156,11 @@ static int read_back(const char *directory, const struct manifest_file *file, st
     return 0;
 }
 
-int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
+int checkpoint_read_back(const char *directory, const struct incarnation_record *own, const struct manifest *manifest,
                          bool *ret_moved_aside, struct error *error)
 {
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = own->attempt, .incarnation = own->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *final = file_path_join(directory, text);
@@ -185,10 +187,11 @@ int checkpoint_move_aside(const char *directory, const char *name)
 
 /* ---- a directory that other processes have filled */
 
-int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
+int checkpoint_replace_directory(const char *directory, const char *saving, const struct incarnation_record *own,
                                  const struct manifest *manifest, struct error *error)
 {
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = own->attempt, .incarnation = own->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     if (write_manifest(saving, manifest, error) < 0 || lineage_check_current(directory, own, error) < 0) {
@@ -198,10 +201,11 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
     return replace_checkpoint(directory, saving, text, error);
 }
 
-int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
+int checkpoint_commit_directory(const char *directory, const char *saving, const struct incarnation_record *own,
                                 const struct manifest *manifest, struct error *error)
 {
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = own->attempt, .incarnation = own->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     if (write_manifest(saving, manifest, error) == 0 && publish_checkpoint(directory, saving, text, own, error) == 0)

@@ -24,25 +24,25 @@ struct checkpoint_parts {
  * commits. Fills manifest->files. Replaces an older save of the same step by the same chief.
  * ERROR_STALE or ERROR_CONFLICT if `own` is no longer the newest record; nothing is committed
  * then. */
-int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
+int checkpoint_commit(const char *directory, const struct incarnation_record *own, struct manifest *manifest,
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error);
 
 /* Commits the directory `saving`, which holds all files that the manifest lists, synced. */
-int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
+int checkpoint_commit_directory(const char *directory, const char *saving, const struct incarnation_record *own,
                                 const struct manifest *manifest, struct error *error);
 
 /* Commits `saving` in place of an older checkpoint of the same step and chief. The two directories
  * exchange their names in one step, or in two on file systems without such a call (NFS). Between
  * the two steps a reader finds neither; if the process ends there, the older checkpoint has another
  * name, which the next chief changes back. A failure leaves the older checkpoint. */
-int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
+int checkpoint_replace_directory(const char *directory, const char *saving, const struct incarnation_record *own,
                                  const struct manifest *manifest, struct error *error);
 
 /* Reads the file that this process has written, from the disk where possible (disk_file.h), and
  * compares its digest. If they differ, the checkpoint is moved aside (*ret_moved_aside); if the
  * file cannot be read, the checkpoint stays in place. */
-int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
+int checkpoint_read_back(const char *directory, const struct incarnation_record *own, const struct manifest *manifest,
                          bool *ret_moved_aside, struct error *error);
 /* Renames a bad checkpoint to `.bad-…`, which is never loaded, so that a person can look at it. If
  * that fails (a read-only directory), the next restore finds it bad again. */

@@ -39,7 +39,7 @@ int checkpoint_image_verify(const char *directory, const struct checkpoint_name 
     if (read_manifest(directory, &manifest, error) < 0)
         return -1;
     int result = 0;
-    if (manifest.step != name->step || manifest.attempt != name->attempt || manifest.epoch != name->epoch)
+    if (manifest.step != name->step || manifest.attempt != name->attempt || manifest.incarnation != name->incarnation)
         result = error_set(error, ERROR_CORRUPT, "the manifest is of another checkpoint (step %lld)",
                            (long long)manifest.step);
     for (unsigned i = 0; result == 0 && i < manifest.file_count; i++)

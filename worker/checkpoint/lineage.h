@@ -8,14 +8,14 @@
 #ifndef COXSWAIN_CHECKPOINT_LINEAGE_H
 #define COXSWAIN_CHECKPOINT_LINEAGE_H
 
-#include "worker/checkpoint/epoch_record.h"
+#include "worker/checkpoint/incarnation_record.h"
 
 struct lineage {
     struct checkpoint_name *candidates; /* committed checkpoints of the line, newest first */
     unsigned candidate_count;
     struct checkpoint_name *strays; /* committed checkpoints outside the line */
     unsigned stray_count;
-    struct epoch_record *records; /* newest first */
+    struct incarnation_record *records; /* newest first */
     unsigned record_count;
 };
 
@@ -25,21 +25,21 @@ struct lineage {
 int lineage_read(const char *directory, struct lineage *ret_lineage, struct error *error);
 void lineage_release(struct lineage *lineage);
 
-/* Claims the directory for a new chief with fencing epoch `fencing`: from now on, no older chief
+/* Claims the directory for a new chief with incarnation `fencing`: from now on, no older chief
  * commits or removes anything. ERROR_STALE if a chief of the same job with the same or a higher
- * fencing epoch has claimed it. */
+ * fencing incarnation has claimed it. */
 int lineage_claim(const char *directory, const char *job_uid, int64_t attempt, int64_t fencing,
-                  struct epoch_record *ret_claim, struct error *error);
+                  struct incarnation_record *ret_claim, struct error *error);
 
 /* Records which checkpoint the chief starts from (NULL: none). Nothing may be saved before. */
-int lineage_decide(const char *directory, struct epoch_record *claim, const struct checkpoint_name *base,
+int lineage_decide(const char *directory, struct incarnation_record *claim, const struct checkpoint_name *base,
                    struct error *error);
 
 /* Checks that `own` is still the newest record in the directory. ERROR_STALE if a newer chief of
  * the same job has claimed it, ERROR_CONFLICT if another job has. */
-int lineage_check_current(const char *directory, const struct epoch_record *own, struct error *error);
+int lineage_check_current(const char *directory, const struct incarnation_record *own, struct error *error);
 /* Does the same check on a lineage that has been read already. */
-int lineage_check(const struct lineage *lineage, const struct epoch_record *own, const char *directory,
+int lineage_check(const struct lineage *lineage, const struct incarnation_record *own, const char *directory,
                   struct error *error);
 
 #endif

@@ -10,7 +10,7 @@
 #include "worker/checkpoint/sealed_document.h"
 
 #define FORMAT_NAME "coxswain-checkpoint"
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2 /* 1 called the incarnation epoch */
 
 /* Far beyond any training, and small enough that sums and products of two do not overflow. */
 #define COUNT_MAX ((int64_t)1 << 40)
@@ -29,7 +29,7 @@ struct whole_number {
 static const struct whole_number numbers[] = {
     NUMBER("step", step, COUNT_MAX),
     NUMBER("attempt", attempt, UINT32_MAX),
-    NUMBER("epoch", epoch, COUNT_MAX),
+    NUMBER("incarnation", incarnation, COUNT_MAX),
     NUMBER("generation", generation, COUNT_MAX),
     NUMBER("workers", workers, MANIFEST_FILES_MAX),
     NUMBER("logicalShards", logical_shards, MANIFEST_SHARDS_MAX),

@@ -4,7 +4,7 @@
  * of each of its files. The manifest is written last, before the directory is renamed into place.
  * It ends in its own digest, which covers every byte before it:
  *
- *   {"format":"coxswain-checkpoint","version":1,"step":1200,…,
+ *   {"format":"coxswain-checkpoint","version":2,"step":1200,…,
  *    "files":[{"name":"rank-00000.safetensors","bytes":177312,"crc32c":"9ae3f00d"}],"digest":"0badf00d"}
  */
 #ifndef COXSWAIN_CHECKPOINT_MANIFEST_H
@@ -28,11 +28,11 @@ struct manifest_file {
 
 /* Strings and lists are owned by the manifest. */
 struct manifest {
-    int64_t step;           /* applied optimizer steps */
-    int64_t attempt, epoch; /* of the chief that wrote it */
-    int64_t generation;     /* the crew's counter at that step */
-    int64_t workers;        /* crew size at that step */
-    int64_t logical_shards; /* leaves of the reduction tree; a resumed run needs them to compute the same bits */
+    int64_t step;                 /* applied optimizer steps */
+    int64_t attempt, incarnation; /* of the chief that wrote it */
+    int64_t generation;           /* the crew's counter at that step */
+    int64_t workers;              /* crew size at that step */
+    int64_t logical_shards;       /* leaves of the reduction tree; a resumed run needs them to compute the same bits */
     int64_t seed;
     int64_t data_epoch;        /* sampler position: epoch … */
     int64_t examples_consumed; /* … and examples taken from it */

@@ -28,7 +28,7 @@
 static char *save_path(const char *directory, const struct checkpoint_part_key *key)
 {
     return memory_format("%s/" CHECKPOINT_PART_PREFIX "%" PRIu32 ".%" PRIu32 ".%" PRIu32 "-step-%08lld", directory,
-                         key->attempt, key->epoch, key->counter, (long long)key->step);
+                         key->attempt, key->incarnation, key->counter, (long long)key->step);
 }
 
 static char *part_path(const char *directory, const struct checkpoint_part_key *key)
@@ -129,7 +129,7 @@ static void remove_part(const char *path)
 
 static bool is_of_generation(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b)
 {
-    return a->attempt == b->attempt && a->epoch == b->epoch && a->counter == b->counter;
+    return a->attempt == b->attempt && a->incarnation == b->incarnation && a->counter == b->counter;
 }
 
 /* Keeps the last part, which the chief may be about to collect; removes older ones, which it never

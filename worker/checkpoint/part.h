@@ -23,7 +23,7 @@
 #define CHECKPOINT_PART_PREFIX ".part-"
 
 struct checkpoint_part_key {
-    uint32_t attempt, epoch, counter; /* the crew's generation */
+    uint32_t attempt, incarnation, counter; /* the crew's generation */
     int64_t step;
     unsigned rank;
 };

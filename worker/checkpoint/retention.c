@@ -84,29 +84,30 @@ static int retire_candidates(const char *directory, const struct lineage *lineag
     return 0;
 }
 
-static int retire_strays(const char *directory, const struct lineage *lineage, int64_t own_epoch, struct error *error)
+static int retire_strays(const char *directory, const struct lineage *lineage, int64_t own_incarnation,
+                         struct error *error)
 {
     for (unsigned i = 0; i < lineage->stray_count; i++) {
         char text[CHECKPOINT_NAME_MAX];
         checkpoint_name_format(&lineage->strays[i], text);
-        if (lineage->strays[i].epoch < own_epoch && remove_checkpoint(directory, text, error) < 0)
+        if (lineage->strays[i].incarnation < own_incarnation && remove_checkpoint(directory, text, error) < 0)
             return -1;
     }
     return 0;
 }
 
-static int retire_records(const char *directory, const struct lineage *lineage, int64_t oldest_epoch,
+static int retire_records(const char *directory, const struct lineage *lineage, int64_t oldest_incarnation,
                           struct error *error)
 {
     for (unsigned i = 0; i < lineage->record_count; i++)
-        if (lineage->records[i].epoch < oldest_epoch &&
-            epoch_record_remove(directory, lineage->records[i].epoch, error) < 0)
+        if (lineage->records[i].incarnation < oldest_incarnation &&
+            incarnation_record_remove(directory, lineage->records[i].incarnation, error) < 0)
             return -1;
     return 0;
 }
 
-int retention_apply(const char *directory, const struct epoch_record *own, int64_t keep, struct verified_set *verified,
-                    struct error *error)
+int retention_apply(const char *directory, const struct incarnation_record *own, int64_t keep,
+                    struct verified_set *verified, struct error *error)
 {
     struct lineage lineage;
     struct checkpoint_name oldest = {.step = -1};
@@ -116,9 +117,9 @@ int retention_apply(const char *directory, const struct epoch_record *own, int64
     if (result == 0)
         result = retire_candidates(directory, &lineage, keep, verified, &oldest, error);
     if (result == 0 && oldest.step >= 0)
-        result = retire_strays(directory, &lineage, own->epoch, error);
+        result = retire_strays(directory, &lineage, own->incarnation, error);
     if (result == 0 && oldest.step >= 0)
-        result = retire_records(directory, &lineage, oldest.epoch, error);
+        result = retire_records(directory, &lineage, oldest.incarnation, error);
     lineage_release(&lineage);
     return result;
 }

@@ -20,7 +20,7 @@ void verified_set_release(struct verified_set *set);
 
 /* Removes old checkpoints. If `own` is no longer the newest record, fails with ERROR_STALE or
  * ERROR_CONFLICT and removes nothing. */
-int retention_apply(const char *directory, const struct epoch_record *own, int64_t keep, struct verified_set *verified,
-                    struct error *error);
+int retention_apply(const char *directory, const struct incarnation_record *own, int64_t keep,
+                    struct verified_set *verified, struct error *error);
 
 #endif

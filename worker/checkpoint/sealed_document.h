@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prints and parses JSON objects that end in the CRC-32C of every byte before it, so that damage is
- * detected: {…,"digest":"0badf00d"}. Manifests and epoch records have this form.
+ * detected: {…,"digest":"0badf00d"}. Manifests and incarnation records have this form.
  */
 #ifndef COXSWAIN_CHECKPOINT_SEALED_DOCUMENT_H
 #define COXSWAIN_CHECKPOINT_SEALED_DOCUMENT_H

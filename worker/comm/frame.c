@@ -35,7 +35,7 @@ static bool sealed(const unsigned char *bytes, size_t size, uint32_t magic)
 static void put_generation(unsigned char *bytes, struct generation generation)
 {
     put_u32(bytes, generation.attempt);
-    put_u32(bytes + 4, generation.epoch);
+    put_u32(bytes + 4, generation.incarnation);
     put_u32(bytes + 8, generation.counter);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generation of a crew: which incarnation a message, a connection or a step
- * belongs to. Ordered by attempt (the job's), then epoch (the chief's fencing
- * token), then a counter that the chief raises at every change of membership.
+ * The generation of a crew: which formation of the crew a message, a connection or a
+ * step belongs to. Ordered by attempt (the job's), then incarnation (the chief's), then
+ * a counter that the chief raises at every change of membership.
  * Whatever is lower than what the crew has agreed on is refused everywhere.
  */
 #ifndef COXSWAIN_COMM_GENERATION_H
@@ -12,7 +12,7 @@
 
 struct generation {
     uint32_t attempt;
-    uint32_t epoch;
+    uint32_t incarnation;
     uint32_t counter;
 };
 
@@ -21,8 +21,8 @@ static inline int generation_compare(struct generation a, struct generation b)
 {
     if (a.attempt != b.attempt)
         return a.attempt < b.attempt ? -1 : 1;
-    if (a.epoch != b.epoch)
-        return a.epoch < b.epoch ? -1 : 1;
+    if (a.incarnation != b.incarnation)
+        return a.incarnation < b.incarnation ? -1 : 1;
     return a.counter < b.counter ? -1 : a.counter > b.counter;
 }
 
@@ -33,8 +33,8 @@ static inline int generation_compare_chiefs(struct generation a, struct generati
     return generation_compare(a, b);
 }
 
-/* "attempt 1, epoch 5, generation 3", for messages. */
-#define GENERATION_FORMAT "attempt %u, epoch %u, generation %u"
-#define GENERATION_ARGUMENTS(g) (g).attempt, (g).epoch, (g).counter
+/* "attempt 1, incarnation 5, generation 3", for messages. */
+#define GENERATION_FORMAT "attempt %u, incarnation %u, generation %u"
+#define GENERATION_ARGUMENTS(g) (g).attempt, (g).incarnation, (g).counter
 
 #endif

@@ -47,7 +47,7 @@ void introduction_encode(const struct introduction *introduction, const unsigned
     crew_protocol_put(ret_bytes, INTRODUCTION_MAGIC);
     put_u32(ret_bytes + 8, pod->index);
     put_u32(ret_bytes + 12, pod->attempt);
-    put_u32(ret_bytes + 16, pod->epoch);
+    put_u32(ret_bytes + 16, pod->incarnation);
     memcpy(ret_bytes + ROLE_AT, pod->role, strnlen(pod->role, POD_ROLE_MAX - 1));
     memcpy(ret_bytes + JOB_UID_AT, pod->job_uid, strnlen(pod->job_uid, POD_JOB_UID_MAX - 1));
     memcpy(ret_bytes + TOKEN_AT, introduction->token, CONNECTION_TOKEN_BYTES);
@@ -60,7 +60,7 @@ int introduction_decode(const unsigned char bytes[INTRODUCTION_BYTES], const uns
 {
     struct proven proven = proven_of(bytes, binding);
     struct introduction introduction = {
-        .pod = {.index = get_u32(bytes + 8), .attempt = get_u32(bytes + 12), .epoch = get_u32(bytes + 16)}};
+        .pod = {.index = get_u32(bytes + 8), .attempt = get_u32(bytes + 12), .incarnation = get_u32(bytes + 16)}};
     memcpy(introduction.pod.role, bytes + ROLE_AT, POD_ROLE_MAX);
     memcpy(introduction.pod.job_uid, bytes + JOB_UID_AT, POD_JOB_UID_MAX);
     memcpy(introduction.token, bytes + TOKEN_AT, CONNECTION_TOKEN_BYTES);

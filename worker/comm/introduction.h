@@ -22,7 +22,7 @@
 struct pod_identity {
     char job_uid[POD_JOB_UID_MAX]; /* "" by hand */
     char role[POD_ROLE_MAX];
-    uint32_t index, attempt, epoch;
+    uint32_t index, attempt, incarnation;
 };
 
 /* Who this process says it is. Set before the first connection; all empty until then. */

@@ -82,13 +82,14 @@ static int check_claim(const struct chief *chief, const struct rpc_stream *strea
         return 0; /* without a key nothing is proven; the coordinator refuses the rank */
     const struct crew_seat *seat = &chief->seats[join->rank];
     if (strcmp(caller->role, seat->role) == 0 && caller->index == seat->index &&
-        caller->attempt == join->generation.attempt && caller->epoch == join->generation.epoch)
+        caller->attempt == join->generation.attempt && caller->incarnation == join->generation.incarnation)
         return 0;
-    return error_set(error, ERROR_FORBIDDEN,
-                     "this connection belongs to %s %u, attempt %u, epoch %u, and cannot join as %s %u, attempt %u, "
-                     "epoch %u",
-                     caller->role, caller->index, caller->attempt, caller->epoch, seat->role, seat->index,
-                     join->generation.attempt, join->generation.epoch);
+    return error_set(
+        error, ERROR_FORBIDDEN,
+        "this connection belongs to %s %u, attempt %u, incarnation %u, and cannot join as %s %u, attempt %u, "
+        "incarnation %u",
+        caller->role, caller->index, caller->attempt, caller->incarnation, seat->role, seat->index,
+        join->generation.attempt, join->generation.incarnation);
 }
 
 static void link_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
@@ -219,9 +220,9 @@ unsigned chief_newcomers(const struct chief *chief)
     return coordinator_newcomers(chief->coordinator);
 }
 
-bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_epoch)
+bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_incarnation)
 {
-    *ret_epoch = coordinator_seat_epoch(chief->coordinator, seat);
+    *ret_incarnation = coordinator_seat_incarnation(chief->coordinator, seat);
     return !coordinator_seat_empty(chief->coordinator, seat);
 }
 

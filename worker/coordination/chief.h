@@ -45,9 +45,9 @@ void chief_hear(struct chief *chief, const struct coordination_message *message)
 void chief_tick(struct chief *chief);
 /* Returns how many members have joined and wait for a step boundary. */
 unsigned chief_newcomers(const struct chief *chief);
-/* Returns whether the seat is taken, and sets *ret_epoch to the epoch of its present or last
+/* Returns whether the seat is taken, and sets *ret_incarnation to the incarnation of its present or last
  * member. */
-bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_epoch);
+bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_incarnation);
 /* Returns true if no other member has a seat. */
 bool chief_is_alone(const struct chief *chief);
 

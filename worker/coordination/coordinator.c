@@ -16,7 +16,7 @@
 /* A rank's place and who sits there. */
 struct seat {
     char *name;            /* "worker 1" */
-    uint32_t epoch;        /* the highest known; that of who sits here */
+    uint32_t incarnation;  /* the highest known; that of who sits here */
     uint64_t nonce;        /* of the process that has, or last had, this seat */
     bool given_up;         /* that one was declared dead and must not come back */
     coordinator_link link; /* 0: empty */
@@ -252,7 +252,7 @@ static void seat_members(struct coordinator *coordinator, struct coordination_me
     world->size = 0;
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         struct seat *seat = &coordinator->seats[rank];
-        world->epochs[rank] = seat->epoch;
+        world->incarnations[rank] = seat->incarnation;
         seat->in_world = seat->reported || (seat->in_world && coordinator->options.loose);
         if (!seat->in_world)
             continue;
@@ -402,9 +402,10 @@ static enum coordination_refusal judge_join(const struct coordinator *coordinato
         return REFUSE_BAD_SEAT;
     }
     const struct seat *seat = &coordinator->seats[join->rank];
-    if (join->generation.attempt < ours->attempt || join->generation.epoch < seat->epoch) {
-        snprintf(text, COORDINATION_TEXT_MAX, "%s with attempt %u, epoch %u is superseded by attempt %u, epoch %u",
-                 seat->name, join->generation.attempt, join->generation.epoch, ours->attempt, seat->epoch);
+    if (join->generation.attempt < ours->attempt || join->generation.incarnation < seat->incarnation) {
+        snprintf(text, COORDINATION_TEXT_MAX,
+                 "%s with attempt %u, incarnation %u is superseded by attempt %u, incarnation %u", seat->name,
+                 join->generation.attempt, join->generation.incarnation, ours->attempt, seat->incarnation);
         return REFUSE_STALE;
     }
     if (seat->given_up && join->nonce == seat->nonce) {
@@ -446,7 +447,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
         else
             refuse(coordinator, old, REFUSE_STALE, "another process has taken this seat");
     }
-    seat->epoch = join->generation.epoch;
+    seat->incarnation = join->generation.incarnation;
     seat->nonce = join->nonce;
     seat->given_up = false;
     seat->link = link;
@@ -465,21 +466,23 @@ static void be_superseded(struct coordinator *coordinator, const struct seat *wi
     if (coordinator->seats[0].link == 0)
         return;
     snprintf(text, sizeof(text),
-             "this chief of attempt %u, epoch %u is superseded: %s follows one of attempt %u, epoch %u", ours->attempt,
-             ours->epoch, witness->name, newer.attempt, newer.epoch);
+             "this chief of attempt %u, incarnation %u is superseded: %s follows one of attempt %u, incarnation %u",
+             ours->attempt, ours->incarnation, witness->name, newer.attempt, newer.incarnation);
     coordinator->superseded = true;
     refuse(coordinator, coordinator->seats[0].link, REFUSE_STALE, text);
 }
 
-static void learn_epochs(struct coordinator *coordinator, const struct coordination_message *standing, int64_t now_ms)
+static void learn_incarnations(struct coordinator *coordinator, const struct coordination_message *standing,
+                               int64_t now_ms)
 {
     for (unsigned rank = 0; rank < coordinator->options.size && rank < standing->seats; rank++) {
         struct seat *seat = &coordinator->seats[rank];
-        if (standing->epochs[rank] <= seat->epoch)
+        if (standing->incarnations[rank] <= seat->incarnation)
             continue;
         char text[96];
-        snprintf(text, sizeof(text), "epoch %u is superseded by epoch %u", seat->epoch, standing->epochs[rank]);
-        seat->epoch = standing->epochs[rank];
+        snprintf(text, sizeof(text), "incarnation %u is superseded by incarnation %u", seat->incarnation,
+                 standing->incarnations[rank]);
+        seat->incarnation = standing->incarnations[rank];
         if (seat->link == 0)
             continue;
         seat_refuse(coordinator, rank, REFUSE_STALE, text, text, now_ms);
@@ -489,7 +492,7 @@ static void learn_epochs(struct coordinator *coordinator, const struct coordinat
 static void on_standing(struct coordinator *coordinator, struct seat *seat, const struct coordination_message *standing,
                         int64_t now_ms)
 {
-    learn_epochs(coordinator, standing, now_ms);
+    learn_incarnations(coordinator, standing, now_ms);
     if (seat->link == 0)
         return;
     /* Sent before the member heard of the newest world: it is about that one's forerunner and has served its turn. Also once that
@@ -503,7 +506,7 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
         snprintf(text, sizeof(text), "%s could not finish its step", seat->name);
         end_generation(coordinator, text);
     }
-    /* A chief that was restarted under the same epoch goes on counting where its predecessor was. */
+    /* A chief that was restarted under the same incarnation goes on counting where its predecessor was. */
     if (generation_compare(standing->generation, coordinator->generation) > 0)
         coordinator->generation.counter = standing->generation.counter;
     /* A new chief goes on with what the state was computed with. */
@@ -547,7 +550,7 @@ void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
     if (seat == NULL)
         return;
     seat->heard_ms = now_ms;
-    /* A join has the member's own epoch, everything else the generation of the chief that it knows. */
+    /* A join has the member's own incarnation, everything else the generation of the chief that it knows. */
     if (message->type != COORDINATION_JOIN &&
         generation_compare_chiefs(message->generation, coordinator->generation) > 0)
         be_superseded(coordinator, seat, message->generation);
@@ -601,9 +604,9 @@ bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank
     return coordinator->seats[rank].link == 0;
 }
 
-uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned rank)
+uint32_t coordinator_seat_incarnation(const struct coordinator *coordinator, unsigned rank)
 {
-    return coordinator->seats[rank].epoch;
+    return coordinator->seats[rank].incarnation;
 }
 
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank)

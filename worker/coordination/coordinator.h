@@ -9,8 +9,8 @@
  *
  * Rules:
  * - A join is refused if it names another job (REFUSE_OTHER_JOB) or an impossible seat
- *   (REFUSE_BAD_SEAT), an epoch lower than the seat's highest so far, or an attempt lower than this
- *   coordinator's (both REFUSE_STALE). A join whose epoch is equal or higher replaces the present
+ *   (REFUSE_BAD_SEAT), an incarnation lower than the seat's highest so far, or an attempt lower than this
+ *   coordinator's (both REFUSE_STALE). A join whose incarnation is equal or higher replaces the present
  *   member of the seat.
  * - Members that name an arithmetic must all compute with the same one. The first world uses the
  *   best that all its members support (arithmetic.h) or, if there is none, the chief's. A new chief
@@ -18,8 +18,8 @@
  *   world and all later ones use the best that is left. A member that has none in common with the
  *   crew, such as a GPU among CPUs, is refused (REFUSE_ARITHMETIC); this includes the chief's own
  *   member.
- * - A new chief does not know what its predecessor knew. So each standing carries the epochs of the
- *   last world, and a member whose epoch is lower loses its seat.
+ * - A new chief does not know what its predecessor knew. So each standing carries the incarnations of the
+ *   last world, and a member whose incarnation is lower loses its seat.
  * - If a member has followed a chief of a newer generation, that chief supersedes this one: the
  *   chief's own member is refused (REFUSE_STALE), and no more worlds are named.
  * - A seat is lost when its stream closes, or when nothing was heard for `death_ms`. Its member can
@@ -61,7 +61,7 @@ typedef uint64_t coordinator_link;
 
 struct coordinator_options {
     const char *job_uid;
-    struct generation generation; /* attempt and epoch of the chief; counter to start from */
+    struct generation generation; /* attempt and incarnation of the chief; counter to start from */
     unsigned size;                /* seats */
     unsigned least, expected;     /* members of the smallest world, of the first; 0: size */
     int64_t start_ms;             /* how long the first world waits for the expected, and all who have joined */
@@ -92,8 +92,8 @@ void coordinator_tick(struct coordinator *coordinator, int64_t read_until_ms, in
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX]);
 /* Returns true if no live member has the seat. */
 bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank);
-/* Returns the epoch of the seat's present or last member. */
-uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned rank);
+/* Returns the incarnation of the seat's present or last member. */
+uint32_t coordinator_seat_incarnation(const struct coordinator *coordinator, unsigned rank);
 /* Returns true if the seat is empty and its member may be running without knowing this chief;
  * the chief then calls it. */
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);

@@ -50,7 +50,7 @@ static void note_seated(struct member *member)
 {
     pthread_mutex_lock(&member->lock);
     for (unsigned seat = 0; seat < member->options.size; seat++)
-        member->seated[seat] = chief_seats(member->chief, seat, &member->seated_epochs[seat]);
+        member->seated[seat] = chief_seats(member->chief, seat, &member->seated_incarnations[seat]);
     member->seated_since = member->world.generation;
     pthread_mutex_unlock(&member->lock);
 }
@@ -129,24 +129,25 @@ static int choose_data_address(struct member *member, struct error *error)
 static void chief_start(struct member *member, uint16_t port)
 {
     const struct member_options *own = &member->options;
-    struct chief_options options = {.rpc = member->rpc,
-                                    .book = member->book,
-                                    .beat_ms = own->beat_ms,
-                                    .told = member_told,
-                                    .superseded = member_superseded,
-                                    .context = member,
-                                    .where = member->data,
-                                    .coordinator = {.job_uid = member->job_uid,
-                                                    .generation = {.attempt = own->attempt, .epoch = own->epoch},
-                                                    .size = own->size,
-                                                    .least = own->least,
-                                                    .expected = own->expected,
-                                                    .start_ms = own->start_ms,
-                                                    .loose = own->loose,
-                                                    .seats = member->seats,
-                                                    .logical_shards = own->logical_shards,
-                                                    .suspicion_ms = own->suspicion_ms,
-                                                    .death_ms = own->death_ms}};
+    struct chief_options options = {
+        .rpc = member->rpc,
+        .book = member->book,
+        .beat_ms = own->beat_ms,
+        .told = member_told,
+        .superseded = member_superseded,
+        .context = member,
+        .where = member->data,
+        .coordinator = {.job_uid = member->job_uid,
+                        .generation = {.attempt = own->attempt, .incarnation = own->incarnation},
+                        .size = own->size,
+                        .least = own->least,
+                        .expected = own->expected,
+                        .start_ms = own->start_ms,
+                        .loose = own->loose,
+                        .seats = member->seats,
+                        .logical_shards = own->logical_shards,
+                        .suspicion_ms = own->suspicion_ms,
+                        .death_ms = own->death_ms}};
     options.where.port = port;
     member->chief = chief_new(&options);
 }

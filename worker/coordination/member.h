@@ -45,7 +45,7 @@ struct crew_seat {
 
 struct member_options {
     const char *job_uid;
-    uint32_t attempt, epoch;       /* COXSWAIN_ATTEMPT, COXSWAIN_INCARNATION */
+    uint32_t attempt, incarnation; /* COXSWAIN_ATTEMPT, COXSWAIN_INCARNATION */
     unsigned rank, size;           /* our seat, and how many there are */
     unsigned least, expected;      /* elastic crews: members of the smallest world, of the first; 0: size */
     int64_t start_ms;              /* how long a chief's first world waits for the expected; 0: 30 s */
@@ -78,9 +78,9 @@ enum world_source {
 
 struct world {
     struct generation generation;
-    unsigned rank, size;             /* ranks are the seats in use, counted from 0 */
-    unsigned members[CREW_SIZE_MAX]; /* by rank: the seat */
-    uint32_t epochs[CREW_SIZE_MAX];  /* by rank: of who sits there */
+    unsigned rank, size;                  /* ranks are the seats in use, counted from 0 */
+    unsigned members[CREW_SIZE_MAX];      /* by rank: the seat */
+    uint32_t incarnations[CREW_SIZE_MAX]; /* by rank: of who sits there */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
     char arithmetic[ARITHMETIC_MAX]; /* that all compute with from here on; "": each with its own */

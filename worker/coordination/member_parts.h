@@ -48,11 +48,11 @@ struct member {
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
-    struct error fatal;                /* kind ERROR_NONE: none */
-    struct generation known;           /* the highest that we have been in or heard of */
-    uint32_t epochs[CREW_SIZE_MAX];    /* of all members, as far as worlds have told */
-    bool in_force;                     /* `known` names a world that has not ended */
-    char ended[COORDINATION_TEXT_MAX]; /* why the last one ended */
+    struct error fatal;                   /* kind ERROR_NONE: none */
+    struct generation known;              /* the highest that we have been in or heard of */
+    uint32_t incarnations[CREW_SIZE_MAX]; /* of all members, as far as worlds have told */
+    bool in_force;                        /* `known` names a world that has not ended */
+    char ended[COORDINATION_TEXT_MAX];    /* why the last one ended */
     struct member_standing standing;
     bool stands; /* loose crews: `standing` is kept up to date */
     bool agreeing, reported, world_ready, cancelled;
@@ -61,7 +61,7 @@ struct member {
     bool newcomers; /* rank 0 */
     /* Rank 0: who has which seat, as of the last tick, and the world of which that is true or of a newer one. */
     bool seated[CREW_SIZE_MAX];
-    uint32_t seated_epochs[CREW_SIZE_MAX];
+    uint32_t seated_incarnations[CREW_SIZE_MAX];
     struct generation seated_since;
     char waiting[MEMBER_TEXT_MAX];
     int64_t step;

@@ -26,7 +26,7 @@ void member_say_join(struct member *member)
 {
     struct coordination_message message = {
         .type = COORDINATION_JOIN,
-        .generation = {.attempt = member->options.attempt, .epoch = member->options.epoch},
+        .generation = {.attempt = member->options.attempt, .incarnation = member->options.incarnation},
         .nonce = member->nonce,
         .rank = member->options.rank,
         .size = member->options.size,
@@ -47,7 +47,7 @@ void member_say_standing_if_due(struct member *member)
     message.generation = member->known;
     message.planned = member->standing.planned;
     message.seats = member->options.size;
-    memcpy(message.epochs, member->epochs, sizeof(message.epochs));
+    memcpy(message.incarnations, member->incarnations, sizeof(message.incarnations));
     memcpy(message.arithmetic, member->world.arithmetic, sizeof(message.arithmetic));
     pthread_mutex_unlock(&member->lock);
     if (due)
@@ -109,7 +109,8 @@ static void session_distrust(struct session *session, struct generation generati
     if (session->superseded)
         return;
     session->superseded = true;
-    snprintf(why, sizeof(why), "that of attempt %u, epoch %u is superseded", generation.attempt, generation.epoch);
+    snprintf(why, sizeof(why), "that of attempt %u, incarnation %u is superseded", generation.attempt,
+             generation.incarnation);
     pthread_mutex_lock(&session->member->lock);
     member_lose_chief(session->member, why);
     pthread_mutex_unlock(&session->member->lock);

@@ -14,11 +14,11 @@ static void judge_summons(struct member *member, const struct coordination_messa
     } else if (order < 0) {
         answer->refusal = REFUSE_STALE;
         snprintf(answer->text, sizeof(answer->text),
-                 "a chief of attempt %u, epoch %u is superseded by one of attempt %u, epoch %u",
-                 summons->generation.attempt, summons->generation.epoch, known.attempt, known.epoch);
+                 "a chief of attempt %u, incarnation %u is superseded by one of attempt %u, incarnation %u",
+                 summons->generation.attempt, summons->generation.incarnation, known.attempt, known.incarnation);
     } else if (order > 0 || member->session == NULL) {
         member->known.attempt = summons->generation.attempt;
-        member->known.epoch = summons->generation.epoch;
+        member->known.incarnation = summons->generation.incarnation;
         if (order > 0)
             member->known.counter = 0;
     }

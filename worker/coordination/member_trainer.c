@@ -115,7 +115,7 @@ enum member_presence member_presence_of(struct member *member, const struct worl
     unsigned seat = world->members[rank];
     pthread_mutex_lock(&member->lock);
     bool known = member->options.rank == 0 && generation_compare(member->seated_since, world->generation) >= 0;
-    bool lost = known && (!member->seated[seat] || member->seated_epochs[seat] != world->epochs[rank]);
+    bool lost = known && (!member->seated[seat] || member->seated_incarnations[seat] != world->incarnations[rank]);
     bool ended = !member->in_force || generation_compare(member->world.generation, world->generation) != 0;
     pthread_mutex_unlock(&member->lock);
     return lost ? MEMBER_LOST : ended ? MEMBER_MOVED_ON : MEMBER_PRESENT;

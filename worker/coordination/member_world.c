@@ -59,8 +59,8 @@ static void name_peers(const struct member *member, struct world *world)
 static void take_world(struct member *member, const struct coordination_message *message)
 {
     for (unsigned rank = 0; rank < message->seats; rank++)
-        if (message->epochs[rank] > member->epochs[rank])
-            member->epochs[rank] = message->epochs[rank];
+        if (message->incarnations[rank] > member->incarnations[rank])
+            member->incarnations[rank] = message->incarnations[rank];
     if (!(member->agreeing || member->options.loose) || message->rank >= message->size ||
         generation_compare(message->generation, member->known) < 0)
         return;
@@ -75,7 +75,8 @@ static void take_world(struct member *member, const struct coordination_message 
     memcpy(world->arithmetic, message->arithmetic, sizeof(world->arithmetic));
     memcpy(world->peers, message->peers, sizeof(world->peers));
     for (unsigned rank = 0; rank < message->size; rank++)
-        world->epochs[rank] = message->members[rank] < message->seats ? message->epochs[message->members[rank]] : 0;
+        world->incarnations[rank] =
+            message->members[rank] < message->seats ? message->incarnations[message->members[rank]] : 0;
     memcpy(world->members, message->members, sizeof(world->members));
     name_peers(member, world);
     memcpy(world->receives, message->receives, sizeof(world->receives));

@@ -27,13 +27,13 @@ static void codec_world(struct codec *codec, struct coordination_message *messag
     }
 }
 
-static void codec_epochs(struct codec *codec, struct coordination_message *message)
+static void codec_incarnations(struct codec *codec, struct coordination_message *message)
 {
     codec_u32(codec, &message->seats);
     if (message->seats > CREW_SIZE_MAX)
         codec->failed = true;
     for (unsigned i = 0; i < message->seats && !codec->failed; i++)
-        codec_u32(codec, &message->epochs[i]);
+        codec_u32(codec, &message->incarnations[i]);
 }
 
 static void codec_message(struct codec *codec, struct coordination_message *message)
@@ -47,7 +47,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     message->refusal = (enum coordination_refusal)refusal;
     codec_text(codec, message->job_uid, sizeof(message->job_uid));
     codec_u32(codec, &message->generation.attempt);
-    codec_u32(codec, &message->generation.epoch);
+    codec_u32(codec, &message->generation.incarnation);
     codec_u32(codec, &message->generation.counter);
     codec_u64(codec, &message->nonce);
     codec_u32(codec, &message->rank);
@@ -64,7 +64,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     if (message->type == COORDINATION_WORLD)
         codec_world(codec, message);
     if (message->type == COORDINATION_WORLD || message->type == COORDINATION_STANDING)
-        codec_epochs(codec, message);
+        codec_incarnations(codec, message);
 }
 
 static const char *message_name(enum coordination_message_type type)

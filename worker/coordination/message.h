@@ -24,16 +24,16 @@
 #define COORDINATION_TEXT_MAX 256
 
 /*  name, who says it, fields */
-#define COORDINATION_MESSAGES(X)                                                                                                     \
-    X(JOIN) /* member: job_uid, generation (its attempt and epoch), rank, size, peer, arithmetic (its best) */                       \
-    X(BEAT) /* both ways: job_uid, generation (of the chief; that the member knows); member: step */                                 \
-    X(STANDING) /* member: holds_state, step, generation (the last it was in), planned, seats, epochs, arithmetic (of that world) */ \
-    X(WORLD) /* coordinator: generation, size, peers, members, seats, epochs, logical_shards, source…, step, arithmetic */         \
-    X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                                       \
-    X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                                     \
-    X(REFUSED)  /* coordinator: refusal, text */                                                                                     \
-    X(LEAVE)    /* member: goes by request */                                                                                        \
-    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                                  \
+#define COORDINATION_MESSAGES(X)                                                                                                           \
+    X(JOIN) /* member: job_uid, generation (its attempt and incarnation), rank, size, peer, arithmetic (its best) */                       \
+    X(BEAT) /* both ways: job_uid, generation (of the chief; that the member knows); member: step */                                       \
+    X(STANDING) /* member: holds_state, step, generation (the last it was in), planned, seats, incarnations, arithmetic (of that world) */ \
+    X(WORLD) /* coordinator: generation, size, peers, members, seats, incarnations, logical_shards, source…, step, arithmetic */         \
+    X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                                             \
+    X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                                           \
+    X(REFUSED)  /* coordinator: refusal, text */                                                                                           \
+    X(LEAVE)    /* member: goes by request */                                                                                              \
+    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                                        \
     X(SUMMONED) /* the answer: refusal (0: will join), text */
 
 enum coordination_message_type {
@@ -63,9 +63,9 @@ struct coordination_message {
     char text[COORDINATION_TEXT_MAX];
     struct collective_peer peers[CREW_SIZE_MAX]; /* `size` of them in a WORLD */
     bool receives[CREW_SIZE_MAX];
-    uint32_t members[CREW_SIZE_MAX]; /* by rank: the seat */
-    uint32_t seats;                  /* of the whole crew, taken or not */
-    uint32_t epochs[CREW_SIZE_MAX];  /* by seat: the highest known; `seats` of them in a WORLD or STANDING */
+    uint32_t members[CREW_SIZE_MAX];      /* by rank: the seat */
+    uint32_t seats;                       /* of the whole crew, taken or not */
+    uint32_t incarnations[CREW_SIZE_MAX]; /* by seat: the highest known; `seats` of them in a WORLD or STANDING */
 };
 
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);

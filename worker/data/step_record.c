@@ -19,11 +19,11 @@
 static struct {
     pthread_mutex_t mutex;
     int file; /* -1: none */
-    uint32_t attempt, epoch, counter;
+    uint32_t attempt, incarnation, counter;
     char name[NAME_LENGTH_MAX];
 } record = {.mutex = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
-int step_record_open(const char *path, const char *role, int64_t index, uint32_t attempt, uint32_t epoch,
+int step_record_open(const char *path, const char *role, int64_t index, uint32_t attempt, uint32_t incarnation,
                      struct error *error)
 {
     if (path == NULL)
@@ -31,9 +31,9 @@ int step_record_open(const char *path, const char *role, int64_t index, uint32_t
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file < 0)
         return error_set_errno(error, "open %s", path);
-    snprintf(record.name, sizeof record.name, "%s-%" PRId64 "-%" PRIu32, role, index, epoch);
+    snprintf(record.name, sizeof record.name, "%s-%" PRId64 "-%" PRIu32, role, index, incarnation);
     record.file = file;
-    step_record_world(attempt, epoch, 0);
+    step_record_world(attempt, incarnation, 0);
     return 0;
 }
 
@@ -44,11 +44,11 @@ void step_record_close(void)
     record.file = -1;
 }
 
-void step_record_world(uint32_t attempt, uint32_t epoch, uint32_t counter)
+void step_record_world(uint32_t attempt, uint32_t incarnation, uint32_t counter)
 {
     pthread_mutex_lock(&record.mutex);
     record.attempt = attempt;
-    record.epoch = epoch;
+    record.incarnation = incarnation;
     record.counter = counter;
     pthread_mutex_unlock(&record.mutex);
 }
@@ -57,7 +57,7 @@ static void begin_line(struct buffer *line, const char *word)
 {
     buffer_init(line, LINE_MAX_BYTES);
     pthread_mutex_lock(&record.mutex);
-    buffer_format(line, "%s %u.%u.%u %s", word, record.attempt, record.epoch, record.counter, record.name);
+    buffer_format(line, "%s %u.%u.%u %s", word, record.attempt, record.incarnation, record.counter, record.name);
     pthread_mutex_unlock(&record.mutex);
 }
 

@@ -27,7 +27,7 @@
  *       finished so many; "has": NAME's replica includes its first EXAMPLES; "restored": NAME has
  *       them from a checkpoint, and earlier lines are void.
  *
- * GENERATION is the crew's, "attempt.epoch.counter"; NAME is the process, "role-index-epoch". A line
+ * GENERATION is the crew's, "attempt.incarnation.counter"; NAME is the process, "role-index-incarnation". A line
  * is written whole or not at all. A step counts in the highest generation that has applied it. If a
  * line cannot be written, the log ends with a warning.
  */
@@ -41,13 +41,13 @@
 
 /* Opens the file, once in a process. Without it, or with `path` NULL, the other functions do
  * nothing. */
-int step_record_open(const char *path, const char *role, int64_t index, uint32_t attempt, uint32_t epoch,
+int step_record_open(const char *path, const char *role, int64_t index, uint32_t attempt, uint32_t incarnation,
                      struct error *error);
 void step_record_close(void);
 
 /* Sets the generation of the lines that follow; until then, it is the process's own attempt and
- * epoch. */
-void step_record_world(uint32_t attempt, uint32_t epoch, uint32_t counter);
+ * incarnation. */
+void step_record_world(uint32_t attempt, uint32_t incarnation, uint32_t counter);
 
 /* Log the events above. step_record_share: the `count` examples at `position` of that epoch of the
  * data go into `step`. May be called from any thread. */

@@ -44,7 +44,7 @@ enum ticket_fate {
 
 struct dispatcher_options {
     const char *job_uid;
-    struct generation generation; /* attempt and epoch of the chief */
+    struct generation generation; /* attempt and incarnation of the chief */
     const char *listen_address;
     uint16_t port; /* 0: any free one */
     const struct crew_seat *servers;

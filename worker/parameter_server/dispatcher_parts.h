@@ -85,7 +85,7 @@ struct dispatcher {
     pthread_cond_t changed;
     struct led_server servers[PS_SERVERS_MAX];
     struct ticket_desk *desks;
-    uint32_t worker_epochs[PS_WORKERS_MAX];
+    uint32_t worker_incarnations[PS_WORKERS_MAX];
     int64_t away_ms[PS_WORKERS_MAX];    /* BoundedStaleness: when a worker's connection was lost; 0: it was not */
     unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was overtaken */
     int64_t started_ms;

@@ -329,12 +329,12 @@ static void on_join(struct ticket_desk *desk, const struct ps_message *message)
         return;
     }
     if (message->generation.attempt < dispatcher->options.generation.attempt ||
-        message->generation.epoch < dispatcher->worker_epochs[message->index]) {
+        message->generation.incarnation < dispatcher->worker_incarnations[message->index]) {
         refuse(desk, "a successor has taken this worker's place");
         return;
     }
-    bool back = dispatcher->worker_epochs[message->index] > 0;
-    dispatcher->worker_epochs[message->index] = message->generation.epoch;
+    bool back = dispatcher->worker_incarnations[message->index] > 0;
+    dispatcher->worker_incarnations[message->index] = message->generation.incarnation;
     desk->worker = message->index;
     desk->joined = true;
     desk->clock = message->holds_state ? message->clock : -1;

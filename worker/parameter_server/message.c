@@ -57,10 +57,10 @@ static void codec_crew(struct codec *codec, struct ps_message *message)
 {
     codec_text(codec, message->job_uid, sizeof message->job_uid);
     codec_u32(codec, &message->generation.attempt);
-    codec_u32(codec, &message->generation.epoch);
+    codec_u32(codec, &message->generation.incarnation);
     codec_u32(codec, &message->generation.counter);
     codec_u32(codec, &message->newest.attempt);
-    codec_u32(codec, &message->newest.epoch);
+    codec_u32(codec, &message->newest.incarnation);
     codec_u32(codec, &message->index);
     codec_u32(codec, &message->server);
     codec_u64(codec, &message->nonce);

@@ -90,11 +90,11 @@ struct ps_message {
     enum ps_message_type type;
     char job_uid[PS_UID_MAX];
     struct generation generation; /* of the sender */
-    struct generation newest;     /* attempt and epoch of the newest server of that number that the sender has met */
-    uint32_t index;               /* of a worker, or of a server */
-    uint32_t server;              /* the server that is meant: a name may lead to another server for a while */
-    uint64_t nonce;               /* random, one for each process */
-    uint32_t digest;              /* of the model's layout */
+    struct generation newest; /* attempt and incarnation of the newest server of that number that the sender has met */
+    uint32_t index;           /* of a worker, or of a server */
+    uint32_t server;          /* the server that is meant: a name may lead to another server for a while */
+    uint64_t nonce;           /* random, one for each process */
+    uint32_t digest;          /* of the model's layout */
     uint32_t lineage;
     uint32_t verdict;
     uint32_t port;

@@ -97,7 +97,7 @@ static void start_from(const struct recovery_options *options, const struct reco
  * chief, which this one cannot know if no server holds a state. */
 static uint32_t next_lineage(const struct recovery_options *options, const struct server_standing *standings)
 {
-    uint32_t lineage = newest_lineage(options, standings), least = options->chief_epoch << 10;
+    uint32_t lineage = newest_lineage(options, standings), least = options->chief_incarnation << 10;
     if (options->begun && options->lineage > lineage)
         lineage = options->lineage;
     return (lineage > least ? lineage : least) + 1;

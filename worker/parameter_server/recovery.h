@@ -13,7 +13,7 @@ struct recovery_options {
     enum parameter_server_mode mode;
     unsigned server_count;
     int64_t per_step; /* tickets */
-    uint32_t chief_epoch;
+    uint32_t chief_incarnation;
     bool begun;       /* tickets were handed out under this chief … */
     uint32_t lineage; /* … with this lineage */
 };

@@ -18,7 +18,7 @@ void ps_server_record(struct ps_server *server, enum server_fate fate, const str
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     char own[64];
-    snprintf(own, sizeof own, "ps-%u-%u", server->options.variables.server, server->options.generation.epoch);
+    snprintf(own, sizeof own, "ps-%u-%u", server->options.variables.server, server->options.generation.incarnation);
     if (server->options.witness)
         server->options.witness(server->options.context, fate, variables->lineage, number,
                                 path == NULL ? own

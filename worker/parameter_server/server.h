@@ -6,7 +6,7 @@
  * of its own writes checkpoint shards.
  *
  * The server refuses a chief with a lower generation than an earlier one, and a worker with a lower
- * epoch than an earlier one with the same number. If a peer has met a newer server with the same
+ * incarnation than an earlier one with the same number. If a peer has met a newer server with the same
  * number, this one ends: it was suspended for long and has been replaced. While no chief is
  * connected, the server periodically disconnects its workers, so that they look up where its name
  * leads, and accepts none until a chief has begun.
@@ -34,7 +34,7 @@ enum server_fate {
 
 struct ps_server_options {
     const char *job_uid;
-    struct generation generation; /* this server's attempt and epoch */
+    struct generation generation; /* this server's attempt and incarnation */
     const char *listen_address;
     uint16_t port;      /* 0: any free one */
     uint16_t data_port; /* for bulk lines; 0, or a port that is taken: any free one */
@@ -53,7 +53,7 @@ struct ps_server_options {
      * nobody. May be NULL. */
     void (*waits)(void *context, const char *text);
     /* Called for each SERVER_FATES event on the rpc's thread, before any peer learns of it.
-     * `whose`: a checkpoint's name, or "ps-0-7", the role, number and epoch of a server. May be
+     * `whose`: a checkpoint's name, or "ps-0-7", the role, number and incarnation of a server. May be
      * NULL. */
     void (*witness)(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose);
     void *context;

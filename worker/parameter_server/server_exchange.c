@@ -160,11 +160,11 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
     if (!server_is_meant(server, exchange->stream, message) || server_is_superseded(server, message->newest) ||
         server_is_of_a_past_attempt(server, message->generation))
         return;
-    if (message->generation.epoch < server->worker_epochs[message->index]) {
+    if (message->generation.incarnation < server->worker_incarnations[message->index]) {
         refuse(exchange, "a successor has taken this worker's place");
         return;
     }
-    server->worker_epochs[message->index] = message->generation.epoch;
+    server->worker_incarnations[message->index] = message->generation.incarnation;
     exchange->worker = message->index;
     exchange->nonce = message->nonce;
     /* Values and gradients, each in the layout's order and whole pages. */

@@ -69,7 +69,7 @@ struct ps_server {
     struct exchange *exchanges;
     struct control *control;
     struct generation chief; /* the highest that has connected */
-    uint32_t worker_epochs[PS_WORKERS_MAX];
+    uint32_t worker_incarnations[PS_WORKERS_MAX];
     float *outgoing[PS_WORKERS_MAX]; /* values being sent; gRPC may still read them after a stream has ended */
     int64_t unled_since_ms, sent_away_ms;
     struct data_base base; /* kept for the chief's successor */

@@ -21,11 +21,11 @@ bool server_is_superseded(struct ps_server *server, struct generation newest)
     struct error error = ERROR_INIT;
     if (generation_compare_chiefs(newest, own) <= 0)
         return false;
-    error_set(
-        &error, ERROR_STALE,
-        "ps %u of attempt %u, epoch %u, is superseded: its successor of attempt %u, epoch %u, has its place in the "
-        "crew; nothing is left to do for this process",
-        server->options.variables.server, own.attempt, own.epoch, newest.attempt, newest.epoch);
+    error_set(&error, ERROR_STALE,
+              "ps %u of attempt %u, incarnation %u, is superseded: its successor of attempt %u, incarnation %u, has "
+              "its place in the "
+              "crew; nothing is left to do for this process",
+              server->options.variables.server, own.attempt, own.incarnation, newest.attempt, newest.incarnation);
     server->frozen = true;
     server_exchange_close(server);
     ps_server_fail(server, &error);

@@ -30,7 +30,7 @@ struct servers_link_options {
     const struct placement *placement;
     int64_t elements; /* of the layout */
     const char *job_uid;
-    struct generation generation; /* attempt and epoch of this process */
+    struct generation generation; /* attempt and incarnation of this process */
     unsigned index;               /* the worker's, or PS_CHIEF_INDEX */
     uint32_t digest;
     bool share_memory; /* try to share memory */

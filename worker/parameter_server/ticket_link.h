@@ -22,7 +22,7 @@ struct ticket_link_options {
     struct address_book *book; /* the chief is seat 0 */
     uint16_t chief_port;
     const char *job_uid;
-    struct generation generation; /* attempt and epoch of this process */
+    struct generation generation; /* attempt and incarnation of this process */
     unsigned worker;
     int64_t lost_ms;               /* time without a chief before ERROR_TIMEOUT; 0: 600 s */
     const struct crew_seat *chief; /* for its name only; may be NULL */

@@ -23,7 +23,7 @@ struct visitor {
     struct peer_hub *hub;
     struct rpc_stream *stream;
     bool greeted;
-    uint32_t seat, epoch;
+    uint32_t seat, incarnation;
     /* The state that it has asked for: what has been handed over of each vector. */
     bool takes_state;
     uint64_t serial, given;
@@ -489,19 +489,19 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
 
 /* ---------------------------------------------------------------- visitors */
 
-static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t epoch)
+static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t incarnation)
 {
     int rank = rank_of_seat(&hub->world, seat);
-    return rank >= 0 && hub->world.epochs[rank] == epoch;
+    return rank >= 0 && hub->world.incarnations[rank] == incarnation;
 }
 
 static bool greet(struct visitor *visitor, const struct peer_message *hello)
 {
     struct peer_hub *hub = visitor->hub;
     visitor->seat = hello->seat;
-    visitor->epoch = hello->epoch;
+    visitor->incarnation = hello->incarnation;
     visitor->greeted = strcmp(hello->job_uid, hub->job_uid) == 0 && hello->attempt == hub->options.attempt &&
-                       is_member(hub, hello->seat, hello->epoch);
+                       is_member(hub, hello->seat, hello->incarnation);
     if (visitor->greeted)
         say_counts(hub, visitor->stream);
     return visitor->greeted;
@@ -699,8 +699,10 @@ static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
     if (rpc_stream_open(hub->rpc, where->address, where->port, PEER_METHOD_EXCHANGE, 0, &events, peer, &peer->stream,
                         NULL) < 0)
         return;
-    struct peer_message hello = {
-        .type = PEER_HELLO, .attempt = hub->options.attempt, .epoch = hub->options.epoch, .seat = hub->options.seat};
+    struct peer_message hello = {.type = PEER_HELLO,
+                                 .attempt = hub->options.attempt,
+                                 .incarnation = hub->options.incarnation,
+                                 .seat = hub->options.seat};
     memcpy(hello.job_uid, hub->job_uid, sizeof(hello.job_uid));
     peer->told_total = -1;
     say(hub, peer->stream, &hello);
@@ -728,7 +730,7 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
 {
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
         int old = rank_of_seat(before, seat), new = rank_of_seat(&hub->world, seat);
-        bool same = old >= 0 && new >= 0 && before->epochs[old] == hub->world.epochs[new];
+        bool same = old >= 0 && new >= 0 && before->incarnations[old] == hub->world.incarnations[new];
         if (!same)
             drop_peer(hub, &hub->peers[seat], new >= 0);
         pthread_mutex_lock(&hub->lock);
@@ -736,7 +738,7 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         pthread_mutex_unlock(&hub->lock);
     }
     for (struct visitor *visitor = hub->visitors; visitor != NULL; visitor = visitor->next)
-        if (visitor->greeted && !is_member(hub, visitor->seat, visitor->epoch))
+        if (visitor->greeted && !is_member(hub, visitor->seat, visitor->incarnation))
             rpc_stream_close(visitor->stream);
 }
 

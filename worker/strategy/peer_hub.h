@@ -26,7 +26,7 @@ struct peer_hub;
 
 struct peer_hub_options {
     const char *job_uid; /* copied */
-    uint32_t attempt, epoch;
+    uint32_t attempt, incarnation;
     unsigned seat;
     const char *listen_address; /* as member_options */
     uint16_t port;              /* or any free one */

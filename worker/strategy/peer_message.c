@@ -49,7 +49,7 @@ static void codec_head(struct codec *codec, struct peer_message *message)
     if (message->type == PEER_HELLO) {
         codec_text(codec, message->job_uid, sizeof(message->job_uid));
         codec_u32(codec, &message->attempt);
-        codec_u32(codec, &message->epoch);
+        codec_u32(codec, &message->incarnation);
         codec_u32(codec, &message->seat);
     }
     if (message->type == PEER_COUNTS)

@@ -4,7 +4,7 @@
  * opens to all others. A message is a head of fields and, for vectors, the floats
  * of one part of one of them:
  *
- *     HELLO      caller: job, attempt, epoch, seat. Unknown or superseded: the stream is closed
+ *     HELLO      caller: job, attempt, incarnation, seat. Unknown or superseded: the stream is closed
  *     COUNTS     both: examples finished, by seat; of its own those that another replica has taken in
  *     UPDATE     caller: a part of a change that the other shall add. After the last part the other answers with TAKEN when it has
  *                now all that the caller has finished until then, with NOTHING when it lacks some of it
@@ -56,8 +56,8 @@ enum peer_message_type {
 
 struct peer_message {
     enum peer_message_type type;
-    char job_uid[PEER_UID_MAX];    /* HELLO */
-    uint32_t attempt, epoch, seat; /* HELLO */
+    char job_uid[PEER_UID_MAX];          /* HELLO */
+    uint32_t attempt, incarnation, seat; /* HELLO */
     uint64_t serial; /* of a FETCH or an AVERAGE, never 0; the answer, and the TAKEN for it, have the same */
     uint32_t vector;
     bool last;              /* part of the last vector */

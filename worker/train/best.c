@@ -296,7 +296,7 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                                   .store = trainer->store,
                                   .claim = {.job_uid = trainer->identity->job_uid,
                                             .attempt = trainer->identity->attempt,
-                                            .epoch = trainer->identity->incarnation}};
+                                            .incarnation = trainer->identity->incarnation}};
     if (export_write(&export, trainer->export_path, &exported, error) < 0)
         return -1;
     note_export(trainer, &exported);

@@ -55,7 +55,8 @@ static bool find_newest(const struct trainer *trainer, struct evaluator_sight *r
     struct manifest manifest;
     if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
-    *ret_name = (struct checkpoint_name){.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
+    *ret_name = (struct checkpoint_name){
+        .step = manifest.step, .attempt = manifest.attempt, .incarnation = manifest.incarnation};
     *ret_sight = identify(trainer, &manifest);
     manifest_release(&manifest);
     return true;

@@ -22,14 +22,14 @@ static char *directory_of(const char *path)
     return memory_format("%.*s.%s" CHECKPOINT_CLAIMS_SUFFIX, (int)folder, path, path + folder);
 }
 
-static bool is_own(const struct epoch_record *record, const struct export_claim *claim)
+static bool is_own(const struct incarnation_record *record, const struct export_claim *claim)
 {
-    return record->state != EPOCH_DAMAGED && record->fencing == claim->epoch &&
+    return record->state != INCARNATION_DAMAGED && record->fencing == claim->incarnation &&
            strcmp(record->job_uid, claim->job_uid) == 0;
 }
 
 /* ERROR_NOT_FOUND: this chief has left none yet. */
-static int find_own(const char *directory, const struct export_claim *claim, struct epoch_record *ret_own,
+static int find_own(const char *directory, const struct export_claim *claim, struct incarnation_record *ret_own,
                     struct error *error)
 {
     struct lineage lineage;
@@ -50,7 +50,7 @@ int export_claim_take(const char *path, const struct export_claim *claim, struct
     if (is_by_hand(claim))
         return 0;
     SCOPED_FREE char *directory = directory_of(path);
-    struct epoch_record own;
+    struct incarnation_record own;
     struct error cause = ERROR_INIT;
     if (file_make_directories(directory, error) < 0)
         return -1;
@@ -58,7 +58,7 @@ int export_claim_take(const char *path, const struct export_claim *claim, struct
         return 0;
     if (cause.kind != ERROR_NOT_FOUND)
         return error_set(error, cause.kind, "%s", cause.message);
-    return lineage_claim(directory, claim->job_uid, claim->attempt, claim->epoch, &own, error);
+    return lineage_claim(directory, claim->job_uid, claim->attempt, claim->incarnation, &own, error);
 }
 
 int export_claim_check(const char *path, const struct export_claim *claim, struct error *error)
@@ -66,7 +66,7 @@ int export_claim_check(const char *path, const struct export_claim *claim, struc
     if (is_by_hand(claim))
         return 0;
     SCOPED_FREE char *directory = directory_of(path);
-    struct epoch_record own;
+    struct incarnation_record own;
     struct error cause = ERROR_INIT;
     if (find_own(directory, claim, &own, error) < 0)
         return -1;

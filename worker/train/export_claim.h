@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decides which chief may write an export if there is no checkpoint directory to decide it. Before
- * it begins, each chief leaves an epoch record (epoch_record.h) in the directory `.NAME.chiefs/`
+ * it begins, each chief leaves an incarnation record (incarnation_record.h) in the directory `.NAME.chiefs/`
  * beside the file. A chief that was cut off and replaced finds its successor's record there and
  * does not publish its file. The records are kept after the run, since such a chief may return much
  * later.
@@ -14,8 +14,8 @@
 #include "common/error.h"
 
 struct export_claim {
-    const char *job_uid;    /* NULL or "": started by hand, no successor: claims are neither made nor checked */
-    int64_t attempt, epoch; /* the pod's */
+    const char *job_uid;          /* NULL or "": started by hand, no successor: claims are neither made nor checked */
+    int64_t attempt, incarnation; /* the pod's */
 };
 
 /* Leaves this chief's record durably. Call it before writing the file at `path`, and again before

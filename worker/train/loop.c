@@ -118,7 +118,7 @@ static void record_open_steps(struct loop *loop)
     loop->open_last = 0;
 }
 
-/* Generations count members' worlds; a process alone has but its own epoch. */
+/* Generations count members' worlds; a process alone has but its own incarnation. */
 static void record_world(struct loop *loop)
 {
     struct trainer *trainer = loop->trainer;
@@ -126,7 +126,7 @@ static void record_world(struct loop *loop)
     struct generation generation = world->generation;
     record_open_steps(loop);
     if (trainer->member)
-        step_record_world(generation.attempt, generation.epoch, generation.counter);
+        step_record_world(generation.attempt, generation.incarnation, generation.counter);
 }
 
 /* What the world in force looks like, when it is not like the last one. */

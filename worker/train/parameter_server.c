@@ -75,7 +75,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
     const struct ps_server_options options = {
         .job_uid = trainer->identity->job_uid,
         .generation = {.attempt = (uint32_t)trainer->identity->attempt,
-                       .epoch = (uint32_t)trainer->identity->incarnation},
+                       .incarnation = (uint32_t)trainer->identity->incarnation},
         .listen_address = trainer_listen_address(trainer),
         .port = crew_own_seat(&trainer->crew)->port,
         .data_port = PORT_COLLECTIVE,

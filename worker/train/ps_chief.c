@@ -392,7 +392,7 @@ static int open_values(struct ps_chief *chief, struct error *error)
         .elements = graph_layout(trainer->graph)->elements,
         .job_uid = trainer->identity->job_uid,
         .generation = {.attempt = (uint32_t)trainer->identity->attempt,
-                       .epoch = (uint32_t)trainer->identity->incarnation},
+                       .incarnation = (uint32_t)trainer->identity->incarnation},
         .index = PS_CHIEF_INDEX,
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .pulls_only = true,
@@ -454,7 +454,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
     const struct dispatcher_options options = {
         .job_uid = trainer->identity->job_uid,
         .generation = {.attempt = (uint32_t)trainer->identity->attempt,
-                       .epoch = (uint32_t)trainer->identity->incarnation},
+                       .incarnation = (uint32_t)trainer->identity->incarnation},
         .listen_address = trainer_listen_address(trainer),
         .port = trainer->crew.seats[0].port,
         .servers = trainer->crew.servers,

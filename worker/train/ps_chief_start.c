@@ -116,7 +116,7 @@ static struct recovery_options options_of(const struct ps_chief *chief)
     return (struct recovery_options){.mode = chief->mode,
                                      .server_count = chief->placement.server_count,
                                      .per_step = chief->per_step,
-                                     .chief_epoch = (uint32_t)chief->trainer->identity->incarnation,
+                                     .chief_incarnation = (uint32_t)chief->trainer->identity->incarnation,
                                      .begun = chief->begun,
                                      .lineage = chief->base.lineage};
 }

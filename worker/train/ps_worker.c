@@ -221,7 +221,7 @@ static int open_links(struct ps_worker *worker, struct error *error)
     struct trainer *trainer = worker->trainer;
     const struct crew *crew = &trainer->crew;
     const struct generation generation = {.attempt = (uint32_t)trainer->identity->attempt,
-                                          .epoch = (uint32_t)trainer->identity->incarnation};
+                                          .incarnation = (uint32_t)trainer->identity->incarnation};
     if (rpc_new(tick, worker, TICK_MS, &worker->rpc, error) < 0 ||
         address_book_new(worker->seats, 1 + crew->server_count, wake, worker, &worker->book, error) < 0)
         return -1;

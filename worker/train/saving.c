@@ -101,7 +101,7 @@ static struct checkpoint_part_key part_key(const struct trainer *trainer)
 {
     const struct world *world = strategy_world(trainer->strategy);
     return (struct checkpoint_part_key){.attempt = world->generation.attempt,
-                                        .epoch = world->generation.epoch,
+                                        .incarnation = world->generation.incarnation,
                                         .counter = world->generation.counter,
                                         .step = trainer->state.progress.step,
                                         .rank = world->rank};
@@ -371,7 +371,7 @@ bool saving_is_called(const struct trainer *trainer)
 static bool is_whole(const struct trainer *trainer, const struct manifest *manifest)
 {
     const struct checkpoint_name name = {
-        .step = manifest->step, .attempt = manifest->attempt, .epoch = manifest->epoch};
+        .step = manifest->step, .attempt = manifest->attempt, .incarnation = manifest->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);

@@ -8,7 +8,7 @@
 
 #include "worker/train/trainer.h"
 
-/* Prepares for saves; call it whenever a crew has formed. Writes the epoch record if this process
+/* Prepares for saves; call it whenever a crew has formed. Writes the incarnation record if this process
  * is a chief that has not done so. ERROR_STALE: another chief took over. Also forgets which rank
  * held up saves before. */
 int saving_begin(struct trainer *trainer, struct error *error);

@@ -62,7 +62,7 @@ struct trainer {
     struct strategy *strategy;
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
-    bool store_begun;     /* the epoch record is written */
+    bool store_begun;     /* the incarnation record is written */
     bool restored_by_us;  /* this process filled the state from a checkpoint or afresh */
     int64_t applied_step; /* last step that this process has applied */
     unsigned *stages; /* the stage of each layer, from the newest checkpoint, later from the crew; NULL: not known */

@@ -39,7 +39,7 @@ int trainer_open_secrets(struct trainer *trainer, struct error *error)
     const struct identity *identity = trainer->identity;
     const struct crew_seat *seat = crew_own_seat(&trainer->crew);
     struct pod_identity own = {
-        .index = seat->index, .attempt = (uint32_t)identity->attempt, .epoch = (uint32_t)identity->incarnation};
+        .index = seat->index, .attempt = (uint32_t)identity->attempt, .incarnation = (uint32_t)identity->incarnation};
     snprintf(own.role, sizeof own.role, "%s", seat->role);
     snprintf(own.job_uid, sizeof own.job_uid, "%s", identity->job_uid);
     pod_identity_set_own(&own);
@@ -61,7 +61,7 @@ static int open_data_plane(struct trainer *trainer, const char *address, uint16_
     const struct peer_hub_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
-        .epoch = (uint32_t)trainer->identity->incarnation,
+        .incarnation = (uint32_t)trainer->identity->incarnation,
         .seat = trainer->crew.rank,
         .listen_address = address,
         .port = PORT_COLLECTIVE,
@@ -90,7 +90,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
     const struct member_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
-        .epoch = (uint32_t)trainer->identity->incarnation,
+        .incarnation = (uint32_t)trainer->identity->incarnation,
         .rank = trainer->crew.rank,
         .size = trainer->crew.size,
         .least = trainer->crew.least,

@@ -62,7 +62,7 @@ int trainer_open_store(struct trainer *trainer, struct error *error)
         .directory = trainer->checkpoint_directory,
         .job_uid = trainer->identity->job_uid,
         .attempt = trainer->identity->attempt,
-        .epoch = trainer->identity->incarnation,
+        .incarnation = trainer->identity->incarnation,
         .keep = trainer->job->checkpoint.keep,
         .ask_rank = saving_ask_rank,
         .name_rank = saving_name_rank,

@@ -11,9 +11,9 @@ Test(error, says_what_was_set)
 {
     struct error error = ERROR_INIT;
     cr_expect(error.kind == ERROR_NONE);
-    cr_expect(error_set(&error, ERROR_STALE, "epoch %d is superseded", 4) == -1);
+    cr_expect(error_set(&error, ERROR_STALE, "incarnation %d is superseded", 4) == -1);
     cr_expect(error.kind == ERROR_STALE);
-    cr_expect_str_eq(error.message, "epoch 4 is superseded");
+    cr_expect_str_eq(error.message, "incarnation 4 is superseded");
     cr_expect_str_eq(error_kind_name(error.kind), "STALE");
 }
 

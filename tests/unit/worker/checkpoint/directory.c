@@ -36,19 +36,19 @@ const char *test_directory(void)
     return created;
 }
 
-static struct checkpoint_store *open_for(const char *directory, const char *job_uid, int64_t epoch)
+static struct checkpoint_store *open_for(const char *directory, const char *job_uid, int64_t incarnation)
 {
     const struct checkpoint_options options = {
-        .directory = directory, .job_uid = job_uid, .attempt = 1, .epoch = epoch, .keep = 3};
+        .directory = directory, .job_uid = job_uid, .attempt = 1, .incarnation = incarnation, .keep = 3};
     struct checkpoint_store *store;
     struct error error = ERROR_INIT;
     cr_assert_eq(checkpoint_store_open(&options, &store, &error), 0, "%s", error.message);
     return store;
 }
 
-struct checkpoint_store *test_open(const char *directory, int64_t epoch)
+struct checkpoint_store *test_open(const char *directory, int64_t incarnation)
 {
-    return open_for(directory, "job", epoch);
+    return open_for(directory, "job", incarnation);
 }
 
 int test_save(struct checkpoint_store *store, int64_t step, struct error *error)
@@ -106,9 +106,9 @@ int64_t test_restored_step(const char *directory)
     return step;
 }
 
-void test_shard_path(const char *directory, int64_t step, int64_t epoch, char path[TEST_PATH_MAX])
+void test_shard_path(const char *directory, int64_t step, int64_t incarnation, char path[TEST_PATH_MAX])
 {
-    const struct checkpoint_name name = {.step = step, .attempt = 1, .epoch = epoch};
+    const struct checkpoint_name name = {.step = step, .attempt = 1, .incarnation = incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     snprintf(path, TEST_PATH_MAX, "%s/%s/rank-00000.safetensors", directory, text);

@@ -18,13 +18,13 @@ void test_directory_remove(const char *path);
 /* Saves a state whose every value is `step`, waits, and gives the save's result. */
 int test_save(struct checkpoint_store *store, int64_t step, struct error *error);
 
-/* Opens a store for `epoch` of job "job". */
-struct checkpoint_store *test_open(const char *directory, int64_t epoch);
+/* Opens a store for `incarnation` of job "job". */
+struct checkpoint_store *test_open(const char *directory, int64_t incarnation);
 
 /* The step of the newest whole checkpoint that a new chief would load, having checked every value; -1: none. */
 int64_t test_restored_step(const char *directory);
 
 /* Path of the one file of tensors of a checkpoint. */
-void test_shard_path(const char *directory, int64_t step, int64_t epoch, char path[TEST_PATH_MAX]);
+void test_shard_path(const char *directory, int64_t step, int64_t incarnation, char path[TEST_PATH_MAX]);
 
 #endif

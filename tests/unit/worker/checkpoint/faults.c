@@ -90,7 +90,7 @@ static void die_after(int calls)
                                      dying_link, dying_unlink, dying_rmdir, real.exchange, real.sync_range};
 }
 
-/* A chief of epoch 2 takes over and saves steps 40 and 50 (retention removes old ones on the way). */
+/* A chief of incarnation 2 takes over and saves steps 40 and 50 (retention removes old ones on the way). */
 static void take_over_and_save(const char *directory)
 {
     struct checkpoint_store *store = test_open(directory, 2);
@@ -244,8 +244,8 @@ static void expect_older(const char *directory, const char *what, long where)
 static void bring_back(const char *directory)
 {
     char bad[TEST_PATH_MAX], good[TEST_PATH_MAX];
-    snprintf(bad, sizeof bad, "%s/.bad-step-00000030.attempt-1.epoch-1", directory);
-    snprintf(good, sizeof good, "%s/step-00000030.attempt-1.epoch-1", directory);
+    snprintf(bad, sizeof bad, "%s/.bad-step-00000030.attempt-1.incarnation-1", directory);
+    snprintf(good, sizeof good, "%s/step-00000030.attempt-1.incarnation-1", directory);
     cr_assert_eq(rename(bad, good), 0, "the damaged checkpoint was not moved aside");
 }
 
@@ -309,7 +309,7 @@ Test(faults, a_missing_file_or_manifest)
     test_shard_path(directory, 30, 1, path);
     cr_assert_eq(unlink(path), 0);
     expect_older(directory, "shard missing", 0);
-    snprintf(path, sizeof path, "%s/step-00000020.attempt-1.epoch-1/manifest.json", directory);
+    snprintf(path, sizeof path, "%s/step-00000020.attempt-1.incarnation-1/manifest.json", directory);
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(test_restored_step(directory), 10);
 }
@@ -348,7 +348,7 @@ Test(faults, a_full_disk_fails_the_save_and_nothing_else)
 static struct checkpoint_store *open_with_one(const char *directory, char ret_bad[TEST_PATH_MAX])
 {
     struct checkpoint_store *store = test_open(directory, 1);
-    snprintf(ret_bad, TEST_PATH_MAX, "%s/.bad-step-00000020.attempt-1.epoch-1", directory);
+    snprintf(ret_bad, TEST_PATH_MAX, "%s/.bad-step-00000020.attempt-1.incarnation-1", directory);
     cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
     cr_assert_eq(test_save(store, 10, NULL), 0);
     return store;
@@ -408,7 +408,7 @@ Test(faults, a_save_after_one_that_reads_back_differently_finds_the_parts_again,
     static const float value = 7;
     const struct safetensors_tensor tensor = {
         .name = "v", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
-    const struct checkpoint_part_key key = {.attempt = 1, .epoch = 1, .counter = 1, .step = 20, .rank = 1};
+    const struct checkpoint_part_key key = {.attempt = 1, .incarnation = 1, .counter = 1, .step = 20, .rank = 1};
     cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
     cr_assert(part_writer_save(writer, &key, &tensor, 1, NULL) == 0 && part_writer_wait(writer, NULL) == 0);
     real = file_calls;

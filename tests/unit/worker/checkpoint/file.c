@@ -16,7 +16,7 @@ static int link_and_ask_again(const char *from, const char *to)
 
 Test(file, a_link_whose_answer_was_lost_is_made_all_the_same)
 {
-    char *path = file_path_join(test_directory(), "epoch-5.json");
+    char *path = file_path_join(test_directory(), "incarnation-5.json");
     struct error error = ERROR_INIT;
     struct buffer text;
     file_calls.link = link_and_ask_again;

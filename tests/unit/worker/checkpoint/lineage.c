@@ -8,22 +8,23 @@
 #include <unistd.h>
 
 #include "directory.h"
+#include "worker/checkpoint/file.h"
 
 Test(lineage, names_are_taken_exactly)
 {
     struct checkpoint_name name;
-    cr_assert_eq(checkpoint_name_parse("step-00000120.attempt-1.epoch-4", &name), 0);
+    cr_assert_eq(checkpoint_name_parse("step-00000120.attempt-1.incarnation-4", &name), 0);
     cr_assert_eq(name.step, 120);
-    cr_assert_eq(name.epoch, 4);
-    cr_assert_eq(checkpoint_name_parse("step-120.attempt-1.epoch-4", &name), -1);
-    cr_assert_eq(checkpoint_name_parse("step-00000120.attempt-1.epoch-4.old", &name), -1);
-    cr_assert_eq(checkpoint_name_parse(".saving-step-00000120.attempt-1.epoch-4", &name), -1);
+    cr_assert_eq(name.incarnation, 4);
+    cr_assert_eq(checkpoint_name_parse("step-120.attempt-1.incarnation-4", &name), -1);
+    cr_assert_eq(checkpoint_name_parse("step-00000120.attempt-1.incarnation-4.old", &name), -1);
+    cr_assert_eq(checkpoint_name_parse(".saving-step-00000120.attempt-1.incarnation-4", &name), -1);
 }
 
-/* A chief of `epoch` restores (or adopts) and saves the steps given, up to a -1. */
-static void run_chief(const char *directory, int64_t epoch, bool adopts, const int64_t *steps)
+/* A chief of `incarnation` restores (or adopts) and saves the steps given, up to a -1. */
+static void run_chief(const char *directory, int64_t incarnation, bool adopts, const int64_t *steps)
 {
-    struct checkpoint_store *store = test_open(directory, epoch);
+    struct checkpoint_store *store = test_open(directory, incarnation);
     struct checkpoint_image image;
     struct error error = ERROR_INIT;
     if (!adopts && checkpoint_restore(store, NULL, NULL, &image, NULL) == 0)
@@ -53,7 +54,7 @@ Test(lineage, what_a_superseded_chief_commits_is_never_loaded)
     cr_assert_eq(checkpoint_restore(old, NULL, NULL, &image, NULL), 0);
     checkpoint_image_release(&image);
     cr_assert_eq(checkpoint_store_begin(old, false, &error), 0);
-    /* While the chief of epoch 2 is cut off, one of epoch 3 takes over and saves step 12. */
+    /* While the chief of incarnation 2 is cut off, one of incarnation 3 takes over and saves step 12. */
     run_chief(directory, 3, false, (int64_t[]){12, -1});
     cr_assert_eq(test_save(old, 99, &error), -1);
     cr_assert_eq(error.kind, ERROR_STALE, "%s", error.message);
@@ -67,7 +68,7 @@ Test(lineage, a_late_commit_beyond_the_successors_base_is_no_candidate)
     char late[TEST_PATH_MAX];
     run_chief(directory, 1, false, (int64_t[]){10, 20, -1});
     run_chief(directory, 2, false, (int64_t[]){-1}); /* starts from 20 */
-    snprintf(late, sizeof late, "%s/step-00000030.attempt-1.epoch-1", directory);
+    snprintf(late, sizeof late, "%s/step-00000030.attempt-1.incarnation-1", directory);
     cr_assert_eq(mkdir(late, 0755), 0);
     struct lineage lineage;
     cr_assert_eq(lineage_read(directory, &lineage, NULL), 0);
@@ -77,12 +78,12 @@ Test(lineage, a_late_commit_beyond_the_successors_base_is_no_candidate)
     lineage_release(&lineage);
 }
 
-Test(lineage, a_lower_epoch_of_the_same_job_is_refused)
+Test(lineage, a_lower_incarnation_of_the_same_job_is_refused)
 {
     const char *directory = test_directory();
     run_chief(directory, 5, false, (int64_t[]){10, -1});
     struct error error = ERROR_INIT;
-    struct epoch_record claim;
+    struct incarnation_record claim;
     cr_assert_eq(lineage_claim(directory, "job", 1, 4, &claim, &error), -1);
     cr_assert_eq(error.kind, ERROR_STALE, "%s", error.message);
     cr_assert_eq(lineage_claim(directory, "job", 1, 5, &claim, &error), -1);
@@ -116,7 +117,7 @@ static void retire_next(void *context, const char *name, const char *reason)
 {
     (void)name, (void)reason;
     char path[TEST_PATH_MAX];
-    snprintf(path, sizeof path, "%s/step-00000020.attempt-1.epoch-1", (const char *)context);
+    snprintf(path, sizeof path, "%s/step-00000020.attempt-1.incarnation-1", (const char *)context);
     test_directory_remove(path);
 }
 
@@ -141,9 +142,9 @@ Test(lineage, a_damaged_record_hides_nothing)
     const char *directory = test_directory();
     char path[TEST_PATH_MAX];
     run_chief(directory, 1, false, (int64_t[]){10, 20, -1});
-    snprintf(path, sizeof path, "%s/epoch-1.json", directory);
+    snprintf(path, sizeof path, "%s/incarnation-1.json", directory);
     SCOPED_BUFFER text;
-    buffer_init(&text, EPOCH_RECORD_BYTES_MAX);
+    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
     cr_assert_eq(buffer_read_file(&text, path, NULL), 0);
     for (size_t bit = 0; bit < 8 * text.length; bit += 5) {
         text.data[bit / 8] ^= (char)(1 << bit % 8);
@@ -152,7 +153,7 @@ Test(lineage, a_damaged_record_hides_nothing)
         fclose(file);
         struct lineage lineage;
         cr_assert_eq(lineage_read(directory, &lineage, NULL), 0);
-        cr_assert_eq(lineage.records[0].state, EPOCH_DAMAGED, "bit %zu", bit);
+        cr_assert_eq(lineage.records[0].state, INCARNATION_DAMAGED, "bit %zu", bit);
         cr_assert_eq(lineage.candidate_count, 2, "bit %zu", bit);
         cr_assert_eq(lineage.candidates[0].step, 20);
         lineage_release(&lineage);
@@ -174,7 +175,7 @@ Test(lineage, another_job_in_the_same_directory_is_named)
 {
     const char *directory = test_directory();
     struct error error = ERROR_INIT;
-    struct epoch_record claim;
+    struct incarnation_record claim;
     struct checkpoint_store *store = test_open(directory, 1);
     cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
     cr_assert_eq(lineage_claim(directory, "other", 1, 1, &claim, NULL), 0);
@@ -189,21 +190,39 @@ Test(lineage, the_newer_of_two_chiefs_wins_in_a_reused_directory)
 {
     const char *directory = test_directory();
     struct error error = ERROR_INIT;
-    struct epoch_record first, second;
+    struct incarnation_record first, second;
     cr_assert_eq(lineage_claim(directory, "other", 1, 7, &first, NULL), 0);
     cr_assert_eq(lineage_claim(directory, "job", 1, 1, &first, NULL), 0);
-    cr_assert_eq(first.epoch, 8);
+    cr_assert_eq(first.incarnation, 8);
     cr_assert_eq(lineage_claim(directory, "job", 1, 2, &second, &error), 0, "%s", error.message);
-    cr_assert_eq(second.epoch, 9);
+    cr_assert_eq(second.incarnation, 9);
     cr_assert_eq(lineage_check_current(directory, &first, &error), -1);
     cr_assert_eq(error.kind, ERROR_STALE);
+}
+
+/* Format 1 called the incarnation epoch. A job that began anew beside such checkpoints would lose them without a word. */
+Test(lineage, checkpoints_of_format_1_are_refused_by_name)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    struct lineage lineage;
+    struct incarnation_record claim;
+    SCOPED_FREE char *former = file_path_join(directory, "step-00000010.attempt-1.epoch-1");
+    cr_assert_eq(mkdir(former, 0755), 0);
+    cr_assert_eq(lineage_claim(directory, "job", 1, 2, &claim, &error), -1);
+    cr_expect_eq(error.kind, ERROR_UNSUPPORTED);
+    cr_expect_not_null(strstr(error.message, former), "%s", error.message);
+    cr_assert_eq(lineage_read(directory, &lineage, &error), -1);
+    cr_expect_eq(error.kind, ERROR_UNSUPPORTED);
+    cr_expect_not(checkpoint_name_is_former("step-00000010.attempt-1.epoch-1.old"));
+    cr_expect_not(checkpoint_name_is_former(".bad-step-00000010.attempt-1.epoch-1"));
 }
 
 Test(lineage, drafts_of_the_dead_are_swept)
 {
     const char *directory = test_directory();
     char path[TEST_PATH_MAX];
-    snprintf(path, sizeof path, "%s/epoch-1.json.draft-0123456789abcdef", directory);
+    snprintf(path, sizeof path, "%s/incarnation-1.json.draft-0123456789abcdef", directory);
     fclose(fopen(path, "w"));
     run_chief(directory, 1, false, (int64_t[]){10, -1});
     cr_assert_eq(access(path, F_OK), -1);
@@ -214,11 +233,11 @@ Test(lineage, strays_and_old_records_go)
     const char *directory = test_directory();
     char path[TEST_PATH_MAX];
     run_chief(directory, 1, false, (int64_t[]){10, 20, -1});
-    snprintf(path, sizeof path, "%s/step-00000015.attempt-1.epoch-0", directory); /* of nobody's line */
+    snprintf(path, sizeof path, "%s/step-00000015.attempt-1.incarnation-0", directory); /* of nobody's line */
     cr_assert_eq(mkdir(path, 0755), 0);
     run_chief(directory, 2, false, (int64_t[]){30, 40, 50, 60, -1});
     cr_assert_eq(access(path, F_OK), -1, "a stray stays for ever");
-    snprintf(path, sizeof path, "%s/epoch-1.json", directory);
+    snprintf(path, sizeof path, "%s/incarnation-1.json", directory);
     cr_assert_eq(access(path, F_OK), -1, "a record that nobody needs stays for ever");
     cr_assert_eq(test_restored_step(directory), 60);
 }
@@ -227,18 +246,18 @@ Test(lineage, another_job_goes_on_with_higher_numbers)
 {
     const char *directory = test_directory();
     run_chief(directory, 5, false, (int64_t[]){10, -1});
-    struct checkpoint_options options = {.directory = directory, .job_uid = "other", .epoch = 1, .keep = 3};
+    struct checkpoint_options options = {.directory = directory, .job_uid = "other", .incarnation = 1, .keep = 3};
     struct error error = ERROR_INIT;
     struct checkpoint_image image;
-    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+    for (int64_t incarnation = 1; incarnation <= 2; incarnation++) {
         struct checkpoint_store *store;
-        options.epoch = epoch;
+        options.incarnation = incarnation;
         cr_assert_eq(checkpoint_store_open(&options, &store, &error), 0);
         cr_assert_eq(checkpoint_restore(store, NULL, NULL, &image, &error), 0, "%s", error.message);
-        cr_assert_eq(image.manifest.step, epoch == 1 ? 10 : 11);
+        cr_assert_eq(image.manifest.step, incarnation == 1 ? 10 : 11);
         checkpoint_image_release(&image);
         cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
-        cr_assert_eq(test_save(store, 10 + epoch, &error), 0, "%s", error.message);
+        cr_assert_eq(test_save(store, 10 + incarnation, &error), 0, "%s", error.message);
         checkpoint_store_free(store);
     }
 }

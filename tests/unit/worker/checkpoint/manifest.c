@@ -11,7 +11,7 @@ static void print_example(struct buffer *text)
     struct manifest_file file = {.name = "rank-00000.safetensors", .bytes = 12, .crc32c = 0x00c0ffee};
     const struct manifest manifest = {.step = 120,
                                       .attempt = 1,
-                                      .epoch = 4,
+                                      .incarnation = 4,
                                       .generation = 9,
                                       .workers = 3,
                                       .logical_shards = 12,
@@ -33,7 +33,7 @@ Test(manifest, reads_back)
     struct error error = ERROR_INIT;
     cr_assert_eq(manifest_parse(text.data, text.length, &manifest, &error), 0, "%s", error.message);
     cr_assert_eq(manifest.step, 120);
-    cr_assert_eq(manifest.epoch, 4);
+    cr_assert_eq(manifest.incarnation, 4);
     cr_assert_eq(manifest.logical_shards, 12);
     cr_assert_eq(manifest.examples_consumed, 512);
     cr_assert_str_eq(manifest.job_uid, "uid");
@@ -99,23 +99,24 @@ static void expect_refusal(const char *body, const char *expected)
 }
 
 #define NUMBERS                                                                                                        \
-    "\"step\":1,\"attempt\":1,\"epoch\":1,\"generation\":1,\"workers\":1,\"logicalShards\":1,\"seed\":1,"              \
+    "\"step\":1,\"attempt\":1,\"incarnation\":1,\"generation\":1,\"workers\":1,\"logicalShards\":1,\"seed\":1,"        \
     "\"dataEpoch\":0,\"examplesConsumed\":0"
 
 Test(manifest, hostile_fields_get_a_sentence)
 {
     expect_refusal("{\"format\":\"zip\"", "not a checkpoint's manifest");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2", "version 2");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1", "step is missing");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS, "files is not a list");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS ",\"files\":[]", "files is not a list");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1", "version 1");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":3", "version 3");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2", "step is missing");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2," NUMBERS, "files is not a list");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2," NUMBERS ",\"files\":[]", "files is not a list");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2," NUMBERS
                    ",\"files\":[{\"name\":\"../../etc/passwd\",\"bytes\":1,\"crc32c\":\"00000000\"}]",
                    "not a plain file name");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2," NUMBERS
                    ",\"files\":[{\"name\":\"a\",\"bytes\":-1,\"crc32c\":\"00000000\"}]",
                    "malformed");
-    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2," NUMBERS
                    ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"xyz\"}]",
                    "malformed");
 }
@@ -125,14 +126,14 @@ Test(manifest, hostile_fields_get_a_sentence)
 /* Each with a digest that fits: whoever may write to the directory can make one. */
 Test(manifest, forged_fields_are_refused)
 {
-    static const char *const names[] = {"step",          "attempt", "epoch",     "generation",      "workers",
-                                        "logicalShards", "seed",    "dataEpoch", "examplesConsumed"};
+    static const char *const names[] = {"step",          "attempt", "incarnation", "generation",      "workers",
+                                        "logicalShards", "seed",    "dataEpoch",   "examplesConsumed"};
     static const char *const values[] = {"1e18", "1.5", "-1", "\"1\"", "true", "null", "[1]"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             SCOPED_BUFFER text;
             buffer_init(&text, MANIFEST_BYTES_MAX);
-            buffer_append_string(&text, "{\"format\":\"coxswain-checkpoint\",\"version\":1", NULL);
+            buffer_append_string(&text, "{\"format\":\"coxswain-checkpoint\",\"version\":2", NULL);
             for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
                 buffer_format(&text, ",\"%s\":%s", names[n], n == i ? values[k] : "1");
             buffer_append_string(&text, FILES, NULL);
@@ -142,8 +143,8 @@ Test(manifest, forged_fields_are_refused)
 
 Test(manifest, forged_values_and_types_are_refused)
 {
-#define BEGIN "{\"format\":\"coxswain-checkpoint\",\"version\":1,"
-    expect_refusal(BEGIN "\"step\":1,\"attempt\":1,\"epoch\":1,\"generation\":1,\"workers\":1,"
+#define BEGIN "{\"format\":\"coxswain-checkpoint\",\"version\":2,"
+    expect_refusal(BEGIN "\"step\":1,\"attempt\":1,\"incarnation\":1,\"generation\":1,\"workers\":1,"
                          "\"logicalShards\":1000000000,\"seed\":1,\"dataEpoch\":0,\"examplesConsumed\":0" FILES,
                    "logicalShards is 1000000000; at most 4096 is possible");
     expect_refusal(BEGIN NUMBERS FILES ",\"model\":[1]", "model is not an object");

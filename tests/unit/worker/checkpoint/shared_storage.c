@@ -52,8 +52,8 @@ static void save_steps(const char *directory, int64_t first, int64_t second)
 /* Each is a name by which a chief deletes, writes or renames a directory. */
 Test(shared_storage, links_named_like_drafts_cost_nobody_their_files)
 {
-    static const char *const names[] = {".saving-step-00000020.attempt-1.epoch-2", ".saving-step-00000005",
-                                        ".replaced-step-00000020.attempt-1.epoch-1",
+    static const char *const names[] = {".saving-step-00000020.attempt-1.incarnation-2", ".saving-step-00000005",
+                                        ".replaced-step-00000020.attempt-1.incarnation-1",
                                         ".part-1.1.1-step-00000020-rank-1"};
     const char *directory = test_directory();
     SCOPED_FREE char *victim = victim_of(directory);
@@ -124,7 +124,7 @@ static void check_passed_over(const char *entry, void (*plant)(const char *path,
     SCOPED_FREE char *victim = victim_of(directory);
     SCOPED_FREE char *job = file_path_join(directory, "job");
     save_steps(job, 10, 20);
-    SCOPED_FREE char *path = memory_format("%s/step-00000020.attempt-1.epoch-1%s", job, entry);
+    SCOPED_FREE char *path = memory_format("%s/step-00000020.attempt-1.incarnation-1%s", job, entry);
     SCOPED_FREE char *moved = memory_format("%s/moved", directory);
     cr_assert_eq(rename(path, moved), 0);
     plant(path, *entry ? moved : victim);
@@ -159,19 +159,19 @@ Test(shared_storage, links_and_fifos_in_a_checkpoints_place_are_passed_over)
     }
 }
 
-Test(shared_storage, an_epoch_record_that_is_no_file_counts_as_damaged)
+Test(shared_storage, an_incarnation_record_that_is_no_file_counts_as_damaged)
 {
     const char *directory = test_directory();
-    SCOPED_FREE char *record = file_path_join(directory, "epoch-1.json");
-    struct epoch_record read = {0};
+    SCOPED_FREE char *record = file_path_join(directory, "incarnation-1.json");
+    struct incarnation_record read = {0};
     struct error error = ERROR_INIT;
     cr_assert_eq(mkfifo(record, 0600), 0);
-    cr_expect_eq(epoch_record_read(directory, 1, &read, &error), 0, "%s", error.message);
-    cr_expect_eq(read.state, EPOCH_DAMAGED);
+    cr_expect_eq(incarnation_record_read(directory, 1, &read, &error), 0, "%s", error.message);
+    cr_expect_eq(read.state, INCARNATION_DAMAGED);
     cr_assert_eq(unlink(record), 0);
     cr_assert_eq(symlink("/dev/zero", record), 0);
-    cr_expect_eq(epoch_record_read(directory, 1, &read, &error), 0, "%s", error.message);
-    cr_expect_eq(read.state, EPOCH_DAMAGED);
+    cr_expect_eq(incarnation_record_read(directory, 1, &read, &error), 0, "%s", error.message);
+    cr_expect_eq(read.state, INCARNATION_DAMAGED);
 }
 
 Test(shared_storage, the_directory_that_a_user_names_may_be_a_link)

@@ -9,7 +9,7 @@
 
 static const unsigned char session[TLS_BINDING_BYTES] = {1}, other_session[TLS_BINDING_BYTES] = {2};
 static const struct introduction pod = {
-    .pod = {.job_uid = "uid", .role = "worker", .index = 1, .attempt = 2, .epoch = 3}, .token = {7}};
+    .pod = {.job_uid = "uid", .role = "worker", .index = 1, .attempt = 2, .incarnation = 3}, .token = {7}};
 
 static void introduce(unsigned char bytes[INTRODUCTION_BYTES])
 {

@@ -25,11 +25,11 @@ static void keep(void *context, coordinator_link link, const struct coordination
     inboxes[link].closed |= close;
 }
 
-static struct coordinator *start(uint32_t epoch)
+static struct coordinator *start(uint32_t incarnation)
 {
     memset(inboxes, 0, sizeof(inboxes));
     return coordinator_new(&(struct coordinator_options){.job_uid = "job",
-                                                         .generation = {1, epoch, 0},
+                                                         .generation = {1, incarnation, 0},
                                                          .size = SIZE,
                                                          .seats = seats,
                                                          .logical_shards = 12,
@@ -38,11 +38,11 @@ static struct coordinator *start(uint32_t epoch)
                                                          .send = keep});
 }
 
-static void join_as(struct coordinator *c, coordinator_link link, uint64_t nonce, unsigned rank, uint32_t epoch,
+static void join_as(struct coordinator *c, coordinator_link link, uint64_t nonce, unsigned rank, uint32_t incarnation,
                     int64_t now)
 {
     struct coordination_message message = {.type = COORDINATION_JOIN,
-                                           .generation = {1, epoch, 0},
+                                           .generation = {1, incarnation, 0},
                                            .nonce = nonce,
                                            .rank = rank,
                                            .size = SIZE,
@@ -51,9 +51,9 @@ static void join_as(struct coordinator *c, coordinator_link link, uint64_t nonce
     coordinator_receive(c, link, &message, now);
 }
 
-static void join(struct coordinator *c, coordinator_link link, unsigned rank, uint32_t epoch, int64_t now)
+static void join(struct coordinator *c, coordinator_link link, unsigned rank, uint32_t incarnation, int64_t now)
 {
-    join_as(c, link, link, rank, epoch, now);
+    join_as(c, link, link, rank, incarnation, now);
 }
 
 static void stand(struct coordinator *c, coordinator_link link, bool holds, int64_t step, uint32_t counter, int64_t now)
@@ -140,7 +140,7 @@ Test(coordinator, a_report_given_before_the_death_still_counts)
     coordinator_free(c);
 }
 
-Test(coordinator, a_lower_epoch_is_stale_and_a_higher_one_takes_the_seat)
+Test(coordinator, a_lower_incarnation_is_stale_and_a_higher_one_takes_the_seat)
 {
     struct coordinator *c = start(1);
     form(c);
@@ -207,7 +207,7 @@ Test(coordinator, silence_is_named_and_then_is_death)
     cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
     cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFORM].text,
                               "worker 2: declared dead after 5.0 s of silence, at 10.0.0.2:"));
-    /* Thawed, it tries again with the same epoch; its successor may have the same one, when started by hand. */
+    /* Thawed, it tries again with the same incarnation; its successor may have the same one, when started by hand. */
     struct coordination_message thawed = {
         .type = COORDINATION_JOIN, .generation = {1, 1, 0}, .nonce = 3, .rank = 2, .size = SIZE, .job_uid = "job"};
     coordinator_receive(c, 20, &thawed, 5100);
@@ -340,7 +340,7 @@ Test(coordinator, a_report_that_a_whole_generation_has_overtaken_is_void)
     coordinator_free(c);
 }
 
-Test(coordinator, a_successor_of_equal_epoch_counts_on)
+Test(coordinator, a_successor_of_equal_incarnation_counts_on)
 {
     struct coordinator *c = start(1);
     join(c, 1, 0, 1, 0);
@@ -375,7 +375,7 @@ Test(coordinator, a_member_that_has_followed_a_newer_chief_ends_this_one)
     cr_assert_eq(inboxes[1].count[COORDINATION_REFUSED], 0);
     coordinator_receive(c, 2, &beat, 10);
     cr_assert_eq(inboxes[1].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
-    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFUSED].text, "epoch 5"));
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFUSED].text, "incarnation 5"));
     /* The others have their own way to the newer one. */
     cr_assert_eq(inboxes[2].count[COORDINATION_REFUSED] + inboxes[3].count[COORDINATION_REFUSED], 0);
     for (coordinator_link link = 1; link <= 3; link++)
@@ -384,23 +384,23 @@ Test(coordinator, a_member_that_has_followed_a_newer_chief_ends_this_one)
     coordinator_free(c);
 }
 
-static void stand_knowing(struct coordinator *c, coordinator_link link, const uint32_t epochs[SIZE])
+static void stand_knowing(struct coordinator *c, coordinator_link link, const uint32_t incarnations[SIZE])
 {
     struct coordination_message message = {
         .type = COORDINATION_STANDING, .generation = {1, 1, 4}, .holds_state = true, .step = 60, .seats = SIZE};
-    memcpy(message.epochs, epochs, SIZE * sizeof(*epochs));
+    memcpy(message.incarnations, incarnations, SIZE * sizeof(*incarnations));
     coordinator_receive(c, link, &message, 0);
 }
 
-Test(coordinator, a_world_names_the_members_epochs)
+Test(coordinator, a_world_names_the_members_incarnations)
 {
     struct coordinator *c = start(1);
     form(c);
     join(c, 4, 2, 3, 10);
     for (coordinator_link link = 1; link <= 4; link++)
         stand(c, link, false, 0, 1, 10);
-    cr_assert_eq(world(1)->epochs[0], 1);
-    cr_assert_eq(world(1)->epochs[2], 3);
+    cr_assert_eq(world(1)->incarnations[0], 1);
+    cr_assert_eq(world(1)->incarnations[2], 3);
     coordinator_free(c);
 }
 
@@ -409,7 +409,7 @@ Test(coordinator, a_new_chief_learns_from_survivors_who_is_superseded)
     struct coordinator *c = start(3);
     join(c, 1, 0, 3, 0);
     stand(c, 1, false, 0, 0, 0);
-    join(c, 2, 1, 1, 0); /* was cut off; its successor has epoch 2 */
+    join(c, 2, 1, 1, 0); /* was cut off; its successor has incarnation 2 */
     stand(c, 2, true, 90, 2, 0);
     join(c, 3, 2, 1, 0);
     stand_knowing(c, 3, (uint32_t[]){1, 2, 1});

@@ -209,14 +209,14 @@ static int exit_code_of(const struct error *error)
     }
 }
 
-static int toy_start(struct toy *toy, uint32_t epoch, const char *job_uid, struct error *error)
+static int toy_start(struct toy *toy, uint32_t incarnation, const char *job_uid, struct error *error)
 {
     struct crew *crew = toy->crew;
     if (endpoint_open(crew->addresses[toy->rank], 0, &toy->endpoint, error) < 0)
         return -1;
     return member_start(&(struct member_options){.job_uid = job_uid,
                                                  .attempt = 1,
-                                                 .epoch = epoch,
+                                                 .incarnation = incarnation,
                                                  .rank = toy->rank,
                                                  .size = crew->size,
                                                  .seats = crew->seats,
@@ -230,14 +230,14 @@ static int toy_start(struct toy *toy, uint32_t epoch, const char *job_uid, struc
                         &toy->member, error);
 }
 
-static _Noreturn void toy_main(struct crew *crew, unsigned rank, uint32_t epoch, const char *job_uid)
+static _Noreturn void toy_main(struct crew *crew, unsigned rank, uint32_t incarnation, const char *job_uid)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when a failed test leaves it frozen */
     static struct toy toy;
     struct error error = ERROR_INIT;
     toy.crew = crew;
     toy.rank = rank;
-    if (toy_start(&toy, epoch, job_uid, &error) < 0 || toy_run(&toy, &error) < 0) {
+    if (toy_start(&toy, incarnation, job_uid, &error) < 0 || toy_run(&toy, &error) < 0) {
         memcpy(crew->board->error[rank], error.message, sizeof(crew->board->error[rank]) - 1);
         _exit(exit_code_of(&error));
     }
@@ -292,11 +292,11 @@ static void crew_init(struct crew *crew, unsigned size)
     }
 }
 
-static void crew_start(struct crew *crew, unsigned rank, uint32_t epoch)
+static void crew_start(struct crew *crew, unsigned rank, uint32_t incarnation)
 {
     crew->children[rank] = fork();
     if (crew->children[rank] == 0)
-        toy_main(crew, rank, epoch, "uid-1");
+        toy_main(crew, rank, incarnation, "uid-1");
 }
 
 static void crew_start_all(struct crew *crew)
@@ -351,12 +351,12 @@ static void crew_expect_success(struct crew *crew)
     unlink(crew->hosts_path);
 }
 
-static void kill_and_replace(struct crew *crew, unsigned rank, uint32_t epoch)
+static void kill_and_replace(struct crew *crew, unsigned rank, uint32_t incarnation)
 {
     kill(crew->children[rank], SIGKILL);
     crew_wait(crew, rank);
     crew_new_address(crew, rank);
-    crew_start(crew, rank, epoch);
+    crew_start(crew, rank, incarnation);
 }
 
 Test(member, a_crew_forms_trains_and_ends, .timeout = 120)
@@ -410,14 +410,14 @@ Test(member, kills_at_any_moment_leave_the_same_bits, .timeout = 120)
     crew_init(&crew, 3);
     crew.board->gate = 5;
     crew_start_all(&crew);
-    uint32_t epoch = 1;
+    uint32_t incarnation = 1;
     const int64_t apart = 7;
     for (int64_t at = 5; at + apart < STEPS; at += apart) {
         unsigned victim = (unsigned)(at % 3), watched = (victim + 1) % 3;
         while (crew.board->step[watched] < at)
             usleep(200);
         crew.board->gate = at + apart; /* before the crew's end, however late the kill comes */
-        kill_and_replace(&crew, victim, ++epoch);
+        kill_and_replace(&crew, victim, ++incarnation);
     }
     crew.board->gate = STEPS;
     crew_expect_success(&crew);
@@ -489,7 +489,7 @@ Test(member, a_frozen_worker_without_a_successor_is_declared_dead, .timeout = 12
     crew_expect_success(&crew);
 }
 
-Test(member, a_lower_epoch_is_superseded_at_the_door, .timeout = 120)
+Test(member, a_lower_incarnation_is_superseded_at_the_door, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);

@@ -22,7 +22,7 @@ static struct coordination_message world_of(unsigned size)
                  i);
         message.peers[i].port = (uint16_t)(2000 + i);
         message.receives[i] = i % 2;
-        message.epochs[i] = 7 + i;
+        message.incarnations[i] = 7 + i;
         message.members[i] = CREW_SIZE_MAX - i;
     }
     return message;

@@ -33,7 +33,7 @@ static struct member *start(const struct scene *scene, unsigned rank)
 {
     struct member_options options = {.job_uid = "job",
                                      .attempt = 1,
-                                     .epoch = 1,
+                                     .incarnation = 1,
                                      .rank = rank,
                                      .size = SEATS,
                                      .least = 1,

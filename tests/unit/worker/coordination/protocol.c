@@ -41,7 +41,7 @@ static struct member *member_of(unsigned rank, char chief[LOOPBACK_HOST_MAX], ch
     struct crew_seat seats[2] = {{"worker", 0, chief, PORT}, {"worker", 1, here, PORT}};
     struct member_options options = {.job_uid = "job",
                                      .attempt = 1,
-                                     .epoch = 1,
+                                     .incarnation = 1,
                                      .rank = rank,
                                      .size = 2,
                                      .seats = seats,
@@ -198,7 +198,7 @@ static void pretend(void *context)
         rpc_stream_send(stream, bytes.data, bytes.length);
 }
 
-/* This process is worker 1 of attempt 1, epoch 5, which its connections prove. Returns why the chief refuses; "": it does not. */
+/* This process is worker 1 of attempt 1, incarnation 5, which its connections prove. Returns why the chief refuses; "": it does not. */
 static const char *join_as(unsigned rank, struct generation generation)
 {
     static struct pretender pretender;
@@ -212,7 +212,7 @@ static const char *join_as(unsigned rank, struct generation generation)
                                             .peer = {.address = "127.0.0.1", .port = 1}}};
     crew_key_set("the key of this job", 19);
     pod_identity_set_own(
-        &(struct pod_identity){.job_uid = "job", .role = "worker", .index = 1, .attempt = 1, .epoch = 5});
+        &(struct pod_identity){.job_uid = "job", .role = "worker", .index = 1, .attempt = 1, .incarnation = 5});
     loopback_host(pretender.chief, 1);
     loopback_host(here, 2);
     struct member *member = member_of(0, pretender.chief, here);
@@ -232,15 +232,16 @@ Test(protocol, a_pod_joins_as_itself, .timeout = 120)
     cr_assert_str_empty(join_as(1, (struct generation){1, 5, 0}));
 }
 
-Test(protocol, a_join_with_another_epoch_than_proven_is_refused, .timeout = 120)
+Test(protocol, a_join_with_another_incarnation_than_proven_is_refused, .timeout = 120)
 {
     const char *refusal = join_as(1, (struct generation){1, 6, 0});
-    cr_assert_not_null(strstr(refusal, "worker 1, attempt 1, epoch 5, and cannot join as worker 1, attempt 1, epoch 6"),
-                       "%s", refusal);
+    cr_assert_not_null(
+        strstr(refusal, "worker 1, attempt 1, incarnation 5, and cannot join as worker 1, attempt 1, incarnation 6"),
+        "%s", refusal);
 }
 
 Test(protocol, a_join_as_another_worker_or_attempt_is_refused, .timeout = 120)
 {
     cr_assert_not_null(strstr(join_as(0, (struct generation){1, 5, 0}), "cannot join as worker 0"));
-    cr_assert_not_null(strstr(join_as(1, (struct generation){2, 5, 0}), "attempt 2, epoch 5"));
+    cr_assert_not_null(strstr(join_as(1, (struct generation){2, 5, 0}), "attempt 2, incarnation 5"));
 }

@@ -23,18 +23,18 @@
 struct played_chief {
     struct rpc *rpc;
     char address[LOOPBACK_HOST_MAX], member_address[LOOPBACK_HOST_MAX];
-    uint32_t epoch;
+    uint32_t incarnation;
     const char *job_uid;
     atomic_bool silent;    /* ends every stream before it has said anything */
     atomic_bool calls;     /* summons the member */
     atomic_uint joins;     /* streams that spoke */
-    atomic_uint foreigner; /* the highest epoch of a chief that the member told it of */
+    atomic_uint foreigner; /* the highest incarnation of a chief that the member told it of */
     struct rpc_stream *member, *summon;
 };
 
 static void say(struct rpc_stream *stream, const struct played_chief *chief, enum coordination_message_type type)
 {
-    struct coordination_message message = {.type = type, .generation = {1, chief->epoch, 0}};
+    struct coordination_message message = {.type = type, .generation = {1, chief->incarnation, 0}};
     snprintf(message.job_uid, sizeof(message.job_uid), "%s", chief->job_uid);
     snprintf(message.peer.address, sizeof(message.peer.address), "%s", chief->address);
     message.peer.port = PORT;
@@ -52,8 +52,8 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
     if (message.type == COORDINATION_JOIN) {
         atomic_fetch_add(&chief->joins, 1);
         say(stream, chief, COORDINATION_BEAT);
-    } else if (message.generation.epoch > atomic_load(&chief->foreigner)) {
-        atomic_store(&chief->foreigner, message.generation.epoch);
+    } else if (message.generation.incarnation > atomic_load(&chief->foreigner)) {
+        atomic_store(&chief->foreigner, message.generation.incarnation);
     }
 }
 
@@ -127,11 +127,11 @@ static void *agree(void *context)
 }
 
 /* The chief's name leads to the old one. */
-static void scene_open(struct scene *scene, const char *job_of_old, uint32_t epoch_of_old)
+static void scene_open(struct scene *scene, const char *job_of_old, uint32_t incarnation_of_old)
 {
     char here[LOOPBACK_HOST_MAX];
-    *scene =
-        (struct scene){.old = {.epoch = epoch_of_old, .job_uid = job_of_old}, .new = {.epoch = NEW, .job_uid = "job"}};
+    *scene = (struct scene){.old = {.incarnation = incarnation_of_old, .job_uid = job_of_old},
+                            .new = {.incarnation = NEW, .job_uid = "job"}};
     loopback_host(scene->old.address, 1);
     loopback_host(scene->new.address, 2);
     loopback_host(here, 3);
@@ -142,7 +142,7 @@ static void scene_open(struct scene *scene, const char *job_of_old, uint32_t epo
     struct crew_seat seats[2] = {{"worker", 0, scene->old.address, PORT}, {"worker", 1, here, PORT}};
     struct member_options options = {.job_uid = "job",
                                      .attempt = 1,
-                                     .epoch = 1,
+                                     .incarnation = 1,
                                      .rank = 1,
                                      .size = 2,
                                      .seats = seats,

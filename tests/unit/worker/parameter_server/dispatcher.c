@@ -204,7 +204,7 @@ static void open_worker(struct stage *stage)
                                                 .book = stage->book,
                                                 .chief_port = stage->seats[0].port,
                                                 .job_uid = "uid",
-                                                .generation = {.epoch = 1}};
+                                                .generation = {.incarnation = 1}};
     cr_assert(ticket_link_new(&options, &stage->link, NULL) == 0);
     rpc_start_ticks(stage->worker_rpc);
 }
@@ -222,7 +222,7 @@ static void set_up(struct stage *stage)
         open_server(stage, i);
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.epoch = 1},
+        .generation = {.incarnation = 1},
         .listen_address = stage->hosts[0],
         .servers = &stage->seats[1],
         .server_count = SERVERS,
@@ -264,7 +264,7 @@ static int begin(struct stage *stage, bool all)
     const struct recovery_options options = {.mode = stage->mode,
                                              .server_count = SERVERS,
                                              .per_step = 1,
-                                             .chief_epoch = 1,
+                                             .chief_incarnation = 1,
                                              .begun = stage->begun,
                                              .lineage = stage->lineage};
     struct server_standing standings[PS_SERVERS_MAX];
@@ -413,7 +413,7 @@ static void act(void *context)
                                       &events, worker, &worker->stream, NULL) == 0);
             ps_message_send(worker->stream, &(struct ps_message){.type = PS_JOIN,
                                                                  .job_uid = "uid",
-                                                                 .generation = {.epoch = 1},
+                                                                 .generation = {.incarnation = 1},
                                                                  .index = worker->number,
                                                                  .ticket = -1,
                                                                  .holds_state = worker->clock >= 0,

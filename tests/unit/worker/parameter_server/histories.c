@@ -78,9 +78,9 @@ struct play {
     struct crew_seat seats[SERVERS_MAX], chief;
     char hosts[SERVERS_MAX + 1][32];
     struct ps_server *servers[SERVERS_MAX];
-    uint32_t server_epochs[SERVERS_MAX];
+    uint32_t server_incarnations[SERVERS_MAX];
     struct dispatcher *dispatcher;
-    uint32_t chief_epoch;
+    uint32_t chief_incarnation;
     bool begun; /* tickets have flowed under this chief */
     uint32_t lineage;
     struct snapshot_of_server snapshots[SERVERS_MAX];
@@ -183,7 +183,7 @@ static void start_server(struct play *play, unsigned number)
     struct error error = ERROR_INIT;
     const struct ps_server_options options = {
         .job_uid = "uid",
-        .generation = {.epoch = ++play->server_epochs[number]},
+        .generation = {.incarnation = ++play->server_incarnations[number]},
         .listen_address = play->hosts[number],
         .port = play->seats[number].port,
         .variables = {.device = play->device,
@@ -211,7 +211,7 @@ static void start_server(struct play *play, unsigned number)
 struct one_worker {
     struct play *play;
     unsigned number;
-    uint32_t epoch;
+    uint32_t incarnation;
     atomic_bool killed;
     atomic_llong frozen_until_ms;
     struct rpc *rpc;
@@ -255,7 +255,7 @@ static void open_worker(struct one_worker *worker)
 {
     struct play *play = worker->play;
     struct crew_seat seats[1 + SERVERS_MAX] = {play->chief, play->seats[0], play->seats[1], play->seats[2]};
-    const struct generation generation = {.epoch = worker->epoch};
+    const struct generation generation = {.incarnation = worker->incarnation};
     cr_assert(rpc_new(tick, worker, 50, &worker->rpc, NULL) == 0);
     cr_assert(address_book_new(seats, 1 + play->server_count, wake, worker, &worker->book, NULL) == 0);
     cr_assert(ticket_link_new(&(struct ticket_link_options){.rpc = worker->rpc,
@@ -455,13 +455,13 @@ struct crew_of_workers {
     pthread_t threads[WORKERS];
 };
 
-static void start_worker(struct play *play, struct crew_of_workers *crew, unsigned number, uint32_t epoch)
+static void start_worker(struct play *play, struct crew_of_workers *crew, unsigned number, uint32_t incarnation)
 {
     crew->workers[number] = memory_allocate(1, sizeof **crew->workers);
     pthread_mutex_init(&crew->workers[number]->lock, NULL);
     crew->workers[number]->play = play;
     crew->workers[number]->number = number;
-    crew->workers[number]->epoch = epoch;
+    crew->workers[number]->incarnation = incarnation;
     record(play, WORKER_STARTED, number, -1);
     cr_assert(pthread_create(&crew->threads[number], NULL, work, crew->workers[number]) == 0);
 }
@@ -470,7 +470,7 @@ static void start_worker(struct play *play, struct crew_of_workers *crew, unsign
 static void replace_worker(struct play *play, struct crew_of_workers *crew, unsigned number, bool cuts)
 {
     struct one_worker *worker = crew->workers[number];
-    uint32_t epoch = worker->epoch;
+    uint32_t incarnation = worker->incarnation;
     while (!atomic_load(&worker->ready))
         usleep(1000);
     atomic_store(&worker->killed, true);
@@ -484,7 +484,7 @@ static void replace_worker(struct play *play, struct crew_of_workers *crew, unsi
     pthread_join(crew->threads[number], NULL);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
-    start_worker(play, crew, number, epoch + 1);
+    start_worker(play, crew, number, incarnation + 1);
 }
 
 /* ---------------------------------------------------------------- the chief */
@@ -506,7 +506,7 @@ static void start_chief(struct play *play)
     struct error error = ERROR_INIT;
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.epoch = ++play->chief_epoch},
+        .generation = {.incarnation = ++play->chief_incarnation},
         .listen_address = play->hosts[play->server_count],
         .port = play->chief.port,
         .servers = play->seats,
@@ -557,7 +557,7 @@ static int begin(struct play *play)
     const struct recovery_options options = {.mode = play->mode,
                                              .server_count = play->server_count,
                                              .per_step = 2,
-                                             .chief_epoch = play->chief_epoch,
+                                             .chief_incarnation = play->chief_incarnation,
                                              .begun = play->begun,
                                              .lineage = play->lineage};
     struct server_standing standings[PS_SERVERS_MAX];
@@ -905,7 +905,7 @@ Test(histories, what_is_lost_is_counted_through_the_chiefs_death)
     set_up(&play, 13);
     run(&play, 15, &kills);
     expect_exact_losses(&play, kills);
-    cr_expect(play.chief_epoch > 1, "the chief was never killed");
+    cr_expect(play.chief_incarnation > 1, "the chief was never killed");
     tear_down(&play);
 }
 

@@ -10,7 +10,7 @@
 
 static struct recovery_options example(enum parameter_server_mode mode)
 {
-    return (struct recovery_options){.mode = mode, .server_count = SERVERS, .per_step = 2, .chief_epoch = 1};
+    return (struct recovery_options){.mode = mode, .server_count = SERVERS, .per_step = 2, .chief_incarnation = 1};
 }
 
 /* "123": lineages; 0: without a state. */
@@ -109,7 +109,7 @@ Test(recovery, no_two_rollbacks_have_the_same_lineage)
         last = rollback.lineage;
         recovery_plan_release(&rollback, starts);
         options.begun = i % 3 > 0; /* else a chief that is new */
-        options.chief_epoch += !options.begun;
+        options.chief_incarnation += !options.begun;
         options.lineage = options.begun ? last : 0;
     }
 }

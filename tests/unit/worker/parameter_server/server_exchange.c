@@ -61,7 +61,7 @@ static void start_server(struct scene *scene)
     struct error error = ERROR_INIT;
     const struct ps_server_options options = {
         .job_uid = "uid",
-        .generation = {.attempt = 1, .epoch = 1},
+        .generation = {.attempt = 1, .incarnation = 1},
         .listen_address = scene->host,
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement},
         .digest = 5,
@@ -77,7 +77,7 @@ static void start_chief(struct scene *scene)
     struct error error = ERROR_INIT;
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.attempt = 1, .epoch = 1},
+        .generation = {.attempt = 1, .incarnation = 1},
         .listen_address = "127.0.0.1",
         .servers = &scene->seat,
         .server_count = 1,
@@ -91,7 +91,7 @@ static void start_chief(struct scene *scene)
 static void begin(struct scene *scene)
 {
     const struct recovery_options options = {
-        .mode = PARAMETER_SERVER_ASYNC, .server_count = 1, .per_step = 1, .chief_epoch = 1};
+        .mode = PARAMETER_SERVER_ASYNC, .server_count = 1, .per_step = 1, .chief_incarnation = 1};
     struct server_standing standings[PS_SERVERS_MAX];
     struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
     struct dispatcher_plan plan;
@@ -147,7 +147,8 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
 static void open_stream(struct scene *scene)
 {
     static const struct rpc_stream_events events = {.pieces = on_pieces, .closed = on_closed};
-    struct ps_message message = {.type = PS_OPEN, .generation = {.attempt = 1, .epoch = 1}, .nonce = 9, .digest = 5};
+    struct ps_message message = {
+        .type = PS_OPEN, .generation = {.attempt = 1, .incarnation = 1}, .nonce = 9, .digest = 5};
     snprintf(message.job_uid, sizeof message.job_uid, "uid");
     cr_assert(rpc_stream_open(scene->rpc, scene->seat.host, scene->seat.port, PS_METHOD_EXCHANGE, 0, &events, scene,
                               &scene->stream, NULL) == 0);

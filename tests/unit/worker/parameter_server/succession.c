@@ -141,12 +141,12 @@ static double rate(void *context, int64_t step)
     return 1;
 }
 
-static void start_chief(struct scene *scene, uint32_t epoch)
+static void start_chief(struct scene *scene, uint32_t incarnation)
 {
     struct error error = ERROR_INIT;
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.attempt = 1, .epoch = epoch},
+        .generation = {.attempt = 1, .incarnation = incarnation},
         .listen_address = "127.0.0.1",
         .servers = scene->seats,
         .server_count = SERVERS,
@@ -162,7 +162,7 @@ static void start_chief(struct scene *scene, uint32_t epoch)
 static int begin(struct scene *scene)
 {
     const struct recovery_options options = {
-        .mode = PARAMETER_SERVER_ASYNC, .server_count = SERVERS, .per_step = 1, .chief_epoch = 1};
+        .mode = PARAMETER_SERVER_ASYNC, .server_count = SERVERS, .per_step = 1, .chief_incarnation = 1};
     struct server_standing standings[PS_SERVERS_MAX];
     struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
     struct dispatcher_plan plan;
@@ -216,7 +216,7 @@ static void open_worker(struct scene *scene)
                                                  .placement = &scene->placement,
                                                  .elements = ELEMENTS,
                                                  .job_uid = "uid",
-                                                 .generation = {.attempt = 1, .epoch = 1},
+                                                 .generation = {.attempt = 1, .incarnation = 1},
                                                  .digest = 5};
     cr_assert(servers_link_new(&options, &scene->link, NULL) == 0);
     rpc_start_ticks(scene->rpc);
@@ -251,7 +251,7 @@ static void set_up_scene(struct scene *scene)
         scene->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = scene->names[i], .port = PORT};
     }
     for (unsigned i = 0; i < SERVERS; i++)
-        start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
+        start_server(scene, i, (struct generation){.attempt = 1, .incarnation = 1 + i});
 }
 
 static void set_up(struct scene *scene)
@@ -300,8 +300,8 @@ Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .tim
 {
     struct scene scene;
     set_up_led(&scene);
-    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
-    expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
+    replace(&scene, 1, (struct generation){.attempt = 1, .incarnation = 7});
+    expect_superseded(scene.former[1], "ps 1 of attempt 1, incarnation 2, is superseded");
     expect_loss(&scene);
     begin_at_last(&scene);
     open_worker(&scene);
@@ -314,8 +314,8 @@ Test(superseded, an_older_server_is_no_successor, .timeout = 180)
 {
     struct scene scene;
     set_up_led(&scene);
-    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 1});
-    expect_superseded(scene.servers[1], "epoch 1, is superseded: its successor of attempt 1, epoch 2,");
+    replace(&scene, 1, (struct generation){.attempt = 1, .incarnation = 1});
+    expect_superseded(scene.servers[1], "incarnation 1, is superseded: its successor of attempt 1, incarnation 2,");
     struct dispatcher_event event;
     do
         cr_assert(dispatcher_next_event(scene.dispatcher, 20 * LOOK_MS, &event, NULL) == 0);
@@ -333,7 +333,7 @@ Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_free(scene.dispatcher);
     atomic_store(&scene.value, 2);
-    replace(&scene, 0, (struct generation){.attempt = 1, .epoch = 7});
+    replace(&scene, 0, (struct generation){.attempt = 1, .incarnation = 7});
     start_chief(&scene, 2);
     begin_at_last(&scene);
     for (int looks = 0; servers_link_values(scene.link)[0] != 2; looks++) {
@@ -361,7 +361,7 @@ static void expect_to_end_by(const char *method, struct ps_message message)
 
 Test(superseded, a_server_hears_it_from_whoever_has_met_its_successor, .timeout = 180)
 {
-    const struct generation own = {.attempt = 1, .epoch = 1}, newest = {.attempt = 1, .epoch = 4};
+    const struct generation own = {.attempt = 1, .incarnation = 1}, newest = {.attempt = 1, .incarnation = 4};
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = own, .newest = newest});
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_LOOK, .newest = newest});
     expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = own, .newest = newest});
@@ -450,7 +450,7 @@ static enum ps_message_type answer_to(const struct scene *scene, unsigned number
 static bool lets_in(const struct scene *scene, unsigned number)
 {
     const struct ps_message message = {
-        .type = PS_OPEN, .generation = {.attempt = 1, .epoch = 1}, .index = 7, .server = number};
+        .type = PS_OPEN, .generation = {.attempt = 1, .incarnation = 1}, .index = 7, .server = number};
     return answer_to(scene, number, PS_METHOD_EXCHANGE, &message) == PS_OPENED;
 }
 
@@ -458,7 +458,7 @@ static bool lets_in(const struct scene *scene, unsigned number)
 Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
 {
     struct scene scene;
-    const struct generation own = {.attempt = 1, .epoch = 1}, newest = {.attempt = 1, .epoch = 9};
+    const struct generation own = {.attempt = 1, .incarnation = 1}, newest = {.attempt = 1, .incarnation = 9};
     const struct ps_message look = {.type = PS_LOOK, .server = 0, .newest = newest},
                             claim = {.type = PS_CLAIM, .generation = own, .server = 0, .newest = newest},
                             open = {.type = PS_OPEN, .generation = own, .server = 0, .newest = newest};

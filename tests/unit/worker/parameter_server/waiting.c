@@ -199,7 +199,7 @@ static void open_worker(struct scene *scene, uint16_t chief_port)
                                                                .book = scene->book,
                                                                .chief_port = chief_port,
                                                                .job_uid = "uid",
-                                                               .generation = {.epoch = 1},
+                                                               .generation = {.incarnation = 1},
                                                                .chief = &scene->seats[0],
                                                                .patience_ms = PATIENCE_MS},
                                  &scene->tickets, NULL),
@@ -211,7 +211,7 @@ static void open_worker(struct scene *scene, uint16_t chief_port)
                                                                  .placement = &scene->placement,
                                                                  .elements = ELEMENTS,
                                                                  .job_uid = "uid",
-                                                                 .generation = {.epoch = 1},
+                                                                 .generation = {.incarnation = 1},
                                                                  .digest = 5,
                                                                  .deadline_ms = scene->deadline_ms,
                                                                  .patience_ms = PATIENCE_MS},
@@ -378,7 +378,7 @@ static void start_chief(struct scene *scene, enum parameter_server_mode mode)
 {
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.epoch = 1},
+        .generation = {.incarnation = 1},
         .listen_address = scene->hosts[SERVERS],
         .servers = scene->seats + 1,
         .server_count = SERVERS,
@@ -534,7 +534,7 @@ static void join_and_fall_silent(void *context)
     if (silent->called)
         return;
     silent->called = true;
-    struct ps_message join = {.type = PS_JOIN, .generation = {.epoch = 1}, .nonce = 9, .ticket = -1};
+    struct ps_message join = {.type = PS_JOIN, .generation = {.incarnation = 1}, .nonce = 9, .ticket = -1};
     snprintf(join.job_uid, sizeof join.job_uid, "uid");
     cr_assert_eq(rpc_stream_open(silent->scene->rpc, silent->scene->seats[0].host, silent->scene->seats[0].port,
                                  PS_METHOD_TICKETS, 0, &events, silent, &stream, NULL),
@@ -678,7 +678,7 @@ static void start_server(struct scene *scene)
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &scene->device, NULL), 0);
     const struct ps_server_options options = {
         .job_uid = "uid",
-        .generation = {.epoch = 1},
+        .generation = {.incarnation = 1},
         .listen_address = scene->hosts[0],
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement},
         .digest = 5,

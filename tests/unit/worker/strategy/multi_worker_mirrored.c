@@ -94,11 +94,11 @@ static int open_job(struct worker *worker, struct error *error)
     return learner_open_job(&worker->learner, text, error);
 }
 
-static int open_crew(struct worker *worker, uint32_t epoch, struct error *error)
+static int open_crew(struct worker *worker, uint32_t incarnation, struct error *error)
 {
     const struct run *run = worker->run;
     const struct member_options options = {.attempt = 1,
-                                           .epoch = epoch,
+                                           .incarnation = incarnation,
                                            .rank = worker->rank,
                                            .size = run->size,
                                            .seats = run->seats,
@@ -107,13 +107,13 @@ static int open_crew(struct worker *worker, uint32_t epoch, struct error *error)
     return learner_open_member(&worker->learner, options, error);
 }
 
-static int open_worker(struct worker *worker, uint32_t epoch, struct error *error)
+static int open_worker(struct worker *worker, uint32_t incarnation, struct error *error)
 {
     const struct run *run = worker->run;
     struct learner *learner = &worker->learner;
     if (open_job(worker, error) < 0 ||
         learner_open_model(learner, 1, (BATCH + run->shards - 1) / run->shards, false, error) < 0 ||
-        learner_open_state(learner, error) < 0 || (run->size > 1 && open_crew(worker, epoch, error) < 0))
+        learner_open_state(learner, error) < 0 || (run->size > 1 && open_crew(worker, incarnation, error) < 0))
         return -1;
     struct strategy_options options = learner_options(learner, STRATEGY_MULTI_WORKER_MIRRORED);
     options.global_batch = BATCH;
@@ -223,14 +223,14 @@ static int train(struct worker *worker, struct error *error)
     }
 }
 
-static _Noreturn void worker_main(struct run *run, unsigned rank, uint32_t epoch)
+static _Noreturn void worker_main(struct run *run, unsigned rank, uint32_t incarnation)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     static struct worker worker;
     struct error error = ERROR_INIT;
     worker.run = run;
     worker.rank = rank;
-    if (open_worker(&worker, epoch, &error) < 0 || train(&worker, &error) < 0) {
+    if (open_worker(&worker, incarnation, &error) < 0 || train(&worker, &error) < 0) {
         memcpy(run->board->error[rank], error.message, sizeof(run->board->error[rank]) - 1);
         _exit(1);
     }
@@ -243,11 +243,11 @@ static _Noreturn void worker_main(struct run *run, unsigned rank, uint32_t epoch
     _exit(0);
 }
 
-static void start(struct run *run, unsigned rank, uint32_t epoch)
+static void start(struct run *run, unsigned rank, uint32_t incarnation)
 {
     run->children[rank] = fork();
     if (run->children[rank] == 0)
-        worker_main(run, rank, epoch);
+        worker_main(run, rank, incarnation);
 }
 
 static void prepare(struct run *run)

@@ -97,7 +97,7 @@ static int open_worker(struct learner *learner, const struct crew_seat *seats, u
                        struct error *error)
 {
     const struct member_options member = {
-        .attempt = 1, .epoch = 1, .rank = rank, .size = WORKERS, .seats = seats, .logical_shards = WORKERS};
+        .attempt = 1, .incarnation = 1, .rank = rank, .size = WORKERS, .seats = seats, .logical_shards = WORKERS};
     if (learner_open_job(learner, job, error) < 0 ||
         learner_open_model(learner, 1, BATCH / WORKERS, false, error) < 0 || learner_open_state(learner, error) < 0 ||
         learner_open_member(learner, member, error) < 0)

@@ -29,7 +29,7 @@ static struct world world_of(unsigned rank, uint16_t port)
     struct world world = {.generation = {1, 1, 1}, .rank = rank, .size = 2};
     for (unsigned i = 0; i < world.size; i++) {
         world.members[i] = i;
-        world.epochs[i] = 1;
+        world.incarnations[i] = 1;
         world.peers[i].port = port;
         snprintf(world.peers[i].address, sizeof world.peers[i].address, HOST);
     }
@@ -53,7 +53,7 @@ static float value_of(unsigned vector, uint64_t place)
 static void open_place(struct place *place, unsigned elements, uint16_t port)
 {
     const struct peer_hub_options options = {
-        .job_uid = "uid", .attempt = 1, .epoch = 1, .seat = 0, .listen_address = HOST};
+        .job_uid = "uid", .attempt = 1, .incarnation = 1, .seat = 0, .listen_address = HOST};
     struct error error = ERROR_INIT;
     *place = (struct place){.state = {.layout = {.elements = elements}, .optimizer_slots = VECTORS - 1}};
     for (unsigned v = 0; v < VECTORS; v++) {
@@ -159,7 +159,7 @@ static void asker_tick(void *context)
         rpc_stream_open(asker->rpc, HOST, asker->port, PEER_METHOD_EXCHANGE, 0, &events, asker, &asker->stream, NULL),
         0);
     say(asker->stream,
-        &(struct peer_message){.type = PEER_HELLO, .job_uid = "uid", .attempt = 1, .epoch = 1, .seat = 1});
+        &(struct peer_message){.type = PEER_HELLO, .job_uid = "uid", .attempt = 1, .incarnation = 1, .seat = 1});
 }
 
 static uint64_t resident_bytes(void)

@@ -31,8 +31,12 @@ struct place {
 
 static void open_place(struct place *place, unsigned seat)
 {
-    const struct peer_hub_options options = {
-        .job_uid = "uid", .attempt = 1, .epoch = 1, .seat = seat, .listen_address = HOST, .suspicion_ms = SUSPICION_MS};
+    const struct peer_hub_options options = {.job_uid = "uid",
+                                             .attempt = 1,
+                                             .incarnation = 1,
+                                             .seat = seat,
+                                             .listen_address = HOST,
+                                             .suspicion_ms = SUSPICION_MS};
     struct error error = ERROR_INIT;
     *place = (struct place){.state = {.layout = {.elements = COUNT}, .optimizer_slots = 1}};
     place->state.parameters = place->parameters;
@@ -55,7 +59,7 @@ static struct world world_of(unsigned rank, const uint16_t ports[SEATS])
     struct world world = {.generation = {1, 1, 1}, .rank = rank, .size = SEATS};
     for (unsigned i = 0; i < SEATS; i++) {
         world.members[i] = i;
-        world.epochs[i] = 1;
+        world.incarnations[i] = 1;
         world.peers[i].port = ports[i];
         snprintf(world.peers[i].address, sizeof world.peers[i].address, HOST);
         snprintf(world.peers[i].name, sizeof world.peers[i].name, "worker %u", i);

@@ -10,7 +10,7 @@
 static const float floats[] = {1.5f, -2.0f, 3.25f};
 
 static const struct peer_message messages[] = {
-    {.type = PEER_HELLO, .job_uid = "b0c1", .attempt = 2, .epoch = 5, .seat = 3},
+    {.type = PEER_HELLO, .job_uid = "b0c1", .attempt = 2, .incarnation = 5, .seat = 3},
     {.type = PEER_COUNTS, .seats = 3, .counts = {7, 0, 1000000000000}},
     {.type = PEER_UPDATE,
      .last = true,
@@ -44,7 +44,7 @@ Test(peer_message, comes_back_as_it_was_sent)
         cr_expect_eq(back.serial, messages[i].serial);
         cr_expect_str_eq(back.job_uid, messages[i].job_uid);
         cr_expect_eq(back.seat, messages[i].seat);
-        cr_expect_eq(back.epoch, messages[i].epoch);
+        cr_expect_eq(back.incarnation, messages[i].incarnation);
         cr_expect_eq(back.vector, messages[i].vector);
         cr_expect_eq(back.last, messages[i].last);
         cr_expect_eq(back.offset, messages[i].offset);

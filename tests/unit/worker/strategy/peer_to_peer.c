@@ -123,7 +123,7 @@ static struct member_options place_in_crew(struct scene *scene, unsigned rank, u
 {
     return (struct member_options){.job_uid = LEARNER_JOB_UID,
                                    .attempt = 1,
-                                   .epoch = 1,
+                                   .incarnation = 1,
                                    .rank = rank,
                                    .size = scene->size,
                                    .seats = scene->seats,
@@ -267,7 +267,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
 {
     const struct peer_hub_options hub = {.job_uid = LEARNER_JOB_UID,
                                          .attempt = 1,
-                                         .epoch = 1,
+                                         .incarnation = 1,
                                          .seat = scene->rank,
                                          .listen_address = scene->hosts[scene->rank]};
     struct learner *chief = &scene->chief;

@@ -54,7 +54,7 @@ static double rate(void *context, int64_t step)
 static int open_peer(struct scene *scene, struct member_options member, struct error *error)
 {
     const struct peer_hub_options hub = {
-        .job_uid = LEARNER_JOB_UID, .attempt = 1, .epoch = 1, .seat = 1, .listen_address = scene->hosts[1]};
+        .job_uid = LEARNER_JOB_UID, .attempt = 1, .incarnation = 1, .seat = 1, .listen_address = scene->hosts[1]};
     if (peer_hub_open(&hub, &scene->hub, error) < 0)
         return -1;
     member.job_uid = LEARNER_JOB_UID;

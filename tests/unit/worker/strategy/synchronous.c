@@ -513,7 +513,7 @@ static int open_crew(struct worker *worker, struct error *error)
         return -1;
     struct member_options options = {.job_uid = "uid",
                                      .attempt = 1,
-                                     .epoch = 1,
+                                     .incarnation = 1,
                                      .rank = worker->rank,
                                      .size = cell->workers,
                                      .seats = cell->seats,
@@ -868,7 +868,7 @@ static void open_servers(struct server_crew *crew)
     for (unsigned i = 0; i < crew->server_count; i++) {
         const struct ps_server_options options = {
             .job_uid = "uid",
-            .generation = {.attempt = 1, .epoch = 1},
+            .generation = {.attempt = 1, .incarnation = 1},
             .listen_address = crew->server_seats[i].host,
             .port = PORT,
             .variables = {.device = crew->devices[i],
@@ -897,7 +897,7 @@ static void open_dispatcher(struct server_crew *crew)
     struct error error = ERROR_INIT;
     const struct dispatcher_options options = {
         .job_uid = "uid",
-        .generation = {.attempt = 1, .epoch = 1},
+        .generation = {.attempt = 1, .incarnation = 1},
         .listen_address = crew->cell->hosts[0],
         .servers = crew->server_seats,
         .server_count = crew->server_count,
@@ -970,7 +970,7 @@ static void begin_afresh(struct server_crew *crew)
     const struct recovery_options options = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
                                              .server_count = crew->server_count,
                                              .per_step = crew->shares,
-                                             .chief_epoch = 1};
+                                             .chief_incarnation = 1};
     struct server_standing standings[PS_SERVERS_MAX];
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof(*starts));
     struct recovery_source nothing = {.path = memory_copy_string("")};

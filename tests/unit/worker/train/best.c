@@ -34,9 +34,10 @@ struct scene {
     struct trainer trainer;
 };
 
-static void open_store(const char *directory, int64_t epoch, struct checkpoint_store **ret_store)
+static void open_store(const char *directory, int64_t incarnation, struct checkpoint_store **ret_store)
 {
-    const struct checkpoint_options options = {.directory = directory, .job_uid = "uid", .epoch = epoch, .keep = 1};
+    const struct checkpoint_options options = {
+        .directory = directory, .job_uid = "uid", .incarnation = incarnation, .keep = 1};
     struct error error = ERROR_INIT;
     cr_assert_eq(checkpoint_store_open(&options, ret_store, &error), 0, "%s", error.message);
     cr_assert_eq(checkpoint_store_begin(*ret_store, false, &error), 0, "%s", error.message);

@@ -34,14 +34,14 @@ static void close_bench(const struct bench *b)
     cr_expect_eq(rmdir(b->directory), 0, "something else was left");
 }
 
-/* Weights that are that chief's: its epoch. */
-static int export_of(const struct bench *b, const char *uid, int64_t epoch, struct error *error)
+/* Weights that are that chief's: its incarnation. */
+static int export_of(const struct bench *b, const char *uid, int64_t incarnation, struct error *error)
 {
     const struct parameter_tensor tensor = {.name = "w", .shape = {2}, .rank = 1, .elements = 2};
-    const float values[] = {(float)epoch, (float)epoch};
+    const float values[] = {(float)incarnation, (float)incarnation};
     const struct parameter_layout layout = {.tensors = &tensor, .tensor_count = 1, .elements = 2};
     const struct export export = {
-        .layout = &layout, .parameters = values, .names = EXPORT_OWN_NAMES, .claim = {uid, 1, epoch}};
+        .layout = &layout, .parameters = values, .names = EXPORT_OWN_NAMES, .claim = {uid, 1, incarnation}};
     return export_write(&export, b->path, NULL, error);
 }
 
@@ -55,17 +55,17 @@ static float exported(const struct bench *b)
     return value;
 }
 
-static void must_export(const struct bench *b, const char *uid, int64_t epoch)
+static void must_export(const struct bench *b, const char *uid, int64_t incarnation)
 {
     struct error error = ERROR_INIT;
-    cr_assert_eq(export_of(b, uid, epoch, &error), 0, "%s", error.message);
-    cr_expect_eq(exported(b), (float)epoch);
+    cr_assert_eq(export_of(b, uid, incarnation, &error), 0, "%s", error.message);
+    cr_expect_eq(exported(b), (float)incarnation);
 }
 
-static void must_not_export(const struct bench *b, const char *uid, int64_t epoch, enum error_kind kind)
+static void must_not_export(const struct bench *b, const char *uid, int64_t incarnation, enum error_kind kind)
 {
     struct error error = ERROR_INIT;
-    cr_assert_eq(export_of(b, uid, epoch, &error), -1);
+    cr_assert_eq(export_of(b, uid, incarnation, &error), -1);
     cr_expect_eq(error.kind, kind, "%s", error.message);
 }
 
@@ -125,7 +125,7 @@ Test(export_claim, nor_does_one_whose_file_another_job_has_begun)
 Test(export_claim, a_damaged_record_keeps_nobody_from_writing)
 {
     struct bench b = open_bench();
-    SCOPED_FREE char *record = memory_format("%s/epoch-9.json", b.chiefs);
+    SCOPED_FREE char *record = memory_format("%s/incarnation-9.json", b.chiefs);
     cr_assert_eq(file_make_directories(b.chiefs, NULL), 0);
     cr_assert_eq(file_write(record, "{}", 2, NULL), 0);
     must_export(&b, "job", 1);

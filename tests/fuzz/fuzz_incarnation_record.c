@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hostile epoch records, their digest put right first: without it, nothing would
+ * Hostile incarnation records, their digest put right first: without it, nothing would
  * get past the first check.
  */
 #include <stdint.h>
@@ -8,20 +8,20 @@
 
 #include "common/buffer.h"
 #include "common/crc32c.h"
-#include "worker/checkpoint/epoch_record.h"
+#include "worker/checkpoint/incarnation_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buffer text;
-    struct epoch_record record;
+    struct incarnation_record record;
     struct error error = ERROR_INIT;
     buffer_init(&text, (size_t)1 << 20);
     if (buffer_append(&text, data, size, NULL) == 0 &&
         buffer_format(&text, ",\"digest\":\"%08x\"}", crc32c(0, data, size)) == 0 &&
-        epoch_record_parse(text.data, text.length, &record, &error) == 0 &&
-        (record.epoch < 0 || record.fencing < 0 || record.base.step < -1))
+        incarnation_record_parse(text.data, text.length, &record, &error) == 0 &&
+        (record.incarnation < 0 || record.fencing < 0 || record.base.step < -1))
         abort();
     buffer_release(&text);
     return 0;
