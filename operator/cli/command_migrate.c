@@ -13,17 +13,23 @@
 static const char usage[] =
     "usage: cox migrate FILE\n"
     "\n"
-    "Prints the manifest FILE (-: the standard input) with each TrainingJob of v1alpha1 translated into one of the\n"
-    "version that is served. Other documents are printed as they are, all without their comments. Each field that was\n"
-    "left out, and each that has to be changed before a cluster takes the job, is one line on stderr.\n"
+    "Prints the manifest FILE (-: the standard input) with each TrainingJob of v1alpha1, and each PyTorchJob, TFJob "
+    "and "
+    "JAXJob\n"
+    "of Kubeflow, translated into a TrainingJob of the version that is served. Other documents stay as they are. "
+    "Comments "
+    "are\n"
+    "lost. stderr has a line for each field that was left out, and for each that must be changed before a cluster "
+    "takes "
+    "the\n"
+    "job.\n"
     "\n"
     "  cox migrate old.yaml >new.yaml\n"
     "  cox migrate old.yaml | kubectl apply -f -\n"
     "\n"
-    "Exit code: 0 printed, 1 FILE cannot be read or holds no document, 2 wrong usage, 4 printed, but see stderr: "
-    "something "
-    "was left\n"
-    "out or has to be changed.\n";
+    "Exit code: 0 printed, 1 FILE cannot be read or holds no document, 2 wrong usage, 4 printed, but a field was left "
+    "out or\n"
+    "must be changed.\n";
 
 struct work {
     const char *title;

@@ -10,7 +10,6 @@
 #include "common/job/fields.h"
 #include "common/memory.h"
 
-#define UNKNOWN "a TrainingJob has no such field"
 #define TEXT_MAX 4096
 
 /* ---------------------------------------------------------------- notes */
@@ -86,14 +85,15 @@ static void fit(struct migration *migration, const struct field *field, struct j
 static void fit_members(struct migration *migration, const struct object_type *type, struct json *object,
                         const char *path)
 {
-    for (struct json *member = json_first(object), *next; member; member = next) {
+    struct json *next = NULL;
+    for (struct json *member = json_type(object) == JSON_OBJECT ? json_first(object) : NULL; member; member = next) {
         next = json_next(member);
         SCOPED_FREE char *inner = memory_format("%s.%s", path, json_key(member));
         const struct field *field = field_find(type, json_key(member));
         if (field) {
             fit(migration, field, object, inner);
         } else {
-            migration_leave_out(migration, member, inner, UNKNOWN);
+            migration_leave_out(migration, member, inner, MIGRATION_NO_FIELD);
             json_free(json_detach(object, member));
         }
     }
@@ -157,14 +157,14 @@ void migration_put(struct migration *migration, const char *to, struct json *val
 static void apply(struct migration *migration, const struct migration_row *row)
 {
     struct json *value = migration_take(migration, row->from);
-    if (!value)
-        return;
-    if (row->to) {
+    SCOPED_FREE char *text = migration_text(value);
+    bool harmless = text && row->harmless && strcmp(text, row->harmless) == 0;
+    bool empty = json_type(value) == JSON_OBJECT && !json_first(value);
+    if (value && row->to && !harmless && !empty) {
         migration_put(migration, row->to, value, row->from);
         return;
     }
-    SCOPED_FREE char *text = migration_text(value);
-    if (!text || !row->harmless || strcmp(text, row->harmless) != 0)
+    if (!harmless)
         migration_leave_out(migration, value, row->from, row->instead);
     json_free(value);
 }
@@ -176,6 +176,21 @@ void migration_apply(struct migration *migration, const struct migration_row *ro
 }
 
 /* ---------------------------------------------------------------- a document */
+
+/* In the order of the table of fields, as docs/api.md has them. */
+static void sort_members(const struct object_type *type, struct json *object)
+{
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        struct json *value = json_member(object, at.field->name);
+        if (!value)
+            continue;
+        json_set(object, at.field->name, json_detach(object, value));
+        if (at.field->kind == FIELD_OBJECT)
+            sort_members(at.field->type, value);
+        for (struct json *item = at.field->kind == FIELD_LIST ? json_first(value) : NULL; item; item = json_next(item))
+            sort_members(at.field->type, item);
+    }
+}
 
 /* All but what a server writes, which does not belong into a manifest. */
 static struct json *metadata_copy(const struct json *document)
@@ -210,8 +225,16 @@ static struct json *translate(const struct json *document, struct json *notes)
         json_set(migration.job, "metadata", metadata_copy(document));
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         json_remove(old, head[i]);
-    migration_from_v1alpha1(&migration);
-    migration_leave_out(&migration, old, "", UNKNOWN);
+    if (migration_is_kubeflow(document))
+        migration_from_kubeflow(&migration, document);
+    else
+        migration_from_v1alpha1(&migration);
+    migration_put(&migration, "spec.*", json_new_object(), "spec");
+    migration_leave_out(&migration, old, "", MIGRATION_NO_FIELD);
+    struct json *spec = json_member(migration.job, "spec"), *policy = json_member(spec, "runPolicy");
+    if (json_type(policy) == JSON_OBJECT && !json_first(policy))
+        json_remove(spec, "runPolicy");
+    sort_members(&training_job_spec_type, spec);
     note_violations(&migration);
     return migration.job;
 }
@@ -219,8 +242,13 @@ static struct json *translate(const struct json *document, struct json *notes)
 bool migration_translate(const struct json *document, struct json **ret_job, struct json *notes)
 {
     const char *version = json_string_at(document, "apiVersion", ""), *kind = json_string_at(document, "kind", "");
-    if (strcmp(version, API_GROUP "/v1alpha1") != 0 || strcmp(kind, TRAINING_JOB_KIND) != 0)
-        return false;
-    *ret_job = translate(document, notes);
-    return true;
+    bool earlier = strcmp(version, API_GROUP "/v1alpha1") == 0 && strcmp(kind, TRAINING_JOB_KIND) == 0;
+    if (earlier || migration_is_kubeflow(document)) {
+        *ret_job = translate(document, notes);
+        return true;
+    }
+    struct migration migration = {.notes = notes};
+    if (strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0)
+        migration_note(&migration, "kind", "not translated: see docs/migration.md");
+    return false;
 }

@@ -13,6 +13,9 @@
  * {"field": path, "message": text} for each field that was left out, and for each violation of the new job. */
 bool migration_translate(const struct json *document, struct json **ret_job, struct json *notes);
 
+/* A PyTorchJob, TFJob or JAXJob of kubeflow.org/v1. */
+bool migration_is_kubeflow(const struct json *document);
+
 /* ---------------------------------------------------------------- for the translations of each kind */
 
 struct migration {
@@ -22,18 +25,22 @@ struct migration {
     struct json *notes;
 };
 
+/* Said of a field that is in no table, and of a value of the wrong type. */
+#define MIGRATION_NO_FIELD "a TrainingJob has no such field"
+#define MIGRATION_WRONG "it has the wrong type"
+
 /* Where a field goes. */
 struct migration_row {
     const char *from;     /* path in the document */
     const char *to;       /* path in the new job, "*" is its section; NULL: nowhere */
     const char *instead;  /* without `to`: why, and what to use */
-    const char *harmless; /* without `to`: nothing is lost with this value; NULL: with none */
+    const char *harmless; /* nothing is lost with this value, which goes nowhere; NULL: there is none */
 };
-
-#define MOVED(from, to)                                                                                                \
+#define MOVED_UNLESS(harmless, from, to)                                                                               \
     {                                                                                                                  \
-        from, to, NULL, NULL                                                                                           \
+        from, to, NULL, harmless                                                                                       \
     }
+#define MOVED(from, to) MOVED_UNLESS(NULL, from, to)
 #define SAME(path) MOVED(path, path)
 #define GONE(from, instead, harmless)                                                                                  \
     {                                                                                                                  \
@@ -58,5 +65,6 @@ void migration_note(struct migration *migration, const char *field, const char *
 char *migration_text(const struct json *value);
 
 void migration_from_v1alpha1(struct migration *migration);
+void migration_from_kubeflow(struct migration *migration, const struct json *document);
 
 #endif

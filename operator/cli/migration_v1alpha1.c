@@ -13,7 +13,10 @@
 static const struct migration_row shared_rows[] = {
     MOVED("spec.runPolicy.suspend", "spec.suspend"),
     MOVED("spec.runPolicy.managedBy", "spec.managedBy"),
+    SAME("spec.runPolicy"),
     SAME("spec.image"),
+    SAME("spec.devices"),
+    SAME("spec.storage"),
     MOVED("spec.workers", "spec.workers.replicas"),
     MOVED("spec.elastic.minWorkers", "spec.workers.minReplicas"),
     MOVED("spec.elastic.maxWorkers", "spec.workers.maxReplicas"),
@@ -21,8 +24,6 @@ static const struct migration_row shared_rows[] = {
 };
 
 static const struct migration_row coxswain_rows[] = {
-    SAME("spec.devices"),
-    SAME("spec.storage"),
     GONE("spec.strategy.psBackup",
          "a ps that dies is restored from the newest checkpoint; save more often, or take mode Synchronous", "false"),
     GONE("spec.strategy.exchange", "each worker sends its updates to all others", "SendToAll"),
@@ -32,19 +33,15 @@ static const struct migration_row coxswain_rows[] = {
     MOVED("spec.data", "spec.coxswain.data"),
     MOVED("spec.training", "spec.coxswain.training"),
     MOVED("spec.checkpoint", "spec.coxswain.checkpoint"),
-    MOVED("spec.export.storage", "spec.coxswain.export.storage"),
     MOVED("spec.export.to", "spec.coxswain.export.path"),
     MOVED("spec.export", "spec.coxswain.export"),
     MOVED("spec.evaluate", "spec.coxswain.evaluation"),
     MOVED("spec.encryption", "spec.coxswain.encryption.type"),
-    SAME("spec.runPolicy"),
     ROWS_END,
 };
 
 /* A server filled in those defaults that are harmless. The roles say all that the strategy's type said. */
 static const struct migration_row foreign_rows[] = {
-    SAME("spec.devices"),
-    SAME("spec.storage"),
     MOVED("spec.checkpoint.storage", "spec.*.checkpoint.storage"),
     MOVED("spec.checkpoint.path", "spec.*.checkpoint.path"),
     GONE("spec.checkpoint.keep", FOREIGN, "3"),
@@ -54,14 +51,14 @@ static const struct migration_row foreign_rows[] = {
     GONE("spec.strategy.collective", FOREIGN, "Auto"),
     GONE("spec.strategy.recompute", FOREIGN, "false"),
     GONE("spec.encryption", "use a network that encrypts", "None"),
-    SAME("spec.runPolicy"),
     GONE("spec", FOREIGN, NULL),
     ROWS_END,
 };
 
 /* "120s" or, in steps, 200. */
-static void translate_interval(struct migration *migration, const struct json *every)
+static void translate_interval(struct migration *migration)
 {
+    SCOPED_JSON *every = migration_take(migration, "spec.checkpoint.every");
     int64_t ms = 0;
     if (json_type(every) == JSON_NUMBER)
         migration_put(migration, "spec.coxswain.checkpoint.everySteps", json_copy(every), "spec.checkpoint.every");
@@ -82,7 +79,9 @@ static void translate_init(struct migration *migration)
         SCOPED_FREE char *storage = memory_copy_bytes(text, (size_t)(colon - text));
         migration_put(migration, "spec.coxswain.init.storage", json_new_string(storage), "spec.init.from");
     }
-    if (text)
+    if (!text)
+        migration_leave_out(migration, from, "spec.init.from", MIGRATION_WRONG);
+    else
         migration_put(migration, "spec.coxswain.init.path", json_new_string(colon ? colon + 1 : text),
                       "spec.init.from");
 }
@@ -115,7 +114,10 @@ static void translate_roles(struct migration *migration)
 {
     SCOPED_JSON *roles = migration_take(migration, "spec.roles");
     size_t index = 0;
-    for (struct json *element = json_first(roles); element; element = json_next(element)) {
+    if (json_type(roles) != JSON_ARRAY)
+        migration_leave_out(migration, roles, "spec.roles", MIGRATION_WRONG);
+    for (struct json *element = json_type(roles) == JSON_ARRAY ? json_first(roles) : NULL; element;
+         element = json_next(element)) {
         SCOPED_FREE char *path = memory_format("spec.roles[%zu]", index++);
         translate_role(migration, element, path);
         migration_leave_out(migration, element, path, "a TrainingJob has the roles chief, worker, ps and evaluator");
@@ -126,8 +128,8 @@ static void translate_framework(struct migration *migration)
 {
     static const char *const sections[] = {"coxswain", "pytorch", "tensorflow", "jax", NULL};
     SCOPED_JSON *framework = migration_take(migration, "spec.framework");
-    const char *const *section = sections;
-    while (*section && strcasecmp(*section, json_string(framework, *sections)) != 0)
+    const char *word = framework ? json_string(framework, "") : *sections, *const *section = sections;
+    while (*section && strcasecmp(*section, word) != 0)
         section++;
     if (!*section)
         migration_leave_out(migration, framework, "spec.framework", "there are Coxswain, PyTorch, TensorFlow and JAX");
@@ -136,22 +138,15 @@ static void translate_framework(struct migration *migration)
         json_free(migration_take(migration, "spec.strategy.type"));
 }
 
-static void translate_coxswain(struct migration *migration)
-{
-    SCOPED_JSON *every = migration_take(migration, "spec.checkpoint.every");
-    migration_apply(migration, coxswain_rows);
-    translate_interval(migration, every);
-    translate_init(migration);
-}
-
 void migration_from_v1alpha1(struct migration *migration)
 {
     translate_framework(migration);
-    migration_apply(migration, shared_rows);
+    bool own = strcmp(migration->section, "coxswain") == 0;
+    if (own) {
+        translate_interval(migration);
+        translate_init(migration);
+    }
     translate_roles(migration);
-    if (strcmp(migration->section, "coxswain") == 0)
-        translate_coxswain(migration);
-    else
-        migration_apply(migration, foreign_rows);
-    migration_put(migration, "spec.*", json_new_object(), "spec");
+    migration_apply(migration, shared_rows);
+    migration_apply(migration, own ? coxswain_rows : foreign_rows);
 }

@@ -48,6 +48,21 @@ printf 'apiVersion: v1\nkind: List\nitems:\n' >list.yaml
 sed '/^---/,$d; s/^/  /; 1s/^ /-/' old.yaml | tee -a list.yaml >>list.yaml
 cox 0 migrate list.yaml && (($(grep -c '^kind: TrainingJob' out) == 2))
 verdict $? "a List is translated item by item" "$(cat list.yaml; said)"
+cat >kubeflow.yaml <<'YAML'
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: cnn}
+spec:
+  elasticPolicy: {minReplicas: 1, maxReplicas: 4, metrics: [{type: Resource}]}
+  pytorchReplicaSpecs:
+    Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: me/cnn:1}]}}}
+---
+{apiVersion: kubeflow.org/v1, kind: MPIJob, metadata: {name: mpi}}
+YAML
+cox 4 migrate kubeflow.yaml && printed '^  pytorch: {}' '^  image: .*me/cnn:1' '^    maxReplicas: 4' '^kind: MPIJob' &&
+    grep -q '^cox migrate: PyTorchJob cnn: spec.elasticPolicy.metrics: left out: create a HorizontalPodAutoscaler' err &&
+    grep -q '^cox migrate: MPIJob mpi: kind: not translated' err
+verdict $? "jobs of Kubeflow are translated as far as they can be" "$(said)"
 : >empty.yaml
 echo 'a: [' >broken.yaml
 cox 1 migrate empty.yaml && grep -q 'holds no document' err && cox 1 migrate broken.yaml && cox 1 migrate none.yaml && [[ ! -s out ]] &&

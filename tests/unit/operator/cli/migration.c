@@ -2,6 +2,7 @@
 #include "operator/cli/migration.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/yaml.h"
@@ -171,6 +172,233 @@ Test(migration, a_name_that_is_too_long)
           "with a letter or digit\n");
 }
 
+/* ---------------------------------------------------------------- Kubeflow */
+
+#define KUBEFLOW(kind) "apiVersion: kubeflow.org/v1\nkind: " kind "\nmetadata: {name: a}\nspec:\n"
+#define TORCH(more) "template: {spec: {containers: [{name: pytorch, image: i" more "}]}}"
+#define MASTER_AND_WORKERS                                                                                             \
+    "  pytorchReplicaSpecs:\n    Master: {replicas: 1, restartPolicy: OnFailure, " TORCH(                              \
+        "") "}\n"                                                                                                      \
+            "    Worker: {replicas: 3, restartPolicy: Always, " TORCH("") "}\n"
+#define WORKERS(number, more) "  pytorchReplicaSpecs: {Worker: {replicas: " number ", " TORCH(more) "}}\n"
+#define TRAINER(more) "template: {spec: {containers: [{name: trainer" more "}]}}"
+#define NEW_WORKERS(number, more) "  image: i\n  workers: {replicas: " number ", " TRAINER(more) "}\n  pytorch: {}\n"
+
+Test(migration, of_a_pytorch_job)
+{
+    static const struct {
+        const char *before, *after, *lines;
+    } cases[] = {
+        {KUBEFLOW("PyTorchJob") "  runPolicy: {backoffLimit: 3, cleanPodPolicy: None}\n" MASTER_AND_WORKERS,
+         NEW NEW_WORKERS("4", "") "  runPolicy: {backoffLimit: 3, cleanPodPolicy: None}\n", ""},
+        /* the master needs another template, and keeps its image */
+        {KUBEFLOW("PyTorchJob") "  pytorchReplicaSpecs:\n    master: {" TORCH(
+             ", env: [{name: M, value: m}]") "}\n"
+                                             "    worker: {replicas: 3, template: {spec: {containers: [{name: proxy, "
+                                             "image: p}, {name: pytorch, image: j,\n"
+                                             "      ports: [{name: pytorchjob-port, containerPort: 7}]}]}}}\n",
+         NEW "  image: j\n  chief: {" TRAINER(
+             ", image: i, env: [{name: M, value: m}]") "}\n"
+                                                       "  workers: {replicas: 3, template: {spec: {containers: [{name: "
+                                                       "proxy, image: p}, {name: trainer,\n"
+                                                       "    ports: [{name: crew, containerPort: 7}]}]}}}\n  pytorch: "
+                                                       "{}\n",
+         ""},
+        {KUBEFLOW("PyTorchJob") "  pytorchReplicaSpecs: {Master: {" TORCH("") "}, Worker: {replicas: 0}}\n",
+         NEW NEW_WORKERS("1", ""), ""},
+        /* bounds */
+        {KUBEFLOW("PyTorchJob") "  elasticPolicy: {minReplicas: 1, maxReplicas: 4, rdzvBackend: c10d, standalone: "
+                                "false}\n" //
+         WORKERS("2", ""),
+         NEW "  image: i\n  workers: {replicas: 2, minReplicas: 1, maxReplicas: 4, " TRAINER("") "}\n  pytorch: {}\n",
+         ""},
+        {KUBEFLOW("PyTorchJob") "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n" MASTER_AND_WORKERS,
+         NEW "  image: i\n  workers: {replicas: 4, minReplicas: 2, maxReplicas: 4, " TRAINER("") "}\n  pytorch: {}\n",
+         ""},
+        {KUBEFLOW("PyTorchJob") "  elasticPolicy: {maxRestarts: 5}\n" WORKERS("2", ""),
+         NEW "  image: i\n  workers: {replicas: 2, minReplicas: 2, maxReplicas: 2, " //
+         TRAINER(", env: [{name: PET_MAX_RESTARTS, value: \"5\"}]") "}\n  pytorch: {}\n",
+         ""},
+        {KUBEFLOW(
+             "PyTorchJob") "  elasticPolicy: {minReplicas: 2, rdzvBackend: etcd, rdzvId: r, rdzvHost: h, rdzvPort: 1,\n"
+                           "    rdzvConf: [{key: k, value: v}], standalone: true, metrics: [{type: Resource}]}\n" //
+         WORKERS("2", ", env: [{name: PET_RDZV_ID, value: mine}]"),
+         NEW "  image: i\n  workers: {replicas: 2, minReplicas: 2, maxReplicas: 2, " //
+         TRAINER(
+             ", env: [{name: PET_RDZV_ID, value: mine}, {name: PET_RDZV_BACKEND, value: etcd}]") "}\n  pytorch: {}\n",
+         "spec.elasticPolicy.rdzvPort: left out: the operator sets the rendezvous; its port is a containerPort named "
+         "crew\n"
+         "spec.elasticPolicy.rdzvHost: left out: the operator sets the rendezvous, at the chief or worker 0\n"
+         "spec.elasticPolicy.rdzvConf: left out: set PET_RDZV_CONF to key=value,… in the template\n"
+         "spec.elasticPolicy.standalone: left out: set PET_STANDALONE to 1 in the template\n"
+         "spec.elasticPolicy.metrics: left out: create a HorizontalPodAutoscaler for the job's scale subresource\n"},
+        /* fields and roles that are in no table */
+        {KUBEFLOW("PyTorchJob") "  colour: red\n  runPolicy: {colour: red}\n"
+                                "  pytorchReplicaSpecs: {Worker: {colour: red, " TORCH(
+                                    "") "}, Sidekick: {replicas: 2}}\n",
+         NEW NEW_WORKERS("1", ""),
+         "spec.pytorchReplicaSpecs.Worker.colour: left out: a TrainingJob has no such field\n"
+         "spec.pytorchReplicaSpecs.Sidekick.replicas: left out: there is no place for this role\n"
+         "spec.runPolicy.colour: left out: a TrainingJob has no such field\n"
+         "spec.colour: left out: a TrainingJob has no such field\n"},
+        {KUBEFLOW("PyTorchJob") "  colour: red\n", NEW "  pytorch: {}\n",
+         "spec.colour: left out: a TrainingJob has no such field\n"
+         "spec.image: jobs of pytorch, tensorflow and jax need an image; name the one to run\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i].before, cases[i].after, cases[i].lines);
+}
+
+/* What `processes`, fields of the spec, and the container's resources become. */
+static void check_processes(const char *processes, const char *resources, const char *devices, const char *container)
+{
+    char before[1024], after[1024];
+    snprintf(before, sizeof before, KUBEFLOW("PyTorchJob") "%s" WORKERS("2", "%s"), processes, resources);
+    snprintf(after, sizeof after, NEW NEW_WORKERS("2", "%s") "%s", container, devices);
+    check(before, after, "");
+}
+
+#define TWO_GPUS ", resources: {limits: {nvidia.com/gpu: 2}}"
+#define TOLD(word) ", env: [{name: PET_NPROC_PER_NODE, value: " word "}]"
+
+Test(migration, processes_of_a_pytorch_job)
+{
+    check_processes("  nprocPerNode: \"4\"\n", "", "  devices: {count: 4}\n", "");
+    check_processes("  nprocPerNode: \"1\"\n", "", "", "");
+    check_processes("  nprocPerNode: auto\n", "", "", TOLD("auto"));
+    check_processes("", TWO_GPUS, "  devices: {type: GPU, count: 2}\n", "");
+    check_processes("  nprocPerNode: gpu\n",
+                    ", resources: {limits: {amd.com/gpu: \"2\", cpu: 4}, requests: {amd.com/gpu: 2}}",
+                    "  devices: {type: GPU, count: 2, resourceName: amd.com/gpu}\n", ", resources: {limits: {cpu: 4}}");
+    check_processes("  nprocPerNode: \"2\"\n", TWO_GPUS, "  devices: {type: GPU, count: 2}\n", "");
+    check_processes("  nprocPerNode: \"8\"\n", TWO_GPUS, "  devices: {count: 8}\n", TWO_GPUS);
+    check_processes("  nprocPerNode: cpu\n", TWO_GPUS, "", TWO_GPUS TOLD("cpu"));
+    check(KUBEFLOW("PyTorchJob") "  elasticPolicy: {nProcPerNode: 2}\n" WORKERS("1", ""),
+          NEW "  image: i\n  devices: {count: 2}\n  workers: {replicas: 1, minReplicas: 1, maxReplicas: 1, " TRAINER(
+              "") "}\n"
+                  "  pytorch: {}\n",
+          "");
+    check(KUBEFLOW("PyTorchJob") "  pytorchReplicaSpecs: {Master: {" TORCH("") "}, Worker: {" TORCH(TWO_GPUS) "}}\n",
+          NEW "  image: i\n  chief: {" TRAINER(TOLD("auto")) "}\n  workers: {replicas: 1, " //
+          TRAINER(TWO_GPUS TOLD("auto")) "}\n  pytorch: {}\n",
+          "");
+}
+
+Test(migration, of_restart_policies)
+{
+#define POLICIES(master, worker)                                                                                       \
+    "  pytorchReplicaSpecs:\n    Master: {restartPolicy: " master ", " TORCH("") "}\n"                                 \
+                                                                                 "    Worker: {restartPolicy: " worker \
+                                                                                 ", " TORCH("") "}\n"
+#define LIMIT "  runPolicy: {backoffLimit: 3}\n"
+    check(KUBEFLOW("PyTorchJob") POLICIES("Never", "Never"),
+          NEW NEW_WORKERS("2", "") "  runPolicy: {backoffLimit: 0}\n", "");
+    check(KUBEFLOW("PyTorchJob") LIMIT POLICIES("Never", "Never"),
+          NEW NEW_WORKERS("2", "") "  runPolicy: {backoffLimit: 0}\n",
+          "spec.runPolicy.backoffLimit: left out: restartPolicy Never means 0\n");
+    check(
+        KUBEFLOW("PyTorchJob") LIMIT POLICIES("Never", "OnFailure"), NEW NEW_WORKERS("2", "") LIMIT,
+        "spec.pytorchReplicaSpecs.*.restartPolicy: left out: the roles differ in it; here all pods are replaced, up to "
+        "runPolicy.backoffLimit\n");
+    check(KUBEFLOW("PyTorchJob") LIMIT POLICIES("ExitCode", "ExitCode"), NEW NEW_WORKERS("2", "") LIMIT,
+          "spec.pytorchReplicaSpecs.*.restartPolicy: left out: here exit codes from 1 to 127 count for "
+          "runPolicy.backoffLimit, too; to fail at once write runPolicy.failurePolicy.rules\n");
+    /* Kubeflow's default for JAX, which a limit contradicts */
+    check(KUBEFLOW("JAXJob") "  jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: i}]}}}}\n",
+          NEW "  image: i\n  workers: {replicas: 1, " TRAINER("") "}\n  jax: {}\n  runPolicy: {backoffLimit: 0}\n", "");
+    check(KUBEFLOW("JAXJob") LIMIT
+          "  jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: i}]}}}}\n",
+          NEW "  image: i\n  workers: {replicas: 1, " TRAINER("") "}\n  jax: {}\n" LIMIT, "");
+}
+
+Test(migration, of_a_run_policy)
+{
+    check(KUBEFLOW("PyTorchJob") "  runPolicy: {suspend: true, managedBy: kubeflow.org/training-operator,\n"
+                                 "    ttlSecondsAfterFinished: 5, activeDeadlineSeconds: 6, cleanPodPolicy: All,\n"
+                                 "    schedulingPolicy: {minAvailable: 2, queue: q, priorityClass: high,\n"
+                                 "      minResources: {cpu: 3}, scheduleTimeoutSeconds: 4}}\n" WORKERS("2", ""),
+          NEW "  suspend: true\n" NEW_WORKERS("2", "") //
+          "  runPolicy: {ttlSecondsAfterFinished: 5, activeDeadlineSeconds: 6, cleanPodPolicy: All,\n"
+          "    gang: {scheduler: Volcano, minAvailable: 2, queue: q}, priorityClassName: high}\n",
+          "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds: left out: only Coscheduling has such a time\n"
+          "spec.runPolicy.schedulingPolicy.minResources.cpu: left out: the operator adds up what the pods request\n");
+    check(KUBEFLOW("PyTorchJob") "  runPolicy: {managedBy: kueue.x-k8s.io/multikueue,\n"
+                                 "    schedulingPolicy: {minAvailable: 2, queue: \"\", scheduleTimeoutSeconds: 4}}\n" //
+          WORKERS("2", ""),
+          NEW "  managedBy: kueue.x-k8s.io/multikueue\n" NEW_WORKERS("2", "") //
+          "  runPolicy: {gang: {scheduler: Coscheduling, minAvailable: 2, scheduleTimeoutSeconds: 4}}\n",
+          "");
+    check(KUBEFLOW("PyTorchJob") "  runPolicy: {schedulingPolicy: {minAvailable: 2}}\n" WORKERS("2", ""),
+          NEW NEW_WORKERS("2", ""),
+          "spec.runPolicy.schedulingPolicy.minAvailable: left out: write it to runPolicy.gang, with the scheduler of "
+          "gangs\n");
+    check(KUBEFLOW("PyTorchJob") "  runPolicy: {schedulingPolicy: {minAvailable: 1}}\n"
+                                 "  pytorchReplicaSpecs: {Worker: {template: {spec: {schedulerName: volcano,\n"
+                                 "    containers: [{name: pytorch, image: i}]}}}}\n",
+          NEW "  image: i\n  workers: {replicas: 1, template: {spec: {schedulerName: volcano,\n"
+              "    containers: [{name: trainer}]}}}\n  pytorch: {}\n"
+              "  runPolicy: {gang: {scheduler: Volcano, minAvailable: 1}}\n",
+          "");
+}
+
+#define TF(image) "restartPolicy: OnFailure, template: {spec: {containers: [{name: tensorflow, image: " image "}]}}"
+
+Test(migration, of_a_tensorflow_job)
+{
+    check(KUBEFLOW("TFJob") "  successPolicy: \"\"\n  enableDynamicWorker: false\n  tfReplicaSpecs:\n"
+                            "    Chief: {" TF("i") "}\n    Worker: {replicas: 2, " TF(
+                                "i") "}\n"
+                                     "    PS: {replicas: 3, " TF("i") "}\n    Evaluator: {replicas: 2, " TF("e") "}\n",
+          NEW "  image: i\n  workers: {replicas: 2, " TRAINER("") "}\n  chief: {" TRAINER(
+              "") "}\n"
+                  "  parameterServers: {replicas: 3, " TRAINER("") "}\n  evaluator: {" TRAINER(
+                      ", image: e") "}\n"
+                                    "  tensorflow: {}\n",
+          "spec.tfReplicaSpecs.Evaluator: left out: all but one of its 2 replicas; there is one evaluator\n");
+    check(
+        KUBEFLOW("TFJob") "  successPolicy: AllWorkers\n  enableDynamicWorker: true\n"
+                          "  tfReplicaSpecs: {Chief: {" TF("i") "}, Master: {replicas: 1}}\n",
+        NEW "  image: i\n  workers: {replicas: 1, " TRAINER("") "}\n  tensorflow: {}\n",
+        "spec.tfReplicaSpecs.Master.replicas: left out: there is no place for this role\n"
+        "spec.successPolicy: left out: the job has succeeded once its chief, or worker 0, has ended with 0\n"
+        "spec.enableDynamicWorker: left out: write workers.minReplicas and maxReplicas, which need parameterServers\n");
+}
+
+/* ---------------------------------------------------------------- other documents */
+
+#define MISSING(field) "spec.coxswain." field ": is missing; it is required\n"
+#define NO_IMAGE "spec.image: jobs of pytorch, tensorflow and jax need an image; name the one to run\n"
+
+Test(migration, values_of_wrong_types)
+{
+    check(
+        "apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\n"
+        "spec: {roles: 3, framework: [x], init: {from: 3}, strategy: x, model: [1], export: 1}\n",
+        "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {coxswain: {strategy: x, model: [1], export: 1}}\n",
+        "spec.framework: left out: there are Coxswain, PyTorch, TensorFlow and JAX\n"
+        "spec.init.from: left out: it has the wrong type\n"
+        "spec.roles: left out: it has the wrong type\n"
+        "spec.coxswain.strategy: a value of type string stands here; give an object\n"
+        "spec.coxswain.model: a value of type array stands here; give an object\n" MISSING("data")
+            MISSING("training") "spec.coxswain.export: a value of type number stands here; give an object\n");
+    check("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: [1]\nspec: {runPolicy: 7, nprocPerNode: [1],\n"
+          "  elasticPolicy: {rdzvId: [1]}, pytorchReplicaSpecs: {Master: {template: {spec: {containers: [x]}}}, "
+          "Worker: 3}}\n",
+          "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nmetadata: [1]\nspec: {pytorch: {}, runPolicy: 7,\n"
+          "  workers: {replicas: 1, minReplicas: 1, maxReplicas: 1}, chief: {template: {spec: {containers: [x]}}}}\n",
+          "spec.pytorchReplicaSpecs.Worker: left out: a TrainingJob has no such field\n"
+          "spec.elasticPolicy.rdzvId: left out: it has the wrong type\n"
+          "spec.nprocPerNode: left out: it has the wrong type\n"
+          "spec.runPolicy: a value of type number stands here; give an object\n");
+    check("apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: [1]}\n",
+          "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {tensorflow: {}}\n",
+          "spec.tfReplicaSpecs: left out: it has the wrong type\n" NO_IMAGE);
+    check("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nspec: 7\n",
+          "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {coxswain: {}}\n",
+          "spec: left out: a TrainingJob has no such field\n" //
+          MISSING("strategy") MISSING("model") MISSING("data") MISSING("training"));
+}
+
 static void check_untouched(const char *document, const char *lines)
 {
     SCOPED_JSON *documents = parse(document);
@@ -185,4 +413,7 @@ Test(migration, other_documents_stay)
     check_untouched("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "");
     check_untouched(NEW "  pytorch: {}\n", "");
     check_untouched("just text", "");
+    check_untouched(KUBEFLOW("MPIJob"), "not translated: see docs/migration.md");
+    check_untouched("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n",
+                    "not translated: see docs/migration.md");
 }
