@@ -53,11 +53,11 @@ verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
 verdict $? "once more, and it is done already" "$(said)"
 
-run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.coxswain.training.*is immutable' err &&
+run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.coxswain: .*is immutable' err &&
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
-run 1 --set spec.coxswain.checkpoint.everySteps=null && grep -q 'spec.coxswain.checkpoint.*is immutable' err
+run 1 --set spec.coxswain.checkpoint.everySteps=null && grep -q 'spec.coxswain: .*is immutable' err
 verdict $? "so is one from which a field was taken away" "$(said)"
 sed 's/everySteps/everyStep/' job.yaml >mistyped.yaml
 mistyped() {

@@ -222,6 +222,9 @@ refused 66 'the midst of epoch 0, whose order was drawn with training.seed 7' mo
 length='steps: 12' job moved
 sed -i 's/last: 100/last: 101/' moved.yaml
 refused 66 'a number of examples of 600' moved
+job former
+mkdir -p former/step-00000005.attempt-1.epoch-1
+refused 66 'step-00000005.attempt-1.epoch-1 has format version 1' former
 job unstorable
 touch blocked
 sed -i 's|path: unstorable.safetensors|path: blocked/file.safetensors|' unstorable.yaml
