@@ -49,8 +49,8 @@ int training_job_check_version(const struct json *object, struct error *error)
     if (strcmp(version, API_GROUP_VERSION) == 0)
         return 0;
     return error_set(error, ERROR_INVALID,
-                     "apiVersion: %.64s is not served; write " API_GROUP_VERSION
-                     " and move the fields to where docs/migration.md says",
+                     "apiVersion: %.64s is not served, only " API_GROUP_VERSION
+                     "; `cox migrate FILE` translates a manifest of v1alpha1",
                      version);
 }
 

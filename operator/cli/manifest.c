@@ -8,6 +8,7 @@
 #include "common/yaml.h"
 #include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
+#include "operator/cli/migration.h"
 
 static int document_check(const struct json *document, struct error *error)
 {
@@ -19,11 +20,14 @@ static int document_check(const struct json *document, struct error *error)
     return 0;
 }
 
-/* Names what is there instead; the jobs of Kubeflow have a page that says how they are written as a TrainingJob. */
+/* Names what is there instead; for jobs of Kubeflow, what to do with them. */
 static int no_job_found(const struct json *documents, struct error *error)
 {
     const struct json *first = json_first(documents);
     const char *version = json_string_at(first, "apiVersion", ""), *kind = json_string_at(first, "kind", "");
+    if (migration_is_kubeflow(first))
+        return error_set(error, ERROR_INVALID, "it holds a %s (%s); `cox migrate FILE` translates it to a TrainingJob",
+                         kind, version);
     bool kubeflow = strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0;
     if (kubeflow)
         return error_set(error, ERROR_INVALID,

@@ -45,7 +45,8 @@ cox 4 migrate rounded.yaml && cmp out new.yaml &&
     grep -q '^cox migrate: TrainingJob digits: spec.training.weightRounding: left out: ' err
 verdict $? "what is left out is named" "$(said)"
 printf 'apiVersion: v1\nkind: List\nitems:\n' >list.yaml
-sed '/^---/,$d; s/^/  /; 1s/^ /-/' old.yaml | tee -a list.yaml >>list.yaml
+sed '/^---/,$d; s/^/  /; 1s/^ /-/' old.yaml >item.yaml
+cat item.yaml item.yaml >>list.yaml
 cox 0 migrate list.yaml && (($(grep -c '^kind: TrainingJob' out) == 2))
 verdict $? "a List is translated item by item" "$(cat list.yaml; said)"
 cat >kubeflow.yaml <<'YAML'

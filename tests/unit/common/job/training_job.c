@@ -220,8 +220,8 @@ Test(training_job, another_version_is_told_what_to_do)
     SCOPED_JSON *object = manifest_value("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\n");
     struct error error = ERROR_INIT;
     cr_assert(training_job_check_version(object, &error) < 0 && error.kind == ERROR_INVALID);
-    cr_expect_str_eq(error.message, "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1 and "
-                                    "move the fields to where docs/migration.md says");
+    cr_expect_str_eq(error.message, "apiVersion: coxswain.dev/v1alpha1 is not served, only coxswain.dev/v1beta1; `cox "
+                                    "migrate FILE` translates a manifest of v1alpha1");
 }
 
 Test(training_job, tells_all_that_is_wrong_up_to_a_ceiling)

@@ -52,7 +52,7 @@ Test(manifest, without_a_job)
 Test(manifest, of_an_earlier_version)
 {
     check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n",
-                  "apiVersion: coxswain.dev/v1alpha1 is not served; write coxswain.dev/v1beta1");
+                  "apiVersion: coxswain.dev/v1alpha1 is not served, only coxswain.dev/v1beta1; `cox migrate FILE`");
 }
 
 Test(manifest, with_two_jobs)
@@ -113,10 +113,16 @@ Test(manifest, a_setting_that_takes_the_name_away)
     expect_refused_setting("metadata.name=null", "no metadata.name");
 }
 
-Test(manifest, a_job_of_kubeflow_is_named_with_the_page_that_helps)
+Test(manifest, a_job_of_kubeflow_is_named_with_what_helps)
 {
     check_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\n",
-                  "it holds a PyTorchJob (kubeflow.org/v1); write it as a TrainingJob (docs/migration.md");
+                  "it holds a PyTorchJob (kubeflow.org/v1); `cox migrate FILE` translates it to a TrainingJob");
+}
+
+Test(manifest, a_job_that_is_not_translated_is_named_with_the_page_that_helps)
+{
+    check_refused("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\n",
+                  "it holds a TrainJob (trainer.kubeflow.org/v1alpha1); write it as a TrainingJob (docs/migration.md");
 }
 
 Test(manifest, what_is_there_instead_is_named)
