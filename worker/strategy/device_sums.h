@@ -22,22 +22,23 @@ struct device_sums;
 struct device_sums_options {
     const struct strategy_device *devices; /* of this process, each with its own gradients; borrowed */
     unsigned device_count;
-    unsigned rank, size;         /* of the process, among those that sum */
-    unsigned first_rank, stride; /* these are the crew's first_rank, first_rank + stride, …; 0: all of it */
-    unsigned shards;             /* leaves of the tree, dealt to the ranks and by them to their devices */
-    int64_t elements;            /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
+    unsigned rank, size; /* of this process, among the processes that sum */
+    unsigned first_rank,
+        stride;      /* these processes are the crew's ranks first_rank, first_rank + stride, …; 0: all ranks */
+    unsigned shards; /* leaves of the tree, divided among the ranks, and within a rank among its devices */
+    int64_t
+        elements; /* length of the vectors; 0: they are gradients, summed in parts as the graph's buckets become final */
     bool in_any_order;
-    /* NULL: everybody gets all sums. Else in the tree's order, of ranks with plan->devices each: sums stay with the owners of shards
-     * and with those who mirror them, of a rank's devices with the one whose pieces they are. */
+    /* NULL: every device gets all sums. With a plan, the tree's order is used, and a sum stays in the ranks that own or mirror its
+     * shard, each time on the one device whose piece it is. Every rank has plan->devices devices. */
     const struct shard_plan *plan;
 };
 
 /* Options are copied. */
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
-/* Adds what each device will allocate, for what comes in from others. Graphs may be those that
- * only plan. */
+/* Adds what each device will allocate for data from other devices. Graphs may be without memory. */
 void device_sums_memory_plan(const struct device_sums_options *options, struct memory_plans *plans);
-/* At most so many bytes come in with a part, whichever of the devices it is. */
+/* Returns the most bytes that a device receives with one part, over all devices. */
 int64_t device_sums_incoming(const struct device_sums_options *options);
 /* Frees the sums. Nothing may be under way. */
 void device_sums_free(struct device_sums *sums);
@@ -45,20 +46,20 @@ void device_sums_free(struct device_sums *sums);
 /* Queues the sums of a step behind its passes, which are under way. */
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error);
-/* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches
- * it by then. */
+/* Queues the sum of one vector of each rank, in place. For ranks with one device. Nothing else may use the vector until it is
+ * summed. */
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);
-/* Likewise of all its contributions, as many as it has by the tree; the sum comes to lie in the
+/* The same for a rank that contributes several vectors, as many as the tree gives it; the sum is in the
  * first. */
 int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                               struct error *error);
-/* With a plan: what the owners have of a vector, which each device of this process has, goes to
- * those who have not summed it. */
+/* With a plan: queues copies of the owners' parts of a vector to all devices that did not sum these parts. `vectors`: the vector on each
+ * device of this process. */
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
-/* Of a lone process: what its first device has of a vector, which each of them has, goes to the
- * others. Nothing else touches theirs by then. */
+/* For a process that trains alone: queues copies of the first device's vector to its other devices. Nothing else may use their vectors
+ * until then. */
 int device_sums_start_spread(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                              struct error *error);
 /* Waits until everything that was started is complete. The sums are in each device's first
@@ -67,18 +68,18 @@ int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, s
 /* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int device_sums_settle(struct device_sums *sums, struct error *error);
 
-/* Consecutive buckets that go out together, so that each message is long enough. */
+/* Consecutive buckets that are sent together, so that messages are long. */
 #define DEVICE_PART_ELEMENTS (2 << 20)
 struct device_part {
     int64_t offset, elements;
-    unsigned last; /* bucket */
+    unsigned last; /* the index of its last bucket */
 };
-/* Buckets lie side by side, from the end to the start. `ret_parts`: room for one a bucket;
- * returns how many. */
+/* Groups buckets, which lie side by side from the end to the start, into parts of at least `least` elements, except the last. `ret_parts`
+ * has room for one part a bucket. Returns the number of parts. */
 unsigned device_parts_plan(const struct graph_bucket *buckets, unsigned count, int64_t least,
                            struct device_part *ret_parts);
 
-/* What of a part `owner` of `size` devices sums: [*ret_first, *ret_end), may be empty. */
+/* Sets [*ret_first, *ret_end) to the slice of a part that device `owner` of `size` sums; may be empty. */
 void device_part_slice(int64_t elements, unsigned owner, unsigned size, int64_t *ret_first, int64_t *ret_end);
 
 #endif

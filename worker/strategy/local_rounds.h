@@ -33,21 +33,20 @@ void local_rounds_free(struct local_rounds *rounds);
 /* Builds this rank's replicas for the logical shards [first, end). */
 int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error);
 
-/* The crew is formed, and the sums of its rounds go from device to device where `devices` can
- * (crew_communicator.h), else, and with NULL, over the group. After crew_communicator_end and
- * local_rounds_settle, if not for the first time. */
+/* Joins a newly formed crew. The sums of its rounds go from device to device if `devices` has a communicator (crew_communicator.h),
+ * otherwise, and with NULL, through the group. Before joining again, call crew_communicator_end and local_rounds_settle. */
 int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *devices, const struct world *world,
                       struct error *error);
 /* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int local_rounds_settle(struct local_rounds *rounds, struct error *error);
 
-/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which
- * every rank contributes one vector. *abandoned: when it fails, the steps that it had taken. */
+/* Runs one round. Its words, and its sums unless they go from device to device, go through `group`, to which every rank contributes one
+ * vector. If the round fails, *abandoned is the number of steps that it had taken. */
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
 
-/* From another thread, during a round: lets the state's arrays point to the values at the start
- * of the round from now on. */
+/* Makes the state's arrays point to their values at the start of the round. Called from another thread,
+ * during a round that is then abandoned. */
 void local_rounds_stand_at_start(struct local_rounds *rounds);
 
 /* Returns the step at which the round that ends at `step` began. */

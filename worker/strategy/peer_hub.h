@@ -28,8 +28,8 @@ struct peer_hub_options {
     const char *job_uid; /* copied */
     uint32_t attempt, incarnation;
     unsigned seat;
-    const char *listen_address; /* as member_options */
-    uint16_t port;              /* or any free one */
+    const char *listen_address; /* as in member_options */
+    uint16_t port;              /* 0, or in use: any free one */
     int64_t suspicion_ms;       /* before peer_hub_take_stall names a peer that does not answer; 0: 2000 */
 };
 
@@ -91,18 +91,18 @@ int64_t peer_hub_silence_ms(struct peer_hub *hub);
 /* Gives up the request. */
 void peer_hub_forget(struct peer_hub *hub);
 
-/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until
- * it answers in good time again or greets anew. False: there is no news. Nobody waits for it;
- * the coordinator drops it when it stays silent. */
+/* Writes the rank, role and address of a peer that has not answered for long, and what it was asked. Returns false if there is nothing
+ * new: each peer is reported once, until it answers in time again or reconnects. Training does not wait for it; the coordinator drops a
+ * peer that stays silent. */
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
-/* Examples finished by each seat, as far as is known here; never fewer than before, but that a
- * newcomer knows what the giver of its state does, or what is in its checkpoint, and tells
- * nothing until then: what it has heard before may be lost with who said it. Of its own a member
- * tells only those that another replica has taken in (an update, a meeting, a state): what a
- * killed one has told is lost with nobody, and the rest is not counted, but done again by its
- * successor. A seat's examples count by how far they reach in its order: those that two
- * processes have taken there count once. */
+/* Raises a seat's count of finished examples to `examples`. A seat's examples are counted by how far they reach in its order, so those
+ * that two processes computed count once.
+ *
+ * Counts never decrease, except in a newcomer. Until it has a state, a newcomer announces nothing; it then takes the counts of the peer
+ * that gave it the state, or those of the checkpoint, because the peers that told it more may have been lost since. A member announces
+ * its own examples only once another replica has them (by an update, a meeting or a state). So if it is killed, no announced example is
+ * lost, and its successor computes the others again. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
 /* Resets the counts to those of the checkpoint that is now the state. Returns how many more
  * examples had been counted; they are in no replica that was found. A member that has them after

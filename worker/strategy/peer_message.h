@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What peers of a PeerToPeer crew send each other, over gRPC streams that each
- * opens to all others. A message is a head of fields and, for vectors, the floats
- * of one part of one of them:
+ * Encodes and decodes the messages that peers of a PeerToPeer crew exchange. Each peer opens a gRPC stream to every other peer, on which
+ * it is the caller. A message is a head of fields and, if it carries a part of a vector, that part's floats.
  *
- *     HELLO      caller: job, attempt, incarnation, seat. Unknown or superseded: the stream is closed
- *     COUNTS     both: examples finished, by seat; of its own those that another replica has taken in
- *     UPDATE     caller: a part of a change that the other shall add. After the last part the other answers with TAKEN when it has
- *                now all that the caller has finished until then, with NOTHING when it lacks some of it
- *     AVERAGE    caller: a part of its parameters; answered at once by the same part of the other's, and both move to the mean.
- *                After the last answer the caller says TAKEN
- *     FETCH      caller: asks for the whole state; answered by STATE parts, or by NOTHING when the other has none yet
- *     DONE       the chief: the result is stored
+ *     HELLO      from the caller: job, attempt, incarnation, seat. If these are unknown or superseded, the stream is closed
+ *     COUNTS     from both: the examples finished by each seat; for the sender's own seat, those that another replica has
+ *     UPDATE     from the caller: a part of a change to add. The answer to the last part is TAKEN if the receiver now has all examples that
+ *                the caller had finished by then, NOTHING if it lacks some
+ *     AVERAGE    from the caller: a part of its parameters. The answer is the receiver's same part, and both replicas move to the mean.
+ *                After the last answer the caller sends TAKEN
+ *     FETCH      from the caller: asks for the whole state. The answer is STATE parts, or NOTHING if the receiver has no state yet
+ *     DONE       from the chief: the result is stored
  *
- * With the last part of an UPDATE, an AVERAGE or a STATE goes what the whole has of each seat's
- * examples, in the order in which that seat finished them; of an UPDATE, the caller's are those
- * after `from`.
+ * The last part of an UPDATE, an AVERAGE or a STATE also carries, for each seat, how many of its examples the vectors contain, in the
+ * order in which the seat finished them. In an UPDATE, the caller's own are those after `from`.
  *
- * On the wire: a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed
- * little-endian order, the CRC-32C of head and floats together.
+ * On the wire, a message is a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed little-endian order, and
+ * the CRC-32C of head and floats together.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_MESSAGE_H
 #define COXSWAIN_STRATEGY_PEER_MESSAGE_H
@@ -35,9 +33,9 @@
 
 #define PEER_UID_MAX 128
 #define PEER_HEAD_MAX 1024
-/* Floats in one message. */
+/* Most floats in one message. */
 #define PEER_PART_MAX ((RPC_MESSAGE_MAX - PEER_HEAD_MAX) / sizeof(float))
-/* Vectors of a state: parameters, then the optimizer's slots. */
+/* Most vectors of a state: the parameters, then the optimizer's slots. */
 #define PEER_VECTORS_MAX 8
 
 enum peer_message_type {
@@ -58,14 +56,14 @@ struct peer_message {
     enum peer_message_type type;
     char job_uid[PEER_UID_MAX];          /* HELLO */
     uint32_t attempt, incarnation, seat; /* HELLO */
-    uint64_t serial; /* of a FETCH or an AVERAGE, never 0; the answer, and the TAKEN for it, have the same */
+    uint64_t serial; /* identifies a FETCH or an AVERAGE, never 0; its answers and its TAKEN have the same serial */
     uint32_t vector;
-    bool last;              /* part of the last vector */
+    bool last;              /* the last part of the last vector */
     uint64_t offset, count; /* elements */
     uint32_t seats;
-    int64_t counts[CREW_SIZE_MAX]; /* COUNTS, and with a last part: `seats` of them */
-    int64_t from;                  /* with the last part of an UPDATE */
-    const float *floats;           /* `count` of them; after decoding they may lie unaligned: copy them out */
+    int64_t counts[CREW_SIZE_MAX]; /* of COUNTS, and of a last part: `seats` of them */
+    int64_t from;                  /* of the last part of an UPDATE */
+    const float *floats;           /* `count` of them; unaligned after decoding, so copy them before use */
 };
 
 /* Encodes head and floats into `bytes`, which has `room` bytes. Returns the length; 0 if it does

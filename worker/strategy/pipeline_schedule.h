@@ -39,7 +39,7 @@ struct pipeline_course {
     const struct graph_partition *partition;
     const struct graph_crossing *values, *gradients;
     unsigned value_count, gradient_count;
-    unsigned most; /* micro-batches that there may be in any step: slots are made for these */
+    unsigned most; /* the most micro-batches of any step, for which there are slots */
 };
 
 /* The actions of each stage in a step, in order. */
@@ -47,11 +47,10 @@ struct pipeline_timetable {
     unsigned stages, micro_batches;
     bool evaluates; /* forward only */
     struct pipeline_action *actions[STAGES_MAX];
-    unsigned *tick_of
-        [STAGES_MAX]; /* when each of them is played: what it reads was made in an earlier tick, what it overwrites
-                                      was taken in one */
+    /* The tick of each action. Its inputs are made in earlier ticks, and the data that it overwrites is taken in earlier ticks. */
+    unsigned *tick_of[STAGES_MAX];
     unsigned counts[STAGES_MAX];
-    unsigned ticks; /* that it takes where every action takes one */
+    unsigned ticks; /* in all, if every action takes one */
 };
 void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct pipeline_course *course,
                              unsigned micro_batches, bool evaluates);

@@ -19,85 +19,83 @@
 struct replica_set;
 
 /* VARIABLES_MIRRORED: every device has the whole state and makes the same update.
- * VARIABLES_CENTRAL: there is one state, which all read, and one update, of which each device
- * computes a slice; where they do not share memory the first makes the update, and the others
- * have copies of its parameters. */
+ * VARIABLES_CENTRAL: there is one state, which all devices read, and one update, of which each device computes a slice. If the devices
+ * do not share memory, the first makes the update, and the others have copies of its parameters. */
 enum replica_variables { VARIABLES_MIRRORED, VARIABLES_CENTRAL };
 
-/* The shards [first, end) of `shards`, at least one a device. Options are borrowed. */
+/* Creates a set for the shards [first, end) of `shards`; each device must get at least one. `options` are copied; what they point to must
+ * outlive the set. */
 int replica_set_new(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
                     unsigned first, unsigned end, struct replica_set **ret_set, struct error *error);
 /* Adds what replica_set_new will allocate. */
 void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables,
                              enum device_memory gradients, unsigned shards, unsigned first, unsigned end,
                              struct memory_plans *plans);
-/* Where the gradients of a set are that sums them by itself: of several devices in the host's
- * memory. */
+/* Returns the memory for the gradients of a set that sums them itself: shared memory if there are several
+ * devices. */
 enum device_memory replica_set_gradients_place(const struct strategy_options *options);
 void replica_set_free(struct replica_set *set);
 
-/* The group in which the set is one of `size` processes. Where layers' statistics are those of
- * the whole batch the passes use it, until they are settled, even when it has been aborted. */
+/* Sets the group in which the set is one of `size` processes. Only passes of layers with statistics of the whole batch use it
+ * (replica_set_uses_group); they do so until they are settled, even if the group has been aborted. */
 bool replica_set_uses_group(const struct replica_set *set);
 void replica_set_join(struct replica_set *set, struct collective *group, unsigned rank, unsigned size);
-/* options->state to the other devices' mirrors, or its parameters and progress to their copies. */
+/* Copies options->state to the other devices' mirrors, or its parameters and progress to their copies. */
 int replica_set_spread(struct replica_set *set, struct error *error);
 
-/* What the host has of its parameters to the other devices' copies, where there are any
- * (VARIABLES_CENTRAL). */
+/* Copies the host's copy of the parameters, and the progress, to the other devices' copies, if there are
+ * any (VARIABLES_CENTRAL). */
 int replica_set_give_parameters(struct replica_set *set, struct error *error);
-/* The state's step and position to the copies, of which the former and replica_set_spread tell
- * them as well: for who gives them their parameters by another way. */
+/* Copies the state's step and position to the copies. For callers that copy the parameters themselves; replica_set_spread and
+ * replica_set_give_parameters do it, too. */
 void replica_set_tell_progress(struct replica_set *set);
-/* Those that a device computes with. */
+/* Returns the parameters with which a device computes. */
 float *replica_set_parameters(const struct replica_set *set, unsigned device);
 
-/* What goes into the sum over the batch: flat gradients in the order of the layout, and control
+/* The set's contributions to the sum over the batch: flat gradients in the order of the layout, and control
  * words. */
 unsigned replica_set_contributions(const struct replica_set *set);
 const float *const *replica_set_gradients(const struct replica_set *set);
 const float *const *replica_set_controls(const struct replica_set *set);
-/* As a replica's (replica.h). */
+/* The same as for one replica (replica.h). */
 int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error);
 int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error);
 void replica_set_settle(struct replica_set *set);
 
-/* Waits until bucket `index` is final on every device and sums it into the contributions, on
- * this thread, while the devices go on; ask in ascending order. */
+/* Waits until bucket `index` is final on every device, and sums it into the contributions on this thread while the devices continue.
+ * Call it in ascending order of the index. */
 int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error);
-/* Whether that would not have to wait for a device. */
+/* Returns whether replica_set_wait_bucket would not wait for a device. */
 bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
 bool replica_set_has_passed(const struct replica_set *set);
 int replica_set_await_passes(struct replica_set *set, struct error *error);
-/* Right behind replica_set_start_passes; and once they have been awaited, when the last device
- * was through (replica_time_passes). */
+/* Like replica_time_passes and replica_passed_ns; the latter returns when the last device had finished. */
 void replica_set_time_passes(struct replica_set *set);
 int64_t replica_set_passed_ns(const struct replica_set *set);
-/* For who lets a stream of the device wait, and not the host. */
+/* Returns the event of a bucket, for callers that make a stream of the device wait instead of the host. */
 struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index);
-/* With options.gradients_stay: what one device contributes by itself. The sums are wanted in
- * each device's first. */
+/* With options.gradients_stay: returns the contributions of one device. The caller must put the sums in the first contribution of each
+ * device. */
 float *const *replica_set_device_gradients(const struct replica_set *set, unsigned device);
-/* In place of the buckets, where the options have no member: the devices sum their gradients
- * into the only contribution (device_reduction.h). */
+/* Sums the devices' gradients into the only contribution, on the devices (device_reduction.h). Replaces replica_set_wait_bucket for sets
+ * without a member. */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 
-/* A stream on each device, for whoever makes the update in slices. */
+/* Returns the replicas' streams, one for each device, for callers that make the update in slices. */
 struct device_stream *const *replica_set_streams(const struct replica_set *set, unsigned *ret_count);
-/* Waits for what these have queued. */
+/* Waits for everything that is queued on these streams. */
 int replica_set_synchronise(const struct replica_set *set, struct error *error);
-/* What the reduced control words say of the batch: everything but step and norm. */
+/* Fills a result, except step and norm, from the reduced control words of the batch. */
 void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
                                struct strategy_result *result);
-/* The state's step and position: those behind the batch under way. */
+/* Sets the state's step, and moves its position and loss scale past the current batch. */
 void replica_set_advance(struct replica_set *set, int64_t step, bool skipped);
 
-/* The optimizer's step with the reduced gradient, which lies in the first contribution (of each
- * device, where gradients stay). */
+/* Takes the optimizer's step with the reduced gradient, which must be in the first contribution (with gradients_stay, in that of each
+ * device). Does not update copies of the parameters; replica_set_spread does. */
 int replica_set_update(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                        struct strategy_result *ret_result, struct error *error);
-/* That, and copies of the parameters are given what it has made of these: who changes them
- * further leaves that to replica_set_spread. */
+/* Like replica_set_update, and also updates the copies of the parameters. */
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                       struct strategy_result *ret_result, struct error *error);
 

@@ -13,26 +13,27 @@
 struct replica_update {
     struct replica *const *replicas;
     unsigned count;
-    bool shares_variables; /* one state for all: each updates a slice of it. Else each its own, and the same */
-    bool first_updates;    /* alone, all of it: the others read copies of its parameters */
+    bool
+        shares_variables; /* all replicas have one state, and each updates a slice of it; else each updates its own, all alike */
+    bool first_updates;    /* only the first replica updates its state; the others read copies of its parameters */
     const float *gradient; /* reduced; all devices can read it. NULL: each has it in its first contribution */
     double learning_rate;
-    const float *controls; /* reduced, of a crew of `size` */
+    const float *controls; /* reduced control words of a crew of `size` ranks */
     unsigned size;
 };
 
-/* The two ends of it, for those that take the step in between themselves: what the reduced
- * control words say of the batch; and position and step, once every device has its parameters. */
+/* The parts of replica_update, for callers that make the update themselves. Fills a result from the reduced control words. */
 void replica_update_read(const struct replica_update *update, struct strategy_result *result);
+/* Sets the step and advances the position, once every device has its parameters. */
 void replica_update_advance(const struct replica_update *update, int64_t step);
-/* After that: the scale of the loss as what became of the step makes it. */
+/* Adjusts the loss scale after a step, which may have been skipped. */
 void replica_update_rescale(const struct replica_update *update, bool skipped);
 
-/* Nothing has changed when it fails with ERROR_NOT_FINITE; nothing but the position where the
- * step is skipped. */
+/* Takes the step. If it fails with ERROR_NOT_FINITE, nothing has changed; if the step is skipped, only the position and the loss scale
+ * have. */
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error);
 
-/* The part [*ret_first, *ret_end) of the flat arrays that falls to one of `count`; may be empty. */
+/* Sets [*ret_first, *ret_end) to slice `index` of `count` of the flat arrays; may be empty. */
 void replica_slice(const struct parameter_layout *layout, unsigned index, unsigned count, int64_t *ret_first,
                    int64_t *ret_end);
 

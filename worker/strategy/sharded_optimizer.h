@@ -21,7 +21,7 @@ struct crew_communicator;
 struct device_sums;
 struct sharded_optimizer;
 
-/* The state of rank `rank` of `size`, which is on these devices. */
+/* Initialises the state of rank `rank` of `size` on these devices. */
 int sharded_optimizer_init_state(struct training_state *state, const struct strategy_device *devices, unsigned count,
                                  const struct optimizer_spec *optimizer, int64_t seed, unsigned rank, unsigned size,
                                  struct error *error);

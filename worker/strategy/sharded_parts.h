@@ -21,12 +21,12 @@ struct sharded_optimizer {
     struct device_sums *device_sums;   /* NULL: through the host */
     struct crew_communicator *devices; /* of these sums */
     struct collective_shards shards;   /* of the flat arrays */
-    int64_t owner_blocks;              /* places for each owner's blocks of the norm, at most that many are used */
+    int64_t owner_blocks;              /* room for the norm's blocks of each owner; not all of it is used */
     double *sums;                      /* shared memory: the blocks' sums, owner by owner */
     double *ordered;                   /* the same in the order of the flat arrays */
-    int64_t summed_step;               /* the step whose sums are all here; 0: none */
-    struct sharded_verdict verdict;    /* the last that was reached or told */
-    bool torn;                         /* own parameters are newer than those of others' shards */
+    int64_t summed_step;               /* the step with complete sums here; 0: none */
+    struct sharded_verdict verdict;    /* the last one that was computed or received */
+    bool torn;                         /* own shards' parameters are newer than those of other ranks' shards */
 };
 
 /* Updates the slots and parameters of the shards that this rank owns and mirrors, and the

@@ -46,17 +46,16 @@ struct strategy_device {
     struct graph *graph;
 };
 
-/* A text by which ranks agree on a checkpoint; "": a fresh start. */
+/* Text that names the checkpoint on which ranks agree; "": none, start with initial weights. */
 #define STRATEGY_BASE_MAX 128
 
-/* All borrowed; they outlive the strategy. */
+/* All pointers are borrowed; what they point to must outlive the strategy. */
 struct strategy_options {
     enum strategy_type type;
     enum collective_type collective;
-    struct device *device; /* the first, where `state` lives */
+    struct device *device; /* the first device, where `state` is */
     struct graph *graph;
-    const struct strategy_device
-        *devices; /* all of this process, the first again among them; NULL: it is the only one */
+    const struct strategy_device *devices; /* all devices of this process, the first included; NULL: it has one */
     unsigned device_count;
     struct dataset *dataset; /* training examples */
     const struct sampler *sampler;
@@ -65,222 +64,220 @@ struct strategy_options {
     struct training_state *state;
     int64_t global_batch;
     unsigned logical_shards;
-    double gradient_clip_norm; /* 0: no clipping */
-    const int64_t
-        *total_steps; /* the last one's number, once strategy_reform has told where the run stands; NULL: nobody says */
+    double gradient_clip_norm;  /* 0: no clipping */
+    const int64_t *total_steps; /* the number of the last step; read after strategy_reform; NULL: unknown */
 
-    /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes now. */
+    /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes at the moment. */
     double (*learning_rate)(void *context, int64_t step);
     unsigned (*votes)(void *context);
 
-    /* Pipeline: `graph` plans no pass, `devices` have none; a memory plan is that of stages which are given or recorded. */
+    /* Pipeline. `graph` only describes the whole model, and `devices` have no graphs. A memory plan covers the stages that the job
+     * or a checkpoint gives. */
     const struct model_spec *model;
     unsigned stages; /* 0: one on every device of the crew */
     bool recompute;
-    unsigned crew_size, crew_rank; /* the seats, taken or not; 0 and 0: a crew of one */
-    unsigned expected;             /* of them, for memory plans; 0: all */
-    /* Where each layer runs, as the checkpoint to go on from says; NULL: nothing is known. Read during strategy_open. */
+    unsigned crew_size, crew_rank; /* number of seats, taken or not, and this process's; 0 and 0: a crew of one */
+    unsigned expected;             /* members that memory plans count with; 0: all seats */
+    /* The stage of each layer in the checkpoint to resume from; NULL: unknown. Read by strategy_open. */
     const unsigned *recorded_stages;
     unsigned recorded_layers;
-    /* As `restore`, in every rank, each for what it holds (`state` is fresh). The chief chooses, and writes into `base` what the
-     * others are then given. */
+    /* Like `restore`, for strategies in which each rank holds a part of the state: restores this rank's part into the fresh `state`. The
+     * chief is called first, with `chooses`, and writes the name of its choice to `base`; the other ranks then get this `base`. */
     int (*restore_part)(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
-    /* Where each layer runs from now on; before anything of the stages is allocated: whether there is room for them here. May be
-     * NULL. */
+    /* Learns the stage of each layer before the stages are allocated; fails if this process has too little memory for its stages. May
+     * be NULL. */
     int (*check_stages)(void *context, const unsigned *stages, unsigned layers, struct error *error);
 
-    /* Strategies of more than one process: */
+    /* Strategies with several processes: */
     struct member *member; /* NULL: a crew of one */
     struct endpoint *endpoint;
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
-    unsigned seat;        /* PeerToPeer: ours */
-    int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no end */
-    const int64_t *
-        restored_finished; /* PeerToPeer: strategy_finished of the checkpoint that `restore` takes, by seat; all 0: not known */
+    unsigned seat;        /* PeerToPeer: this process's */
+    int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no limit */
+    /* PeerToPeer: strategy_finished for each seat as of the checkpoint that `restore` reads; all 0: unknown. */
+    const int64_t *restored_finished;
     const char *job_uid;
     enum collective_transport transport;
-    uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
-    bool waits_for_device;       /* OneDevice: in each step, although the device could go on by itself */
-    bool launches_singly;        /* likewise: each operation, although the device can record them */
-    bool sums_wait_for_pass;     /* MultiWorkerMirrored: no sum begins before the whole backward pass is over */
+    uint64_t machine; /* identifies this machine, for Hierarchical; 0: crew_nodes_machine() */
+    bool
+        waits_for_device; /* OneDevice: wait for the device in each step, although it could run ahead (replica_ahead.h) */
+    bool launches_singly;        /* launch each operation by itself, although the device can record launches */
+    bool sums_wait_for_pass;     /* MultiWorkerMirrored: begin no sum before the backward pass is complete */
     int64_t step_deadline_ms;    /* 0: 300 s without progress */
-    int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
+    int64_t connect_deadline_ms; /* for connecting the members of a new generation; 0: 60 s */
     int64_t stall_ms;            /* 0: 30 s */
     void (*on_stall)(void *context, const char *text);
-    void (*on_notice)(void *context, const char *text);  /* what people may want to know, once; may be NULL */
-    void (*on_warning)(void *context, const char *text); /* what they should know; may be NULL */
+    void (*on_notice)(void *context, const char *text);  /* reports what users may want to know; may be NULL */
+    void (*on_warning)(void *context, const char *text); /* reports what users should know; may be NULL */
 
-    /* Mirrored, MultiWorkerMirrored, Pipeline, and PeerToPeer's own devices: by the job, which is everybody's, gradients (what crosses between stages) may go
-     * from device to device; then ranks ask each other whether they can. What this one's devices can do, one after another
-     * (device/communicator.h); NULL: they cannot. */
+    /* Whether the job lets gradients (in a Pipeline, values between stages) go from device to device, for Mirrored,
+     * MultiWorkerMirrored, Pipeline and the devices of one PeerToPeer worker. The job is the same in all ranks; they then ask each
+     * other whether their devices can do it. `communicator` says what each device of this process can do (device/communicator.h);
+     * NULL: nothing. */
     bool may_sum_on_devices;
     const struct communicator_standing *communicator;
     bool in_any_order;   /* determinism Run: such sums need not follow the tree */
-    bool gradients_stay; /* they are wanted in the device's own memory: a strategy's word to its replicas */
+    bool gradients_stay; /* set by a strategy for its replicas: allocate gradients in the device's own memory */
 
-    /* Called by strategy_reform when no live replica holds the state: fills `state` from a checkpoint or by initialisation.
-     * Only in the chief (or the lone worker). */
+    /* Fills `state` from a checkpoint or with initial weights. strategy_reform calls it, only in the chief or the lone worker, if no
+     * live replica holds the state. */
     int (*restore)(void *context, struct error *error);
-    /* Called before anything in `state` changes: until it returns, somebody may still be reading the last boundary's bytes. May be
-     * NULL. */
+    /* Called before `state` changes. Returns once nobody reads the state of the last boundary any more. May be NULL. */
     void (*before_change)(void *context);
-    /* In a step the last boundary's state is still to be had (strategy_stand_at_boundary), until the first of these is called, which
-     * does not return where somebody gives the step up; and again once the second is. May be NULL. */
+    /* During a step, another thread may abandon it and save the state of the last boundary (strategy_stand_at_boundary), except between
+     * a call of leaves_boundary and the next one of at_boundary. If a thread is already abandoning the step, leaves_boundary does not
+     * return. May be NULL. */
     void (*leaves_boundary)(void *context);
     void (*at_boundary)(void *context);
     void *context;
 };
 
-/* What a rank wants of the crew; travels with the step's control word, so that all learn it at
- * the same boundary. */
+/* What a rank wants of the crew. Votes travel with the step's control words, so that all ranks learn
+ * them at the same boundary. */
 enum strategy_vote {
-    STRATEGY_VOTE_LEAVE = 1,      /* SIGTERM: this rank leaves at the boundary */
-    STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary: the chief asks, the others could; it takes all of them */
-    STRATEGY_VOTE_REFORM = 4,     /* form the crew anew at this boundary: somebody comes or goes */
+    STRATEGY_VOTE_LEAVE = 1,      /* this rank got SIGTERM and leaves at the boundary */
+    STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary; done if the chief and all other ranks vote for it */
+    STRATEGY_VOTE_REFORM = 4,     /* form the crew anew at this boundary, because a member joins or leaves */
 };
 #define STRATEGY_VOTE_BITS 3
 
 struct strategy_result {
-    int64_t step;         /* applied by this call: the state's step now */
-    int64_t examples;     /* in the global batch, or in all of them */
-    double loss;          /* mean over these */
+    int64_t step;         /* the state's step after the call */
+    int64_t examples;     /* in the global batch, or in the batches of all steps taken */
+    double loss;          /* mean over the examples */
     double gradient_norm; /* of the whole gradient, before clipping */
-    int64_t correct;      /* predictions that hit, of `examples` (or targets) */
-    bool skipped;         /* float16: the gradient is not finite, and nothing but the position has changed */
+    int64_t correct;      /* right predictions, of `examples` (or targets) */
+    bool skipped;         /* float16: the gradient is not finite, so only the position has changed */
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
-    int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
-    int64_t own_steps; /* so many parts (0: one): own_ns is then the mean of all but the longest, which took: */
+    int64_t own_ns
+        [CREW_SIZE_MAX]; /* by rank: time for its own part of the step, without waiting for others; 0: not measured */
+    /* Steps measured (0: one). With several, own_ns is the mean of all except the longest, which longest_ns gives. */
+    int64_t own_steps;
     int64_t longest_ns[CREW_SIZE_MAX];
-    bool checkpoint;             /* all voted for one */
-    unsigned checkpoint_held_by; /* where rank 0 did, the lowest that did not; 0: nobody */
-    bool reform;                 /* somebody voted for it: call strategy_reform before the next step */
+    bool checkpoint;             /* all ranks voted for one */
+    unsigned checkpoint_held_by; /* if rank 0 voted for one: the lowest rank that did not; 0: none */
+    bool reform;                 /* a rank voted for it: call strategy_reform before the next step */
 };
 
-/* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A
- * float32 holds it exactly. */
+/* Returns a rank's word: its votes, and the time for its own part in tenths of a millisecond. A
+ * float32 represents it exactly. */
 unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
-/* The part of a result that comes from everybody's words, one a rank. */
+/* Fills the fields of a result that come from votes and own_ns, from the words of all ranks. */
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
-/* Likewise longest_ns, from words without votes. */
+/* Fills longest_ns from the words of all ranks, which hold no votes. */
 void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
-/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers; with float16 the step is
- * skipped instead (`skipped`), as long as the scale of the loss can be lowered. Every rank has
- * the same and comes to the same verdict. */
+/* ERROR_NOT_FINITE, with a remedy, if the loss or the norm is not finite. With float16, sets `skipped` instead, as long as the loss
+ * scale can be lowered. All ranks have the same values and so reach the same verdict. */
 int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error);
 
-/* For strategies: by what the losses of the state's next step are multiplied, and its gradients
- * with them; 1: by nothing. */
+/* For strategies: returns the factor by which losses, and so gradients, of the state's next step are
+ * multiplied; 1 if they are not scaled. */
 double strategy_loss_scale(const struct strategy_options *options);
-/* Likewise, as passes and begin_step are told it: 0 where losses are not scaled. */
+/* Returns the same factor as passes and begin_step expect it: 0 if losses are not scaled. */
 float strategy_loss_scale_told(const struct strategy_options *options);
 
-/* For strategies, before a step's first change to the state: from here on nobody reads it, or
- * gives the step up. */
+/* For strategies, before a step's first change to the state: waits until nobody reads the state, and
+ * forbids other threads to abandon the step from now on. */
 void strategy_leave_boundary(const struct strategy_options *options);
-/* Likewise, where the state does not change: from here on nobody gives the step up; and then,
- * from here on somebody may. */
+/* Forbids other threads to abandon the step, without changing the state, and allows it again. */
 void strategy_hold_step(const struct strategy_options *options);
 void strategy_let_step_go(const struct strategy_options *options);
 
-/* Whether the strategy makes `state` itself once it is known which part of the model each of its
- * holders has: a Pipeline of several workers, or of several devices with memory of their own. */
+/* Returns whether the strategy creates `state` itself, once it knows which part of the model each process and device holds: a Pipeline
+ * of several workers, or of several devices with memory of their own. */
 bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const struct device *device,
                           unsigned device_count);
 
-/* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`:
- * gradients, batches, more sets of variables and graphs, and `state` where strategy_makes_state.
- * Before strategy_open, of a graph that need have no memory; data set, state and member are not
- * read. */
+/* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, further copies of the
+ * variables, further graphs, and `state` if strategy_makes_state. Called before strategy_open; the graph may be one without memory, and
+ * data set, state and member are not read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);
 
-/* Forms (or re-forms) the crew and brings every replica to the same state; fine to call when all
- * is well. */
+/* Forms the crew, or forms it again, and brings every replica to the same state. May be called at any boundary. */
 int strategy_reform(struct strategy *strategy, struct error *error);
 
-/* One optimizer step at the state's position in the data, or as many as the strategy takes
- * between two exchanges. `votes`: this rank's, or-ed together. */
+/* Takes one optimizer step at the state's position in the data, or as many as the strategy takes
+ * between two exchanges. `votes`: this rank's strategy_vote flags. */
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
 
-/* Waits for what a step has left under way on the devices: before somebody else reads parameters
- * there or uses a graph. */
+/* Waits for work that a step has left running on the devices. Call it before reading parameters
+ * there or using a graph. */
 int strategy_settle(struct strategy *strategy, struct error *error);
 
-/* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the
- * same for any crew, when for each i only one rank adds something other than 0, or when all are
- * integers below 2^53. */
+/* Sets values[i] to the sum over all ranks, for small host vectors (evaluation). The sum is exact, and the same for any crew, if for
+ * each i only one rank adds a value other than 0, or if all values are integers below 2^53. */
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error);
-/* Whether the strategy evaluates itself, since no process need hold the whole model. Then
- * strategy_evaluate gives the sums over held-out examples [first, first + count); evaluation.h
- * does for the others. */
+/* Returns whether the strategy evaluates the model itself, because no process need hold all of it. strategy_evaluate then sums the
+ * losses over held-out examples [first, first + count). For other strategies see evaluation.h. */
 bool strategy_evaluates(const struct strategy *strategy);
 int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                       struct loss_sums *ret_sums, struct error *error);
-/* The step at which the last strategy_step that could end at the state's step began: step - 1
- * for most. The same for all ranks. */
+/* Returns the step at which the strategy_step that ends at the state's step begins; step - 1 for most strategies. The same in all
+ * ranks. */
 int64_t strategy_step_before(const struct strategy *strategy);
-/* Steps that the last strategy_step had taken when it failed and took them back: they are done
- * again. */
+/* Returns how many steps the last strategy_step had taken when it failed; they are undone and must be
+ * taken again. */
 int64_t strategy_steps_abandoned(const struct strategy *strategy);
-/* For a step, or an evaluation, that is given up while it is under way, from another thread: the
- * state is that of the last boundary from here on; there is no way back into the step. */
+/* Abandons a running step or evaluation, from another thread: `state` is that of the last boundary from now on, and the step cannot
+ * continue. */
 void strategy_stand_at_boundary(struct strategy *strategy);
-/* Likewise: this rank takes no further part in what the crew does, and all others hear of it at
- * once, whatever they wait for. */
+/* Ends this rank's part in the crew's communication, from another thread. All other ranks learn of it
+ * at once, even while they wait. */
 void strategy_break_off(struct strategy *strategy);
-/* Whether all that this rank has to save is of one step: not while it is copied from others, or
- * shared out among them. */
+/* Returns whether everything that this rank has to save belongs to one step. False while the state is being received from other ranks
+ * or redistributed. */
 bool strategy_is_whole(const struct strategy *strategy);
-/* The held-out blocks are dealt to `count` parts in turn; this process's is `index`. */
+/* Sets which blocks of held-out examples this process evaluates: of every `count` blocks, number `index`. */
 void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
 
-/* Ranks below this one hold a part of the state each, and save it; 1: rank 0 holds all of it. */
+/* Returns the number of ranks (the lowest ones) that hold a part of the state each and save it; 1: rank
+ * 0 holds all of it. */
 unsigned strategy_writers(const struct strategy *strategy);
-/* Whether every rank has all parameters, whatever else it has only a part of. */
+/* Returns whether every rank has all parameters. */
 bool strategy_has_whole_model(const struct strategy *strategy);
-/* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass
- * NULL. Called by all ranks, only where they have not the whole model. */
+/* Collects all parameters in rank 0's `whole`, in the layout of options.graph; other ranks pass NULL. All ranks must call it. Only for
+ * strategies without strategy_has_whole_model. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
-/* Ranks with the same number do the same work, so that how long they take over it can be
- * compared; 0 for all of most. */
+/* Returns a number that is the same for ranks that do the same work, so that their times can be
+ * compared; 0 for all ranks of most strategies. */
 unsigned strategy_kin(const struct strategy *strategy, unsigned rank);
-/* How the last step went, for people; nothing for most. Called by all ranks at the same step. */
+/* Appends a description of the last step; nothing for most strategies. All ranks must call it at the same step. */
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);
-/* Where each layer runs, or NULL. */
+/* Returns the stage of each layer, or NULL. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 
-/* After a step behind which somebody leaves or the crew forms anew, by all ranks: returns when
- * all have what this rank has sent in it, or when the crew is broken, which the next call says.
- * The state is the boundary's all the while. */
+/* Waits until all ranks have received what this rank has sent in the last step, or the crew is broken, which the next call reports. All
+ * ranks call it after a step at which a member leaves or the crew forms anew. The state stays that of the boundary. */
 void strategy_await_delivery(struct strategy *strategy);
 
-/* Returns when every rank has called it, however long one of them has something to store first.
- * Of loose strategies it is the end of the run: ranks wait for the chief, the chief releases
- * them. */
+/* Returns when every rank has called it, without a time limit, since a rank may have to store something first. Loose strategies call it
+ * at the end of the run: the other ranks wait until the chief calls it. */
 int strategy_meet(struct strategy *strategy, struct error *error);
 
-/* Rank 0's bytes to all (choices that the chief makes for everyone). */
+/* Broadcasts rank 0's bytes to all ranks: choices that the chief makes for everyone. */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 
-/* Whether each rank goes at its own pace (PeerToPeer): then replicas differ, only the chief
- * evaluates and saves, and strategy_reform is called once, and strategy_sum never. */
+/* Returns whether each rank goes at its own pace (PeerToPeer). Then replicas differ, only the chief evaluates and saves,
+ * strategy_reform is called once and strategy_sum never. */
 bool strategy_is_loose(const struct strategy *strategy);
-/* Loose strategies: between the two calls the chief's state is the mean of all replicas that can
- * be reached. */
+/* Loose strategies: between the two calls, the chief's state is the mean of all replicas that it can
+ * reach. */
 int strategy_average_begin(struct strategy *strategy, struct error *error);
 void strategy_average_end(struct strategy *strategy);
-/* Replicas in the last mean, and those that there were to be reached; 0 and 0: none was taken. */
+/* Returns the number of replicas in the last mean, and sets *ret_of to the number that it should have had; 0 and 0: there was no
+ * mean. */
 unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of);
 
-/* Loose strategies: the examples that a seat's members have finished, as far as was known here
- * when the state's progress was last told. */
+/* Loose strategies: returns how many examples a seat's members have finished, as far as this rank knew when the state's progress was
+ * last updated. */
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat);
 
-/* The world as of the last reform; rank 0 of 1 for strategies of one process. */
+/* Returns the world as of the last reform; rank 0 of 1 for strategies of one process. */
 const struct world *strategy_world(const struct strategy *strategy);
 
 #endif

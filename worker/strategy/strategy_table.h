@@ -13,23 +13,25 @@
 struct strategy_operations {
     enum strategy_type type;
     int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
-    /* NULL: nothing that is known before. */
+    /* NULL: nothing to plan. */
     void (*memory_plan)(const struct strategy_options *options, struct memory_plans *plans);
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);
-    int (*settle)(struct strategy *strategy, struct error *error);        /* NULL: a step leaves nothing under way */
-    void (*stand_at_boundary)(struct strategy *strategy);                 /* NULL: the state does until it is changed */
-    void (*break_off)(struct strategy *strategy);                         /* NULL: nobody waits for this rank */
-    bool (*is_whole)(const struct strategy *strategy);                    /* NULL: as long as it holds the state */
-    int64_t (*step_before)(const struct strategy *strategy);              /* NULL: step - 1 */
-    int (*average_begin)(struct strategy *strategy, struct error *error); /* NULL: replicas are equal */
+    int (*settle)(struct strategy *strategy, struct error *error); /* NULL: a step leaves nothing running */
+    void (*stand_at_boundary)(
+        struct strategy *strategy);                    /* NULL: the state is the boundary's until a step changes it */
+    void (*break_off)(struct strategy *strategy);      /* NULL: no other rank waits for this one */
+    bool (*is_whole)(const struct strategy *strategy); /* NULL: whenever holds_state */
+    int64_t (*step_before)(const struct strategy *strategy); /* NULL: step - 1 */
+    /* Loose strategies; NULL: all replicas are equal. */
+    int (*average_begin)(struct strategy *strategy, struct error *error);
     void (*average_end)(struct strategy *strategy);
     unsigned (*averaged)(const struct strategy *strategy, unsigned *ret_of);
-    int64_t (*finished)(const struct strategy *strategy, unsigned seat); /* likewise */
-    int (*sum)(struct strategy *strategy, double *values, unsigned count,
-               struct error *error);                             /* NULL where average_begin is not */
-    void (*await_delivery)(struct strategy *strategy);           /* NULL: all have what they need when a step is over */
+    int64_t (*finished)(const struct strategy *strategy, unsigned seat);
+    /* NULL for loose strategies. */
+    int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
+    void (*await_delivery)(struct strategy *strategy);           /* NULL: everything is delivered when a step ends */
     int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is one process */
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
@@ -50,8 +52,8 @@ struct strategy {
     struct strategy_options options;
     struct world world;
     bool holds_state;
-    int64_t steps_abandoned; /* by the last step, which failed */
-    bool reform_is_planned;  /* all have agreed on it at the last step's boundary */
+    int64_t steps_abandoned; /* strategy_steps_abandoned */
+    bool reform_is_planned;  /* the last step's votes asked for it */
 };
 
 extern const struct strategy_operations one_device_strategy;
