@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fields of a message into bytes and back. One walk over the fields serves both
- * directions, so that they cannot drift apart: each codec_… writes its field when
- * `writes`, else reads it. A field that does not fit sets `failed`, and nothing is
- * done from then on.
+ * Encodes and decodes the fields of a message. The same code walks over the fields in both directions, so that they cannot diverge: each
+ * function writes its field if `writes` is set and reads it otherwise. A field that does not fit sets `failed`; from then on, all
+ * functions do nothing.
  */
 #ifndef COXSWAIN_COMM_CODEC_H
 #define COXSWAIN_COMM_CODEC_H
@@ -24,7 +23,7 @@ void codec_u64(struct codec *codec, uint64_t *value);
 void codec_i64(struct codec *codec, int64_t *value);
 void codec_bool(struct codec *codec, bool *value);
 void codec_double(struct codec *codec, double *value);
-/* Text with its length in front; `size` is that of the field. */
+/* Text, preceded by its length. `size`: of the array `text`. */
 void codec_text(struct codec *codec, char *text, size_t size);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A group's inside, for the files that make it: collective.c (life cycle and
- * starts), collective_lane.c (frames to and from one peer), collective_drive.c
- * (who moves the bytes, and when nobody can). Only they include it. All but the
- * failure is used with the lock held.
+ * Declares the internals of a group, for the files that implement it: collective.c (life cycle and starts), collective_lane.c (frames to
+ * and from one peer), collective_drive.c (the threads that move bytes, deadlines) and transfer.c. Everything except `failure` is used with
+ * the lock held.
  */
 #ifndef COXSWAIN_COMM_COLLECTIVE_PARTS_H
 #define COXSWAIN_COMM_COLLECTIVE_PARTS_H
@@ -20,7 +19,7 @@
 #define COLLECTIVE_REQUESTS_MAX 1024
 #define COLLECTIVE_LABEL_MAX 64
 
-/* A link with its queue out and the frame that comes in. */
+/* A link with its queue of outgoing frames and the frame that is being received. */
 struct lane {
     struct link link;
     struct outgoing_frame *queue, **queue_end;
@@ -28,12 +27,12 @@ struct lane {
     size_t header_received;
     bool header_ready; /* `header` is decoded; its operation may not have begun here yet */
     struct frame_header header;
-    unsigned char *payload; /* NULL until the operation has said where to */
+    unsigned char *payload; /* NULL until it is known where the payload belongs */
     size_t payload_received;
     struct lane_transfers transfers;
 };
 
-/* What a ticket stands for. */
+/* The operation of a ticket. It is cut into struct operations. */
 struct request {
     collective_ticket ticket;
     enum { REQUEST_ALL_REDUCE, REQUEST_REDUCE_SCATTER, REQUEST_ALL_GATHER, REQUEST_BROADCAST } kind;
@@ -45,7 +44,7 @@ struct request {
     const float *contributions[OPERATION_PARTS_MAX];
     float *result;
     unsigned char *bytes;
-    size_t total, begun; /* elements or bytes; how many have been cut into operations */
+    size_t total, begun; /* elements or bytes; the number for which operations have begun */
     unsigned operations; /* begun and not done */
 };
 
@@ -68,19 +67,19 @@ struct collective {
     pthread_cond_t transferred; /* a transfer is done, or the group has failed */
     pthread_t thread;
     bool has_thread, stopping;
-    bool driven;   /* whoever waits moves the bytes; the thread keeps out */
+    bool driven;   /* a waiting caller moves the bytes, and the thread does not */
     bool sleeping; /* the thread is in poll(2) */
 
     struct operation operations[COLLECTIVE_WINDOW];
-    struct spare_staging spares[COLLECTIVE_WINDOW]; /* last in, first out: what was used last is still in a cache */
+    struct spare_staging spares[COLLECTIVE_WINDOW]; /* last in, first out: what was used last is still in the cache */
     unsigned spare_count;
     uint64_t next_sequence, oldest_sequence; /* oldest: the lowest that is not done */
-    struct request *requests;                /* a ring by ticket */
-    collective_ticket next_ticket;           /* the next to be handed out */
-    collective_ticket cutting;               /* the first that is not wholly cut into operations */
-    unsigned unfinished;                     /* requests and transfers that are not done */
-    int64_t progress_ns;                     /* last time anything moved */
-    int64_t frozen_ns;                       /* collective_take_frozen_ns */
+    struct request *requests;                /* a ring, indexed by ticket */
+    collective_ticket next_ticket;
+    collective_ticket cutting; /* the first that is not completely cut into operations */
+    unsigned unfinished;       /* requests and transfers that are not done */
+    int64_t progress_ns;       /* the last time anything moved */
+    int64_t frozen_ns;         /* collective_take_frozen_ns */
     char label[COLLECTIVE_LABEL_MAX];
 
     atomic_bool aborted;
@@ -105,25 +104,25 @@ static inline struct operation *collective_operation(struct collective *group, u
 
 /* collective.c */
 void collective_fail(struct collective *group, const struct error *cause);
-/* Why the group has failed; returns -1. */
+/* Fills `error` with the group's failure and returns -1. */
 int collective_failure(struct collective *group, struct error *error);
 
-/* collective_lane.c. A collective's `enqueue` for operations: the context is the group. */
+/* collective_lane.c. Queues an operation's frame (operation_send); the context is the group. */
 void collective_enqueue(void *context, unsigned rank, struct outgoing_frame *frame);
-/* Sends and receives what can be without waiting. */
+/* Sends and receives as much as is possible without waiting. */
 int collective_lane_progress(struct collective *group, unsigned rank, bool *moved, struct error *error);
-/* Whether bytes of this lane are of use now: a frame of an operation that has not begun here stays where it is. */
+/* Returns whether incoming bytes of this lane can be used now. A frame of an operation that has not begun here is not read yet. */
 bool collective_lane_wants(const struct collective *group, const struct lane *lane);
 
 /* collective_drive.c. The communication thread. */
 void *collective_run(void *context);
-/* The thread takes over, wherever it waits: a bell that the driver took may have been for what is still under way. */
+/* Wakes the communication thread, so that it continues with what is under way. */
 void collective_wake(struct collective *group);
-/* Memory for contributions that come. What was used last is lent first, since it is in a near cache: an operation that stages
- * late has it from its first contribution until it has combined them. */
+/* Give an operation staging memory for incoming contributions, and take it back. The memory used last is reused first, since it is in the
+ * cache. An operation that stages late has it from its first contribution until all are combined. */
 void collective_lend_staging(struct collective *group, struct operation *operation);
 void collective_take_staging_back(struct collective *group, struct operation *operation);
-/* Moves whatever can move without waiting; true when something did. */
+/* Moves what can be moved without waiting. Returns whether anything moved. */
 bool collective_progress(struct collective *group);
 /* Moves bytes until the request is done or the group has failed. */
 void collective_drive(struct collective *group, const struct request *request);

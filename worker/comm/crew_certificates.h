@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificates under which the pods of one job talk in private
- * (spec.coxswain.encryption: TLS). The operator makes them and mounts two files, even.pem
- * and odd.pem, the certificates of two generations that follow each other. Each
- * is one PEM text: a line "from <Unix time>", the certificate, its key. All pods
- * of a job present the same one: the newest whose time has come. They believe
- * both, and those that they have seen before, so that a crew goes on while the
- * operator puts the next generation into the place of the last but one, and while
- * its files reach one pod a minute before the other.
+ * Reads the certificates with which the pods of one job encrypt their connections (spec.coxswain.encryption: TLS).
  *
- * Who trusts whom is a matter of the job's own certificates only: no other
- * authority is asked. One set a process; any thread.
+ * The operator makes the certificates and mounts two files, even.pem and odd.pem, with two successive generations. Each file is a PEM
+ * text: a line "from <Unix time>", the certificate, its key. All pods of a job present the same certificate: the newest one whose time
+ * has come. They trust both certificates and earlier ones that they have seen, so that training continues while the operator replaces the
+ * older file, and while the new file reaches some pods a minute before others. They trust nothing else.
+ *
+ * There is one set of certificates per process. Functions may be called from any thread.
  */
 #ifndef COXSWAIN_COMM_CREW_CERTIFICATES_H
 #define COXSWAIN_COMM_CREW_CERTIFICATES_H
@@ -21,17 +18,17 @@
 
 #define CREW_CERTIFICATE_FILE_MAX (64 * 1024)
 
-/* What to present, and all that is believed, as PEM. Release with crew_identity_release. */
+/* The certificate and key to present, and all trusted certificates, as PEM. Release with crew_identity_release. */
 struct crew_identity {
     char *certificate_pem, *key_pem, *trusted_pem;
 };
 
-/* From now on the crew speaks TLS. ERROR_INVALID, ERROR_NOT_FOUND when `directory` has no file that can be used. NULL: in
- * the clear again, for tests. */
+/* Makes new connections use TLS. ERROR_INVALID or ERROR_NOT_FOUND if neither file in `directory` can be used. NULL turns TLS off again,
+ * for tests. */
 int crew_certificates_open(const char *directory, struct error *error);
 bool crew_certificates_are_set(void);
 
-/* Files that have changed are read again; one that is broken or gone leaves what was read before. */
+/* Returns the identity to use now. Reads files that have changed again; if a file is broken or missing, its last contents are used. */
 void crew_identity_now(struct crew_identity *ret_identity);
 void crew_identity_release(struct crew_identity *identity);
 

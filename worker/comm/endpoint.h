@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The data port of a process: where other members' bulk connections arrive. It lives
- * as long as the process, so that its port can be announced once, at the join.
+ * The data port of a process, on which it accepts data connections from other members. It stays open as long as the process lives, so
+ * that its port needs to be announced only once, at the join.
  *
- * Its thread (room.h) accepts all the time, also while the process trains, and keeps
- * strangers out; a connection whose other side has proved that it belongs to the crew
- * waits as an arrival until the mesh of its generation, or the lines, take it.
+ * Its thread (waiting_room.h) accepts connections at all times, also while the process trains, and closes those that do not prove that
+ * they belong to the crew. A connection that has proved it waits as an arrival until the mesh of its generation, or the lines, take it.
  */
 #ifndef COXSWAIN_COMM_ENDPOINT_H
 #define COXSWAIN_COMM_ENDPOINT_H
@@ -17,30 +16,31 @@
 #include "worker/comm/link.h"
 
 #define ENDPOINT_ADDRESS_MAX 64
-/* Arrivals that nobody has taken; the oldest goes for a new one. */
+/* Most arrivals that wait to be taken; a further one replaces the oldest. */
 #define ENDPOINT_ARRIVALS_MAX 256
 
 struct endpoint;
 
-/* A connection of a member that waits for the answer to its greeting. */
+/* A member's connection that waits for the answer to its greeting. */
 struct arrival {
     struct link link;
     struct opening opening;
     struct greeting greeting;
 };
 
-/* Listens on a numeric address ("" or NULL: all interfaces). Port 0, or a port that is taken: any free one. */
+/* Listens on a numeric address ("" or NULL: all interfaces). Port 0, or a port in use: any free one. */
 int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endpoint, struct error *error);
 /* Starts the thread, which does not survive a fork. Does nothing the second time. */
 int endpoint_start(struct endpoint *endpoint, struct error *error);
 void endpoint_free(struct endpoint *endpoint);
 uint16_t endpoint_port(const struct endpoint *endpoint);
 
-/* Readable while something has arrived that endpoint_take was not asked for since. */
+/* Returns a descriptor that becomes readable when a connection arrives; endpoint_take resets it. */
 int endpoint_descriptor(const struct endpoint *endpoint);
-/* The oldest arrival of `newest` or an older generation; those of newer ones stay. False: there is none. The link is the caller's. */
+/* Takes the oldest arrival of generation `newest` or an older one; the caller then owns its link. Arrivals of newer generations stay.
+ * Returns false if there is none. */
 bool endpoint_take(struct endpoint *endpoint, struct generation newest, struct arrival *ret_arrival);
-/* Proves the crew's key to the dialler, and says how it goes on. */
+/* Sends the answer to the dialler's greeting, with a proof of the crew's key. */
 void arrival_answer(struct arrival *arrival, enum greeting_answer answer);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of a data connection. It begins with three messages (struct opening):
- * the side that was dialled sends a challenge, the dialler its greeting, the other an
- * answer. Then frames follow, a header of FRAME_HEADER_BYTES and a payload each; on a
- * line (bulk_line.h) loads, a head of LOAD_HEAD_BYTES and all of its bytes. All numbers
- * are little-endian; each message, header and head ends in its CRC-32C.
+ * The wire format of a data connection. It begins with three messages (struct opening): the side that was dialled sends a challenge, the
+ * dialler sends its greeting, and the other side sends an answer. Then follow frames, each a header of FRAME_HEADER_BYTES and a payload; on
+ * a line (bulk_line.h), loads, each a head of LOAD_HEAD_BYTES and its bytes. All numbers are little-endian; each message, header and head
+ * ends with its CRC-32C.
  *
- * Both sides prove that they have the crew's key. The dialler's proof covers the random
- * bytes of the challenge and all that the greeting says; the other's proof covers the
- * challenge, the greeting with the dialler's random bytes, and the answer. So nothing
- * that was recorded is of use in another connection, whoever sends it.
+ * Both sides prove that they have the crew's key. The dialler's proof covers the challenge's random bytes and the whole greeting; the other
+ * side's proof covers the challenge, the greeting with the dialler's random bytes, and the answer. So recorded messages cannot be replayed
+ * on another connection.
  */
 #ifndef COXSWAIN_COMM_FRAME_H
 #define COXSWAIN_COMM_FRAME_H
@@ -23,15 +21,15 @@
 #include "worker/comm/generation.h"
 
 #define FRAME_HEADER_BYTES 40
-/* A payload beyond this is refused. */
+/* Longer payloads are refused. */
 #define FRAME_PAYLOAD_MAX ((size_t)1 << 20)
 
 enum frame_kind { FRAME_CONTRIBUTION = 1, FRAME_RESULT = 2, FRAME_BROADCAST = 3, FRAME_MESSAGE = 4 };
 
 struct frame_header {
     enum frame_kind kind;
-    bool checked;  /* `payload_crc` means something */
-    uint16_t part; /* which of the sender's contributions; a message's channel */
+    bool checked;  /* `payload_crc` is set */
+    uint16_t part; /* the number of the contribution; the owner in an all-gather; a message's channel */
     struct generation generation;
     uint64_t sequence;
     uint32_t length; /* of the payload, bytes */
@@ -39,7 +37,7 @@ struct frame_header {
 };
 
 void frame_header_encode(const struct frame_header *header, unsigned char bytes[FRAME_HEADER_BYTES]);
-/* ERROR_CORRUPT for anything that is not an intact header. */
+/* ERROR_CORRUPT if the bytes are not an intact header. */
 int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct frame_header *ret_header,
                         struct error *error);
 
@@ -51,7 +49,7 @@ int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct fr
     (4 + 12 + 4 + 4 + 4 + GREETING_UID_MAX + GREETING_PATH_MAX + 8 + OPENING_NONCE_BYTES + CREW_PROOF_BYTES + 4)
 #define GREETING_ANSWER_BYTES (4 + 4 + CREW_PROOF_BYTES + 4)
 
-/* What both sides have said so far, as on the wire: what their proofs are made of. */
+/* The messages so far, as on the wire; the proofs are computed over them. */
 struct opening {
     unsigned char challenge[CHALLENGE_BYTES];
     unsigned char greeting[GREETING_BYTES];
@@ -59,45 +57,45 @@ struct opening {
 
 /* Fills opening->challenge with random bytes. */
 int challenge_make(struct opening *opening, struct error *error);
-/* ERROR_CORRUPT for anything that is not an intact challenge. */
+/* ERROR_CORRUPT if it is not an intact challenge. */
 int challenge_check(const struct opening *opening, struct error *error);
 
-/* Names the dialler, the peer and the generation, and a file of shared memory that the dialler offers. */
+/* Identifies the dialler, the dialled rank and the generation, and offers a file of shared memory. */
 struct greeting {
     struct generation generation;
     uint32_t rank, size;
     uint32_t to; /* the rank that is dialled */
     char job_uid[GREETING_UID_MAX];
     char shared_path[GREETING_PATH_MAX]; /* "": none */
-    uint64_t nonce;                      /* what the file must hold; on a line the token of bulk_line.h */
+    uint64_t nonce;                      /* the number that the file must contain; on a line, its token */
 };
 
 /* Fills opening->greeting in reply to opening->challenge. */
 int greeting_encode(const struct greeting *greeting, struct opening *opening, struct error *error);
-/* False: what has come so far, `received` bytes, is not the beginning of a greeting. */
+/* Returns whether the `received` bytes so far can be the beginning of a greeting. */
 bool greeting_has_begun(const struct opening *opening, size_t received);
-/* ERROR_CORRUPT for anything that is not an intact greeting; ERROR_FORBIDDEN without a proof of the key for this challenge. */
+/* ERROR_CORRUPT if it is not an intact greeting; ERROR_FORBIDDEN if it does not prove the key for this challenge. */
 int greeting_decode(const struct opening *opening, struct greeting *ret_greeting, struct error *error);
 
-/* TCP, SHARED: welcome, and how bytes travel; STALE: the dialler's generation is superseded; REFUSED: another job, or a rank that
- * cannot be. */
+/* TCP, SHARED: accepted, and how bytes will travel; STALE: the dialler's generation is superseded; REFUSED: another job, or an impossible
+ * rank. */
 enum greeting_answer { ANSWER_TCP = 1, ANSWER_SHARED, ANSWER_STALE, ANSWER_REFUSED };
 
 void greeting_answer_encode(enum greeting_answer answer, const struct opening *opening,
                             unsigned char bytes[GREETING_ANSWER_BYTES]);
-/* ERROR_CORRUPT, ERROR_FORBIDDEN as of greetings. */
+/* ERROR_CORRUPT and ERROR_FORBIDDEN as in greeting_decode. */
 int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], const struct opening *opening,
                            enum greeting_answer *ret_answer, struct error *error);
 
 #define LOAD_HEAD_BYTES 24
 
 struct load_head {
-    uint64_t number; /* of loads on this line before */
-    uint64_t length; /* bytes; what the receiver expects, or it is refused */
+    uint64_t number; /* number of earlier loads on this line */
+    uint64_t length; /* in bytes; must be what the receiver expects */
 };
 
 void load_head_encode(const struct load_head *head, unsigned char bytes[LOAD_HEAD_BYTES]);
-/* ERROR_CORRUPT for anything that is not an intact head. */
+/* ERROR_CORRUPT if the bytes are not an intact head. */
 int load_head_decode(const unsigned char bytes[LOAD_HEAD_BYTES], struct load_head *ret_head, struct error *error);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generation of a crew: which formation of the crew a message, a connection or a
- * step belongs to. Ordered by attempt (the job's), then incarnation (the chief's), then
- * a counter that the chief raises at every change of membership.
- * Whatever is lower than what the crew has agreed on is refused everywhere.
+ * The generation of a crew, to which each message, connection and step belongs. Generations are ordered by the job's attempt, then by the
+ * chief's incarnation, then by a counter that the chief raises at every change of membership. Everything that belongs to a lower
+ * generation than the crew's is refused.
  */
 #ifndef COXSWAIN_COMM_GENERATION_H
 #define COXSWAIN_COMM_GENERATION_H
@@ -16,7 +15,7 @@ struct generation {
     uint32_t counter;
 };
 
-/* Negative, 0 or positive, as a is lower than, equal to or higher than b. */
+/* Returns a negative number, 0 or a positive number if `a` is lower than, equal to or higher than `b`. */
 static inline int generation_compare(struct generation a, struct generation b)
 {
     if (a.attempt != b.attempt)
@@ -26,7 +25,7 @@ static inline int generation_compare(struct generation a, struct generation b)
     return a.counter < b.counter ? -1 : a.counter > b.counter;
 }
 
-/* The same for the chiefs that named them, whatever they have counted. */
+/* Compares the chiefs of two generations: only attempt and incarnation. */
 static inline int generation_compare_chiefs(struct generation a, struct generation b)
 {
     a.counter = b.counter;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a data connection begins, for the mesh of a crew and for lines (bulk_line.h).
- * This is the dialling side, up to the answer; endpoint.h is the side that is dialled.
- * With certificates, TLS comes first. Nothing here blocks.
+ * Opens a data connection from the dialling side, up to the answer (frame.h), for the mesh of a crew and for lines (bulk_line.h).
+ * endpoint.h is the other side. With certificates, TLS comes first. No function blocks.
  */
 #ifndef COXSWAIN_COMM_HANDSHAKE_H
 #define COXSWAIN_COMM_HANDSHAKE_H
@@ -13,18 +12,16 @@
 #include "worker/comm/frame.h"
 #include "worker/comm/link.h"
 
-/* How long a dialler waits until it can send its greeting, before it dials again. */
+/* A dialler that has not been able to send its greeting after this time dials again. */
 #define HANDSHAKE_NS (2000 * 1000000LL)
 
-/* CONNECTING, SECURING, CHALLENGED (the challenge is to come) by itself; GREET: the caller's turn, handshake_greet; GREETED: the answer
- * is to come; ANSWERED: `answer` has it; FAILED. */
 enum handshake_phase {
     HANDSHAKE_CONNECTING,
-    HANDSHAKE_SECURING,
-    HANDSHAKE_CHALLENGED,
-    HANDSHAKE_GREET,
-    HANDSHAKE_GREETED,
-    HANDSHAKE_ANSWERED,
+    HANDSHAKE_SECURING,   /* the TLS handshake is under way */
+    HANDSHAKE_CHALLENGED, /* waits for the challenge */
+    HANDSHAKE_GREET,      /* the caller must call handshake_greet */
+    HANDSHAKE_GREETED,    /* waits for the answer */
+    HANDSHAKE_ANSWERED,   /* `answer` is set */
     HANDSHAKE_FAILED,
 };
 
@@ -32,22 +29,21 @@ struct handshake {
     enum handshake_phase phase;
     struct opening opening;
     unsigned char answer_bytes[GREETING_ANSWER_BYTES];
-    size_t received; /* of the message that is to come */
+    size_t received; /* bytes of the message that is being received */
     enum greeting_answer answer;
 };
 
-/* Begins to connect. FAILED at once where it cannot; the link may have a socket all the same. */
+/* Begins to connect. If that fails, the phase is FAILED at once; the link may have a socket nevertheless. */
 void handshake_dial(struct handshake *handshake, struct link *link, const char *address, uint16_t port);
-/* What can be done once poll(2) reports the link: writable while CONNECTING, readable after that. `error` is filled where TLS or a
- * proof failed. */
+/* Continues once poll(2) reports the link: writable while CONNECTING, readable after that. Fills `error` if TLS or a proof fails. */
 void handshake_advance(struct handshake *handshake, struct link *link, struct error *error);
-/* In phase GREET: proves the crew's key and goes on to GREETED, or FAILED. */
+/* In phase GREET: sends the greeting with a proof of the crew's key. The phase is GREETED or FAILED afterwards. */
 void handshake_greet(struct handshake *handshake, struct link *link, const struct greeting *greeting);
 
-/* With certificates, both sides show theirs before anything is said. 1: both are known; 0: later; -1: never. `answers`: the side that was
- * dialled. */
+/* With certificates, continues the TLS handshake, in which both sides present theirs. Returns 1 if it is complete (or there are no
+ * certificates), 0 if it must be called again later, -1 if it failed. `answers`: this is the side that was dialled. */
 int handshake_secure(struct link *link, bool answers, struct error *error);
-/* What is written on this socket goes out at once. */
+/* Sets TCP_NODELAY. */
 void handshake_set_no_delay(int socket);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first message on a control connection: says which pod calls, and proves
- * that it holds the job's key. The caller sends an introduction inside TLS, and
- * the other side answers with a proof of its own. Both proofs are HMACs with the
- * job's key over the introduction and a value that only these two ends of this
- * TLS session know (RFC 9266), so neither can be used on another connection or
- * for another pod.
+ * The first message on a control connection, which says which pod calls and proves that it has the job's key. The caller sends an
+ * introduction inside TLS, and the other side answers with a proof of its own. Both proofs are HMACs with the job's key over the
+ * introduction and a value that only the two ends of this TLS session know (RFC 9266), so neither can be used on another connection or for
+ * another pod.
  */
 #ifndef COXSWAIN_COMM_INTRODUCTION_H
 #define COXSWAIN_COMM_INTRODUCTION_H
@@ -20,16 +18,16 @@
 #define POD_ROLE_MAX 32
 
 struct pod_identity {
-    char job_uid[POD_JOB_UID_MAX]; /* "" by hand */
+    char job_uid[POD_JOB_UID_MAX]; /* "": started by hand */
     char role[POD_ROLE_MAX];
     uint32_t index, attempt, incarnation;
 };
 
-/* Who this process says it is. Set before the first connection; all empty until then. */
+/* The identity with which this process introduces itself. Set it before the first connection; it is empty until then. */
 void pod_identity_set_own(const struct pod_identity *identity);
 const struct pod_identity *pod_identity_own(void);
 
-/* Chosen at random by the caller for each connection. */
+/* Random bytes that the caller chooses for each connection. */
 #define CONNECTION_TOKEN_BYTES 16
 
 struct introduction {
@@ -38,10 +36,10 @@ struct introduction {
 };
 
 #define INTRODUCTION_BYTES (8 + 12 + POD_ROLE_MAX + POD_JOB_UID_MAX + CONNECTION_TOKEN_BYTES + CREW_PROOF_BYTES)
-/* `binding`: of the TLS session over which it travels. Without a key the proof is all zeros. */
+/* `binding`: that of the TLS session (tls_session_binding). Without a key the proof is all zeros. */
 void introduction_encode(const struct introduction *introduction, const unsigned char binding[TLS_BINDING_BYTES],
                          unsigned char ret_bytes[INTRODUCTION_BYTES]);
-/* ERROR_CORRUPT when it is none; ERROR_FORBIDDEN, with a reason, from another job or without the key. */
+/* ERROR_CORRUPT if it is not an introduction; ERROR_FORBIDDEN, with a reason, if the pod is of another job or does not prove the key. */
 int introduction_decode(const unsigned char bytes[INTRODUCTION_BYTES], const unsigned char binding[TLS_BINDING_BYTES],
                         struct introduction *ret_introduction, struct error *error);
 
@@ -49,7 +47,7 @@ int introduction_decode(const unsigned char bytes[INTRODUCTION_BYTES], const uns
 void introduction_answer_encode(bool welcome, const unsigned char bytes[INTRODUCTION_BYTES],
                                 const unsigned char binding[TLS_BINDING_BYTES],
                                 unsigned char ret_answer[INTRODUCTION_ANSWER_BYTES]);
-/* ERROR_FORBIDDEN when the answer is a refusal or proves no key. */
+/* ERROR_FORBIDDEN if the answer is a refusal or does not prove the key. */
 int introduction_answer_check(const unsigned char answer[INTRODUCTION_ANSWER_BYTES],
                               const unsigned char bytes[INTRODUCTION_BYTES],
                               const unsigned char binding[TLS_BINDING_BYTES], struct error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A two-way stream of bytes to one peer. Nothing here blocks. Over TCP the bytes
- * go through the socket, encrypted where there is a session; with a ring they go through shared memory, and the
- * socket carries only the bells that wake a sleeper, and shows the peer's death.
+ * A two-way stream of bytes to one peer. No function blocks. Over TCP the bytes go through the socket, encrypted if there is a TLS
+ * session. With a ring they go through shared memory; the socket then only carries the bytes that wake a sleeping peer, and shows when the
+ * peer dies.
  */
 #ifndef COXSWAIN_COMM_LINK_H
 #define COXSWAIN_COMM_LINK_H
@@ -19,25 +19,27 @@ struct link {
     int socket;               /* -1: none */
     struct tls_session *tls;  /* NULL: in the clear */
     struct shared_ring *ring; /* NULL: TCP */
-    bool dry;                 /* the last read of the socket took all that had come: the next need not ask */
-    bool closed;              /* the peer has gone; what it sent before may still be readable */
+    bool dry;                 /* the last read emptied the socket, so the next one returns 0 without a system call */
+    bool closed;              /* the peer is gone; bytes that it sent before may still be readable */
 };
 
 void link_init(struct link *link);
 void link_release(struct link *link);
-/* From now on through shared memory. A bell says nothing that anybody may not know: what encrypted the socket ends. */
+/* Switches to shared memory. Ends the TLS session, since the socket then carries no data. */
 void link_take_ring(struct link *link, struct shared_ring *ring);
 
-/* Bytes taken over, as many as fit; 0 when none do, or when the peer has gone (`closed`). */
+/* Writes as many bytes as fit and returns their number; 0 also if the peer is gone (`closed`). */
 size_t link_write(struct link *link, const struct iovec *parts, int count);
-/* Bytes read; 0 when there are none, or were none behind those that the read before this one has taken: who reads until it gives 0
- * spares a call. */
+
+/* Reads and returns the number of bytes; 0 if there are none. After a read that emptied the socket, the next call returns 0 without a
+ * system call, which serves callers that read until they get 0. */
 size_t link_read(struct link *link, void *bytes, size_t length);
 
-/* Before poll(2): announces sleep and fills `ret_poll`. False: do not sleep, there is something to do. `reads`, `writes`: what is
- * waited for. */
+/* Call it before poll(2): fills `ret_poll`, and tells the peer to wake this side. `reads`, `writes`: what to wait for. Returns false if the
+ * caller must not sleep, because something can be done already. */
 bool link_prepare_poll(struct link *link, bool reads, bool writes, struct pollfd *ret_poll);
-/* After poll(2): takes in bells and notices the end. */
+
+/* Call it after poll(2): consumes the peer's wake-up bytes and notices if the peer is gone. */
 void link_after_poll(struct link *link, const struct pollfd *poll);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as they travel: little-endian, at any alignment.
+ * Writes and reads little-endian numbers at any alignment.
  */
 #ifndef COXSWAIN_COMM_LITTLE_ENDIAN_H
 #define COXSWAIN_COMM_LITTLE_ENDIAN_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects every rank of a generation with every other. The higher rank dials the
- * lower one and greets it with job, generation and both ranks (frame.h); the answer
- * says how bytes will travel, or that the dialler's generation is superseded. A rank
- * that dials before the other is there waits for its answer, and dials again.
+ * Connects every rank of a generation with every other. The higher rank dials the lower one and sends a greeting with job, generation and
+ * both ranks (frame.h). The answer says how bytes will travel, or that the dialler's generation is superseded. If the connection fails, the
+ * dialler dials again.
  */
 #ifndef COXSWAIN_COMM_MESH_H
 #define COXSWAIN_COMM_MESH_H
@@ -14,9 +13,9 @@
 #include "worker/comm/collective.h"
 #include "worker/comm/link.h"
 
-/* Fills `links` (by rank; the own one stays empty). Returns ERROR_CANCELLED as soon as `cancel` (a descriptor) is readable,
- * ERROR_TIMEOUT after `deadline_ms` naming who is missing, ERROR_STALE when a peer says so. On failure the links made so far are
- * still to be released. */
+/* Fills `links` by rank; the own one stays empty. ERROR_CANCELLED as soon as the descriptor `cancel` is readable; ERROR_TIMEOUT after
+ * `deadline_ms`, naming the missing ranks; ERROR_STALE if a peer knows a newer generation. After a failure, the caller must release the
+ * links made so far. */
 int mesh_connect(const struct collective_options *options, int cancel, int64_t deadline_ms, struct link *links,
                  struct error *error);
 

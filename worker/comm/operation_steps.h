@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operation that goes by a schedule. For operation.c alone, as is the sending
- * of one frame for operation_steps.c.
+ * Runs an operation that follows a schedule (schedule.h). Only operation.c and operation_steps.c include this header.
  */
 #ifndef COXSWAIN_COMM_OPERATION_STEPS_H
 #define COXSWAIN_COMM_OPERATION_STEPS_H
 
 #include "worker/comm/operation.h"
 
-/* Says what is awaited; nothing is sent before the first advance. */
+/* Sets up the expected frames. Nothing is sent before the first operation_steps_advance. */
 void operation_steps_begin(struct operation *operation, const struct schedule *schedule);
 void operation_steps_advance(struct operation *operation, operation_send *send, void *context);
-/* NULL: no such frame is expected. */
+/* Returns NULL if no such frame is expected. */
 void *operation_steps_destination(const struct operation *operation, unsigned rank, const struct frame_header *header);
 void operation_steps_received(struct operation *operation, unsigned rank, const struct frame_header *header,
                               operation_send *send, void *context);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of what the members of a crew say to each other. It stands behind the
- * magic number of every kind of message, at the same place for ever, so that
- * processes of different versions notice it, and say so.
+ * The version of the protocol between the members of a crew. It follows the magic number of every kind of message and must stay at that
+ * place in all versions, so that processes of different versions can detect and report it.
  */
 #ifndef COXSWAIN_COMM_PROTOCOL_H
 #define COXSWAIN_COMM_PROTOCOL_H
@@ -11,15 +10,15 @@
 
 #include "common/error.h"
 
-/* Raised with whatever all members of a crew must do alike: their messages, the transfer of gradients and state, how a batch
- * is shared out. Processes that differ in it do not form a crew. */
+/* Raise it with every change to what all members of a crew must do alike: messages, the transfer of gradients and state, the division of a
+ * batch. Processes with different numbers do not form a crew. */
 #define CREW_PROTOCOL 17u
 
-/* Bytes before a message's own: the magic number and this one. */
+/* Bytes of the magic number and the protocol's number. */
 #define CREW_PROTOCOL_HEAD 8
 void crew_protocol_put(unsigned char *bytes, uint32_t magic);
-/* Of a message whose check holds; ERROR_CORRUPT for another magic number; ERROR_UNSUPPORTED, with what to do, for another
- * protocol. */
+/* Checks a message after its checksum. ERROR_CORRUPT if the magic number is another one; ERROR_UNSUPPORTED, with a remedy, if the protocol
+ * is. */
 int crew_protocol_check(const unsigned char *bytes, uint32_t magic, struct error *error);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tells whether the threads that other processes depend on still go round: those
- * that accept connections and that hear messages. Each of them beats in its loop,
- * which never takes more than a second or so; a pulse that is minutes old belongs to
- * a thread that only a new process replaces. Any thread may ask.
+ * Watches the threads that other processes depend on: those that accept connections and that receive messages. Each of them beats once per
+ * turn of its loop, which takes a second or so at most. If the last beat is minutes old, the thread is stuck and only a new process helps.
+ * Functions may be called from any thread.
  */
 #ifndef COXSWAIN_COMM_PULSE_H
 #define COXSWAIN_COMM_PULSE_H
@@ -17,13 +16,14 @@ struct pulse {
     atomic_llong beat_ms;
 };
 
-/* Beats, and is looked at from now on until pulse_end. `name` says what the thread does: "accepts connections at the data port". */
+/* Adds a pulse, which is watched until pulse_end, and beats. `name` says what the thread does: "accepts connections at the data port". */
 void pulse_start(struct pulse *pulse, const char *name);
 void pulse_beat(struct pulse *pulse);
 void pulse_end(struct pulse *pulse);
 
+/* Returns the time since the last beat. */
 int64_t pulse_age_ms(const struct pulse *pulse);
-/* The age of the oldest of all, and its name; 0 and NULL where there is none. */
+/* Returns the largest age of all pulses, and that pulse's name; 0 and NULL if there are no pulses. */
 int64_t pulse_oldest_ms(const char **ret_name);
 
 #endif

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one rank does in an all-reduce that goes in steps: in each it sends,
- * waits for what it is to receive, and adds. A schedule knows nothing of sizes;
- * ranges are counted in equal parts of whatever vector it is used for.
+ * Plans what one rank does in an all-reduce that runs in steps. In each step the rank sends, waits for what it must receive, and adds. A
+ * schedule does not depend on the vector's length: its ranges count equal parts of the vector.
  *
- *   ring          a reduce-scatter and an all-gather round the ring (Patarasuk and Yuan
- *                 2009). Each part is added in the order of the ring
- *   halving       recursive halving, then doubling (Thakur et al. 2005), neighbours first:
- *                 for 2^k ranks of one contribution each the order is the tree's
- *   doubling      whole vectors between pairs, log2 ranks times; likewise
- *   hierarchical  within each node to its first rank, which goes as far up the tree as
- *                 the node's contributions reach; between those ranks part by part; and
- *                 back. The order is the tree's for any nodes
+ *   ring          a reduce-scatter and an all-gather around the ring (Patarasuk and Yuan 2009). Each part is added in the order of the
+ *                 ring
+ *   halving       recursive halving, then doubling (Thakur et al. 2005), neighbours first. For 2^k ranks with one contribution each, the
+ *                 order of additions is the tree's
+ *   doubling      exchanges whole vectors between pairs, log2 ranks times. The same holds for the order
+ *   hierarchical  each node's contributions go to its first rank, which adds them as far up the tree as they reach; these ranks exchange
+ *                 the sums part by part; the result goes back. The order is the tree's for any nodes
  *
- * Frames between two ranks are numbered from 0 in each operation, in the order of
- * both their schedules.
+ * Frames between two ranks are numbered from 0 in each operation, in the order of both their schedules.
  */
 #ifndef COXSWAIN_COMM_SCHEDULE_H
 #define COXSWAIN_COMM_SCHEDULE_H
@@ -24,7 +21,7 @@
 
 #include "worker/comm/collective.h"
 
-/* Where a vector lies. A slot holds one range, that of the receive or addition that fills it first. */
+/* The place of a vector. A slot holds one range, that of the receive or addition that fills it first. */
 enum place_kind { PLACE_CONTRIBUTION, PLACE_SLOT, PLACE_RESULT };
 struct place {
     enum place_kind kind;
@@ -60,15 +57,15 @@ struct schedule {
 };
 
 struct schedule *schedule_ring(unsigned rank, unsigned size);
-/* Sizes that are powers of two. */
+/* For sizes that are powers of two. */
 struct schedule *schedule_halving(unsigned rank, unsigned size);
 struct schedule *schedule_doubling(unsigned rank, unsigned size);
-/* `nodes[r]`: ranks with equal numbers are near each other. */
+/* Ranks r with equal nodes[r] are on the same node. */
 struct schedule *schedule_hierarchical(unsigned rank, unsigned size, const unsigned *nodes,
                                        const struct collective_reduction *reduction);
 void schedule_free(struct schedule *schedule);
 
-/* Whether halving and doubling add in the order of `merges`. */
+/* Returns whether halving and doubling add in the order of `merges`. */
 bool schedule_pairs_are_tree(unsigned size, const struct collective_reduction *reduction);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building schedules, for the files that do. Only they include it.
+ * Builds schedules. Only the files that implement the functions of schedule.h include it.
  */
 #ifndef COXSWAIN_COMM_SCHEDULE_PARTS_H
 #define COXSWAIN_COMM_SCHEDULE_PARTS_H
@@ -10,7 +10,7 @@
 struct schedule *schedule_new(unsigned parts);
 struct part_range schedule_whole(const struct schedule *schedule);
 unsigned schedule_add_slot(struct schedule *schedule, struct part_range range);
-/* Of the last step begun. */
+/* Add to the step begun last. */
 void schedule_add_send(struct schedule *schedule, unsigned rank, struct place place, struct part_range range);
 void schedule_add_receive(struct schedule *schedule, unsigned rank, struct place place, struct part_range range);
 void schedule_add_addition(struct schedule *schedule, struct place into, struct place left, struct place right,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that two processes map, for bulk data that one writes and the other
- * reads in place; who may touch it when is agreed by messages elsewhere.
+ * Memory that two processes map, for bulk data that one writes and the other reads in place. The processes must agree by messages which of
+ * them may access it.
  *
- * As with shared_ring, sharing is never assumed: the one side creates a file
- * (shared_file.h) with a nonce in it, the other must be able to open it and find the nonce.
+ * Whether two processes share memory is tested, not assumed: one creates a file (shared_file.h) with a nonce in it, and the other must be
+ * able to open the file and find the nonce.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H
@@ -19,14 +19,14 @@ struct shared_area {
     unsigned char *bytes; /* page-aligned, `length` of them */
     size_t length;
     void *mapping;
-    int descriptor; /* of the creator, which has the file locked; -1 */
+    int descriptor; /* in the creator, which holds the lock of the file; -1 in the other process */
 };
 
-/* ERROR_UNSUPPORTED where there is no memory for it. */
+/* ERROR_UNSUPPORTED if there is not enough shared memory. */
 int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error);
-/* Gives it a name until shared_file_withdraw; fine when it has one. */
+/* Gives the file a name, which it keeps until shared_file_withdraw. Does nothing if it has the name already. */
 int shared_area_publish(const struct shared_area *area, char path[SHARED_FILE_PATH_MAX], struct error *error);
-/* Opens what another process has created, of that very length. Only names that shared_area_publish gives are accepted. */
+/* Opens an area of exactly this length that another process has created. Accepts only names that shared_area_publish gives. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,
                      struct error *error);
 void shared_area_release(struct shared_area *area);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file in memory that processes of one machine share: its room is reserved when
- * it is made, since where there is too little a later write would end the process.
+ * A file in memory (/dev/shm) that processes of one machine share. Its space is reserved when it is created, because without space a later
+ * write would kill the process.
  *
- * It has a name only while others are asked to open it. Its maker holds a lock on it as long as the
- * descriptor is open: what a killed process leaves behind is swept away by the
- * next that shares memory on the machine.
+ * The file has a name only while other processes are asked to open it. Its creator holds a lock on it as long as the descriptor is open. A
+ * named file that a killed process leaves behind is therefore not locked, and the next process that shares memory removes it.
  */
 #ifndef COXSWAIN_COMM_SHARED_FILE_H
 #define COXSWAIN_COMM_SHARED_FILE_H
@@ -17,16 +16,17 @@
 
 #define SHARED_FILE_PATH_MAX 64
 
-/* Without a name yet, locked. ERROR_UNSUPPORTED where there is no memory for it, or none to share at all. */
+/* Creates a locked file without a name. ERROR_UNSUPPORTED if there is no shared memory, or not enough. */
 int shared_file_create(size_t bytes, int *ret_descriptor, struct error *error);
-/* Gives it a name, of its kind ("ring"), our process and the nonce; fine when it has that one. */
+/* Gives it a name made of its kind ("ring"), this process's ID and the nonce. Does nothing if it has that name already. */
 int shared_file_publish(int descriptor, const char *kind, uint64_t nonce, char path[SHARED_FILE_PATH_MAX],
                         struct error *error);
-/* Opens what another process has published, of that very size. ERROR_FORBIDDEN for names of another kind, ERROR_UNSUPPORTED for
- * what is not shared. The caller looks for the nonce. */
+/* Opens a file of exactly this size that another process has published. ERROR_FORBIDDEN if the name is not of this kind; ERROR_UNSUPPORTED
+ * if there is no such file here. The caller must check the nonce. */
 int shared_file_open(const char *path, const char *kind, size_t bytes, int *ret_descriptor, struct error *error);
+/* Removes the name. */
 void shared_file_withdraw(const char *path);
-/* Unlinks the files whose makers are gone. */
+/* Removes the files of processes that no longer exist. */
 void shared_file_sweep(void);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two rings of bytes in a file that two processes map, one for each direction:
- * single producer, single consumer, no locks. A side that finds nothing to do
- * raises its flag before it sleeps; the other side sees the flag after its next
- * move and rings the bell (a byte on the socket between them).
+ * Two lock-free ring buffers in a file that two processes map, one for each direction, with a single producer and a single consumer each. A
+ * side that has nothing to do sets its flag before it sleeps. The other side sees the flag after its next write or read, and wakes it by a
+ * byte on the socket between them.
  *
- * Whether two processes share memory is never assumed: the one side creates the
- * file (shared_file.h) with a nonce in it, the other must be able to open it and find the nonce.
+ * Whether two processes share memory is tested, not assumed: one creates the file (shared_file.h) with a nonce in it, and the other must
+ * be able to open the file and find the nonce.
  */
 #ifndef COXSWAIN_COMM_SHARED_RING_H
 #define COXSWAIN_COMM_SHARED_RING_H
@@ -20,23 +19,23 @@
 
 struct shared_ring;
 
-/* Creates the file, with all its room, and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no memory for it).
- * `capacity`: the bytes of one direction, a power of two. */
+/* Creates, publishes and maps the file; `path` receives its name. `capacity` is in bytes for each direction, a power of two.
+ * ERROR_UNSUPPORTED if there is not enough shared memory. */
 int shared_ring_create(uint64_t nonce, size_t capacity, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
                        struct error *error);
-/* Opens what another process has created, of that very capacity. Only names that shared_ring_create makes are accepted. */
+/* Opens a ring of exactly this capacity that another process has created. Accepts only names that shared_ring_create gives. */
 int shared_ring_open(const char *path, uint64_t nonce, size_t capacity, struct shared_ring **ret_ring,
                      struct error *error);
-/* The creator removes the name; the mapping stays. */
+/* Removes the file's name; the mapping stays. For the creator. */
 void shared_ring_withdraw(struct shared_ring *ring, const char *path);
 void shared_ring_free(struct shared_ring *ring);
 
-/* As much as fits; the number of bytes moved. *ret_bell: the other side sleeps and must be woken. */
+/* Write or read as many bytes as possible and return their number. *ret_bell: the other side sleeps and must be woken. */
 size_t shared_ring_write(struct shared_ring *ring, const void *bytes, size_t length, bool *ret_bell);
 size_t shared_ring_read(struct shared_ring *ring, void *bytes, size_t length, bool *ret_bell);
 
-/* Announces sleep until bytes are there (`reads`) or there is room (`writes`), so that the peer rings; false when there is
- * something to do after all (nothing is announced then). */
+/* Sets the flag, so that the peer wakes this side when there are bytes to read (`reads`) or there is room to write (`writes`). Returns
+ * false, with the flag unset, if that is already so. */
 bool shared_ring_may_sleep(struct shared_ring *ring, bool reads, bool writes);
 
 bool shared_ring_readable(const struct shared_ring *ring);

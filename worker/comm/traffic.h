@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes that this process has given to others for sending, counted where they
- * leave: headers and payloads of links (TCP or shared memory) and of RPC
- * messages, without what the protocols below add.
+ * Counts the bytes that this process sends to others: headers and payloads on links (TCP or shared memory) and in RPC messages, without
+ * the overhead of the protocols below.
  */
 #ifndef COXSWAIN_COMM_TRAFFIC_H
 #define COXSWAIN_COMM_TRAFFIC_H
@@ -10,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From any thread. */
+/* May be called from any thread. */
 void traffic_count(size_t bytes);
-/* Since the process started. */
+/* Returns the number of bytes since the process started. */
 int64_t traffic_sent(void);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Point to point: bytes from one rank of a group to another, beside the group's
- * collectives and over the same links.
+ * Sends bytes from one rank of a group to another, beside the group's collectives and over the same links.
  *
- * Messages between two ranks go in channels, numbers that both agree on. Those of
- * one channel arrive in the order in which they were sent; those of different
- * channels may be received in any order: what comes before it is asked for waits
- * in memory, up to TRANSFER_PARKED_MAX a peer, then in the sender's.
+ * Each message has a channel, a number on which both ranks agree. Messages of one channel are received in the order in which they were
+ * sent. Messages of different channels may be received in any order: up to TRANSFER_PARKED_MAX bytes per peer that nobody has asked for yet
+ * are kept in the receiver's memory, further ones stay with the sender.
  *
- * Unlike collectives these may be started and waited for by several threads.
- * Failures, deadlines and stalls are the group's (collective.h).
+ * Unlike collectives, transfers may be started and waited for by several threads. They fail, time out and report stalls like the group's
+ * operations (collective.h).
  */
 #ifndef COXSWAIN_COMM_TRANSFER_H
 #define COXSWAIN_COMM_TRANSFER_H
@@ -21,14 +19,14 @@
 
 struct outgoing_frame;
 
-/* The caller's memory, as are the bytes: both stay in place until the wait. Zeroed before the first use; released after the
- * last, when it keeps room for frames. */
+/* Belongs to the caller, like the bytes; both must stay valid until the wait. Zero it before the first use, and release it after the
+ * last. It keeps its memory for frames between uses. */
 struct transfer {
     unsigned rank, channel;
     bool receives, pending;
     unsigned char *bytes;
     size_t length, arrived;
-    unsigned frames_left; /* to come or to go */
+    unsigned frames_left; /* still to be received or sent */
     struct outgoing_frame *frames;
     unsigned frame_capacity;
     struct transfer *next;
@@ -36,7 +34,7 @@ struct transfer {
 
 void transfer_send_start(struct collective *group, unsigned rank, unsigned channel, const void *bytes, size_t length,
                          struct transfer *transfer);
-/* Fine to call for one that is not under way. */
+/* Waits for the transfer. Does nothing if it is not under way. */
 int transfer_wait(struct collective *group, struct transfer *transfer, struct error *error);
 int transfer_receive(struct collective *group, unsigned rank, unsigned channel, void *bytes, size_t length,
                      struct error *error);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transfers as the group's lanes see them. Used with the group's lock held, by
- * the files that make a group alone.
+ * Connects transfers with the lanes of a group. For the files that implement groups, with the group's lock held.
  */
 #ifndef COXSWAIN_COMM_TRANSFER_PARTS_H
 #define COXSWAIN_COMM_TRANSFER_PARTS_H
@@ -11,7 +10,7 @@
 
 struct lane;
 
-/* A frame that came before it was asked for. */
+/* A frame that was received before its message was asked for. */
 struct parked_frame {
     struct parked_frame *next;
     unsigned channel;
@@ -19,32 +18,34 @@ struct parked_frame {
     unsigned char bytes[];
 };
 
-/* Frames of one channel so far, each way. */
+/* The number of frames of one channel so far. */
 struct transfer_channel {
     unsigned number;
     uint64_t sent, received;
 };
 
-/* A lane's share of it. */
+/* The transfers of one lane. */
 struct lane_transfers {
     struct transfer_channel *channels;
     unsigned channel_count;
-    struct transfer *under_way, **under_way_end; /* in the order in which they were started */
+    struct transfer *under_way, **under_way_end; /* in the order of their starts */
     struct parked_frame *parked, **parked_end;
     size_t parked_bytes;
 };
 
 void lane_transfers_init(struct lane_transfers *transfers);
 void lane_transfers_release(struct lane_transfers *transfers);
-/* Where the payload of a FRAME_MESSAGE goes. 1: found; 0: there is no room yet; -1: it makes no sense. */
+/* Finds where the payload of a FRAME_MESSAGE belongs. Returns 1 if found, 0 if there is no room for it yet, -1 if it is not a valid next
+ * frame (ERROR_CORRUPT). */
 int lane_transfers_place(struct lane_transfers *transfers, unsigned rank, const struct frame_header *header,
                          unsigned char **ret_bytes, struct error *error);
+/* Returns whether there is room for the frame's payload. */
 bool lane_transfers_wants(const struct lane_transfers *transfers, const struct frame_header *header);
-/* The whole payload is there, where lane_transfers_place has said. */
+/* Takes note that the whole payload is at the place that lane_transfers_place returned. */
 void lane_transfers_finish(struct lane_transfers *transfers, const struct frame_header *header, unsigned char *bytes);
-/* Whether anything is still wanted of the peer. */
+/* Returns whether a receive from the peer is incomplete. */
 bool lane_transfers_awaits(const struct lane_transfers *transfers);
-/* Tells the waiting threads what is done. */
+/* Removes completed transfers and wakes the threads that wait for them. */
 void transfers_retire(struct collective *group);
 
 #endif
