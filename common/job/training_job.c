@@ -139,12 +139,12 @@ int training_job_parse(const struct json *object, struct training_job *ret_job, 
     violations_init(&violations, "");
     violations_find(filled, NULL, &violations);
     spec_read(json_member(filled, "spec"), ret_job);
-    if (violations_to_error(&violations, error) < 0) {
+    int result = violations_to_error(&violations, error);
+    if (result < 0 && ret_job->status.attempt == 0)
         memset(ret_job->roles, 0, sizeof ret_job->roles);
-        return -1;
-    }
-    roles_fill(ret_job);
-    return 0;
+    else
+        roles_fill(ret_job);
+    return result;
 }
 
 void training_job_release(struct training_job *job)

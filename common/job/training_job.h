@@ -207,8 +207,9 @@ struct training_job {
 };
 
 /* Parses an object as the API server gives it; defaults are applied, the spec is validated. On ERROR_INVALID metadata and
- * status are filled as far as they could be read, the spec is not to be acted upon (`roles` stays empty) and `ret_job` must
- * be released all the same: the operator needs it to say in the status what is wrong. */
+ * status are filled as far as they could be read, nothing is to be created from the spec and `ret_job` must be released all the
+ * same: the operator needs it to say in the status what is wrong. `roles` stays empty, unless the job has been started: then they
+ * are what the spec says of them, to recognise the pods that there are. */
 int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error);
 void training_job_release(struct training_job *job);
 

@@ -170,6 +170,7 @@ static const char *const holds[][2] = {
     {"Evicted", "its queue to admit it again"},
     {"KueueMissing", "Kueue"},
     {"PodGroupPending", "the gang scheduler"},
+    {"InvalidSpec", "a spec that the operator accepts"},
     {"WaitingForPredecessor", "what is left of an earlier job of its name"},
 };
 

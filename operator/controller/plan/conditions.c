@@ -131,9 +131,8 @@ static void update_running(struct planning *planning)
     condition_set(planning, CONDITION_RUNNING, CONDITION_FALSE, "CrewIncomplete", message);
 }
 
-static void set_obstructed(struct planning *planning, const char *reason)
+static void set_obstructed(struct planning *planning, const char *reason, const char *message)
 {
-    const char *message = planning_format(planning, "%s", planning->obstacle.message);
     const char *before = planning->old->conditions[CONDITION_SCHEDULED].reason;
     if (!before || strcmp(before, reason) != 0)
         planning_event(planning, true, reason, "CreatePods", message);
@@ -149,8 +148,12 @@ static bool is_to_come(const struct planning *planning, const struct slot *slot)
 static void update_scheduled(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
+    if (planning->input->invalid) {
+        set_obstructed(planning, "InvalidSpec", invalid_message(planning));
+        return;
+    }
     if (obstacle->kind != OBSTACLE_NONE) {
-        set_obstructed(planning, obstacle_reason(obstacle->kind));
+        set_obstructed(planning, obstacle_reason(obstacle->kind), planning_format(planning, "%s", obstacle->message));
         return;
     }
     if (planning->hold_reason &&

@@ -112,6 +112,8 @@ static void await_flavor(struct planning *planning)
 bool create_may_be_tried(struct planning *planning)
 {
     int64_t retry_ms = planning->obstacle.retry_ms;
+    if (planning->input->invalid)
+        return false;
     if (planning->obstacle.kind == OBSTACLE_NONE || retry_ms == FIELD_UNSET || retry_ms <= planning->now_ms)
         return true;
     planning_requeue(planning, retry_ms);

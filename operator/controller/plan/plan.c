@@ -136,7 +136,7 @@ static void update_progress(struct planning *planning)
 static void update_status(struct planning *planning)
 {
     planning->next->observed_generation = planning->job->generation;
-    if (!planning->job->elastic.enabled && planning->old->attempt > 0)
+    if (!planning->job->elastic.enabled && planning->old->attempt > 0 && !planning->input->invalid)
         planning->next->workers = planning->job->document.workers;
     scale_down(planning);
     suspend_take_back(planning);

@@ -37,11 +37,13 @@ struct planning {
 bool catch_up_plan(struct planning *planning);
 
 /* Policies, in the order in which they are called. */
-bool dead_node_plan(struct planning *planning);  /* pods that do not end although they were asked to */
-bool deleting_plan(struct planning *planning);   /* a job that is being deleted gets nothing new */
-bool adopt_plan(struct planning *planning);      /* pods of the job that have lost their owner reference */
-bool leftovers_plan(struct planning *planning);  /* an earlier job of the same name: wait until its children are gone */
-bool invalid_plan(struct planning *planning);    /* an invalid spec fails the job with a message */
+bool dead_node_plan(struct planning *planning); /* pods that do not end although they were asked to */
+bool deleting_plan(struct planning *planning);  /* a job that is being deleted gets nothing new */
+bool adopt_plan(struct planning *planning);     /* pods of the job that have lost their owner reference */
+bool leftovers_plan(struct planning *planning); /* an earlier job of the same name: wait until its children are gone */
+/* An invalid spec fails a job that has not run yet, with a message. A job that has run was accepted
+ * by an earlier operator: it keeps its pods and can complete, but nothing is created from the spec. */
+bool invalid_plan(struct planning *planning);
 bool ttl_plan(struct planning *planning);        /* a finished job is deleted when its TTL has passed */
 bool clean_plan(struct planning *planning);      /* a finished job's pods, according to cleanPodPolicy */
 bool completion_plan(struct planning *planning); /* the job has succeeded */
@@ -64,8 +66,11 @@ bool deleting_is_asked(const struct training_job *job);
  * pods: its status is then not written any more. */
 bool deleting_says_nothing(const struct planning *planning);
 
-/* Returns whether objects may be created: no create was refused, or it is time to retry. If not,
- * requeues the job for the time of the retry. */
+/* Returns what the status of a job that has run says of its invalid spec. */
+const char *invalid_message(struct planning *planning);
+
+/* Returns whether objects may be created: the spec is valid, and no create was refused, or it is
+ * time to retry. If not, requeues the job for the time of the retry. */
 bool create_may_be_tried(struct planning *planning);
 /* Returns whether the slot's next pod still waits (back_off.h). */
 bool create_backs_off(const struct planning *planning, const struct slot *slot);

@@ -104,6 +104,18 @@ Test(training_job, a_wrong_spec_still_gives_metadata_and_status)
     }
 }
 
+Test(training_job, a_spec_that_is_refused_later_still_tells_which_pods_a_job_has)
+{
+    SCOPED_JSON *object =
+        manifest_value("spec: {coxswain: {strategy: {type: Nonsense}}, workers: {replicas: 7}, chief: "
+                       "{}, parameterServers: {replicas: many}}\n");
+    json_set_integer(json_set_object(json_set_object(object, "status"), "controllerState"), "attempt", 1);
+    SCOPED(training_job_release) struct training_job job;
+    cr_expect(training_job_parse(object, &job, NULL) < 0);
+    cr_expect(job.roles[ROLE_WORKER].count == 7 && job.roles[ROLE_CHIEF].count == 1);
+    cr_expect(job.roles[ROLE_EVALUATOR].count == 0 && job.roles[ROLE_PS].count == FIELD_UNSET);
+}
+
 Test(training_job, defaults_are_filled_in_place)
 {
     SCOPED_JSON *object = manifest_value("spec:\n  workers: {replicas: null}\n"

@@ -81,6 +81,13 @@ Test(why, a_successor_without_a_place_and_what_it_has_no_words_for)
            "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
 }
 
+Test(why, a_spec_that_a_newer_operator_refuses)
+{
+    expect(JOB("", "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+                   "{'type':'Scheduled','status':'False','reason':'InvalidSpec','message':'leave momentum out.'}]"),
+           "[]", "[]", "digits runs, and waits for a spec that the operator accepts: leave momentum out");
+}
+
 Test(why, saves_that_fail)
 {
     expect(JOB("",
