@@ -24,7 +24,7 @@
 #define FAILURES_MAX 2
 #define WHY_MAX 1024
 #define MILLION 1000000
-/* Who sleeps so much longer than it meant to has stood still. */
+/* If a sleep ends this much later than asked for, the process was stopped. */
 #define LATE_NS 20000000
 /* Numbers travel as float64. */
 #define NUMBER_BITS 52
@@ -124,7 +124,7 @@ static int64_t nap(unsigned turn)
     return clock_monotonic_ns() - now;
 }
 
-/* The lone process has nobody who could be lost. */
+/* A process that trains alone has no peers to lose. */
 static int check_peers(const struct crew_communicator *crew, struct error *error)
 {
     return crew->group != NULL ? collective_check_peers(crew->group, error) : 0;
@@ -170,7 +170,7 @@ static int await_handed_over(struct crew_communicator *crew, const char *what, i
     }
 }
 
-/* ---------------------------------------------------------------- who can be in it */
+/* ---------------------------------------------------------------- can all devices join */
 
 /* A process says the same version of all of its devices. */
 static bool same_versions(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
@@ -467,7 +467,7 @@ static struct crew_communicator *whole_of(struct crew_communicator *crew)
     return crew->whole != NULL ? crew->whole : crew;
 }
 
-/* What this rank gives away: of a sum, what any rank of a ring does. A lone process has nobody to give it to. */
+/* Counts the bytes that this rank sends; for a sum, those that each rank of a ring sends. A process that trains alone sends nothing. */
 static void count_traffic(struct crew_communicator *crew, const struct communicator_operation *operations,
                           unsigned count)
 {
@@ -479,7 +479,7 @@ static void count_traffic(struct crew_communicator *crew, const struct communica
     }
 }
 
-/* Of the whole: what several threads find in one generation is one failure. */
+/* Counted for the whole crew: a failure that several threads see in one generation counts once. */
 static bool has_failed_too_often(struct crew_communicator *whole)
 {
     if (!atomic_exchange(&whole->has_failed, true))

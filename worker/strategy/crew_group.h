@@ -2,8 +2,7 @@
  *
  * Opens and closes the collective of a world, and runs small operations on it.
  *
- * Each generation has a collective of its own. The member guards it, so that the loss of a peer
- * ends whatever operation is under way.
+ * Each generation has a collective of its own. The member guards it, so that operations under way end when a peer is lost.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_GROUP_H
 #define COXSWAIN_STRATEGY_CREW_GROUP_H

@@ -72,7 +72,7 @@ static void plan_levels(struct device_reduction *reduction, const struct device_
 {
     unsigned levels = merge_level(0, options->devices - 1);
     for (unsigned level = 0; level <= levels; level++) {
-        /* What a vector sums up so far reaches to the device `last`. */
+        /* last[i]: the last device that the partial sum in vector i covers. */
         SCOPED_FREE unsigned *last = memory_allocate(options->inputs, sizeof(*last));
         memcpy(last, options->owners, options->inputs * sizeof(*last));
         for (unsigned i = 0; i + 1 < options->inputs; i++) {

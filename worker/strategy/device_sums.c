@@ -8,7 +8,7 @@
 
 /* Slices begin at multiples of it, so that copies are of whole cache lines where the part's are. */
 #define SLICE_UNIT 32
-/* So many parts are queued at most; each is some launches (crew_communicator_keep_up). */
+/* The most parts that are queued at a time, because each needs several launches (crew_communicator_keep_up). */
 #define PARTS_UNDER_WAY 4
 
 /* A device of this process. */
@@ -74,7 +74,7 @@ void device_part_slice(int64_t elements, unsigned owner, unsigned size, int64_t 
 
 /* ---------------------------------------------------------------- life cycle */
 
-/* What each place contributes, and how all of that becomes one sum. */
+/* Plans the contributions of each place, and the additions that make one sum of them. */
 static void plan_tree(struct device_sums *sums)
 {
     const struct device_sums_options *options = &sums->options;
@@ -189,7 +189,7 @@ static int64_t room_for(const struct segment *segment)
     return (segment->elements + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
 }
 
-/* What comes in from others with any part, at most. */
+/* Returns the most bytes that a place receives from others with one part. */
 static size_t foreign_bytes(const struct device_sums *sums, unsigned place)
 {
     int64_t most = 0, foreign = sums->inputs - sums->contributions[place];
@@ -205,8 +205,8 @@ static size_t foreign_bytes(const struct device_sums *sums, unsigned place)
     return (size_t)most * sizeof(float);
 }
 
-/* A kernel's first launch loads it, and may wait for all that the GPU has to do, NCCL's operations and so the peers included: it is
- * made before there are any. */
+/* The first launch of a kernel loads it, and may wait for everything that the GPU is doing, including NCCL's operations and so the peers.
+ * It is therefore done before there are any. */
 static int warm_up(const struct device_sums *sums, unsigned index, float *memory, struct error *error)
 {
     const struct merge_vectors nothing = {.count = 1, .pair_count = 1, .pairs = {{memory, memory}}};
@@ -420,7 +420,7 @@ static void sum_segments(const struct work *work, unsigned device)
     }
 }
 
-/* From the owners to those who have not summed themselves. */
+/* Sends the owners' sums to the places that have not summed the segments themselves. */
 static void gather(const struct work *work, unsigned device)
 {
     const struct device_sums *sums = work->sums;

@@ -19,7 +19,7 @@
 #define RATE_DEFAULT 0.7
 #define MOMENTUM_DEFAULT 0.9
 
-/* What the ranks tell each other at the end of a round; from ROUND_VOTES on one word a rank, then one more of its longest step. */
+/* The words that ranks exchange at the end of a round. From ROUND_VOTES on, each rank has one word, then one more for its longest step. */
 enum round_word { ROUND_LOSS, ROUND_NORM, ROUND_CORRECT, ROUND_EXAMPLES, ROUND_STEPS, ROUND_VOTES };
 #define ROUND_WORDS_MAX (ROUND_VOTES + 2 * CREW_SIZE_MAX)
 

@@ -32,7 +32,7 @@ struct multi_worker_mirrored {
     struct sharded_optimizer *shards; /* beside them, with a sharded optimizer */
     struct reduction_plan *plan;
     struct collective *group;
-    struct crew_communicator *devices; /* NULL: gradients go through the host, whatever others have */
+    struct crew_communicator *devices; /* NULL: gradients go through the host */
     struct device_sums *sums;          /* by way of `devices`; NULL: through the host */
     unsigned bucket_count;
     collective_ticket *tickets;
@@ -234,7 +234,7 @@ static int start_afresh(struct multi_worker_mirrored *strategy, struct error *er
                                         (int64_t)options->sampler->seed, world->rank, world->size, error);
 }
 
-/* Everybody takes its shards of a checkpoint when nobody is left who has some of them. */
+/* All ranks take their shards from a checkpoint if no rank is left that holds some of them. */
 static int take_shards(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -357,7 +357,7 @@ static int64_t take_frozen(struct multi_worker_mirrored *strategy)
     return collective_take_frozen_ns(strategy->group) + crew_communicator_take_frozen_ns(strategy->devices);
 }
 
-/* Until batches were read and passes over: whoever queues many sums waits for others' gradients meanwhile. */
+/* Returns the time until the batches were read and the passes done. A rank that queues many sums waits for others' gradients meanwhile. */
 static int64_t own_time(struct multi_worker_mirrored *strategy, int64_t launched_ns)
 {
     int64_t passed_ns = replica_set_passed_ns(strategy->replicas);
@@ -421,8 +421,8 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
                              error);
 }
 
-/* A library's own threads send on behind the stream that has passed, and whoever ends its communicator drops what they have left. So
- * nobody does before all have what they wait for. This rank has: who is lost meanwhile is missed in what comes next. */
+/* NCCL's own threads may still send after the stream's work is done, and ending the communicator drops what they have not sent. So no
+ * rank leaves before all ranks have what they wait for. This rank has it already: if a peer is lost meanwhile, the next step notices. */
 static void mirrored_await_delivery(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;

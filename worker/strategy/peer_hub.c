@@ -35,7 +35,7 @@ struct visitor {
     bool drops; /* of the update that comes, a part was dropped */
 };
 
-/* What is due to one seat, and our stream to it. */
+/* One seat's peer: the stream to it, and what is to be sent to it. */
 struct peer {
     struct peer_hub *hub;
     /* The rpc's thread only. */
@@ -47,7 +47,7 @@ struct peer {
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
-    /* Of our examples so many are in what it was sent for meetings, from this one on. */
+    /* The number of own examples in what was sent to it in meetings, beginning with the meeting `met_serial`. */
     int64_t met_count;
     uint64_t met_serial;
     /* With the lock held; that thread, which alone writes them, reads without. */
@@ -57,7 +57,8 @@ struct peer {
     bool in_world;
     float *pending; /* changes that wait; NULL: never any */
     bool dirty;
-    int64_t pending_from, pending_to; /* they are of our examples after so many, up to so many */
+    int64_t pending_from,
+        pending_to; /* the own examples in `pending`: those after the first `pending_from`, up to `pending_to` */
 };
 
 enum errand_state { ERRAND_NONE, ERRAND_WANTED, ERRAND_ASKED, ERRAND_DONE, ERRAND_NOTHING, ERRAND_FAILED };
@@ -108,7 +109,7 @@ static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct pe
         rpc_stream_send(stream, hub->bytes, length);
 }
 
-/* ---- who has what */
+/* ---- the counts */
 
 static struct holdings copy_holdings(struct peer_hub *hub)
 {
@@ -135,8 +136,9 @@ static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* Our replica has added a seat's update; whether it has now all that this seat has told with it. It does not when an update before
- * that was lost, with a stream or with a newcomer's fetch: what comes later does not make up for that, a meeting does. */
+/* Called when this replica has added a seat's update. Returns whether it now has all examples that the seat has announced with it. It
+ * lacks some if an earlier update was lost, with a stream or with a newcomer's fetch; later updates do not make up for that, but a
+ * meeting does. */
 static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_message *update)
 {
     pthread_mutex_lock(&hub->lock);
@@ -147,7 +149,7 @@ static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_m
     return joins_on;
 }
 
-/* Another replica has so many of our examples. */
+/* Records that another replica has the first `count` own examples. */
 static void note_handed(struct peer_hub *hub, int64_t count)
 {
     pthread_mutex_lock(&hub->lock);
@@ -162,8 +164,8 @@ static void put_holdings(struct peer_message *message, const struct holdings *ho
     memcpy(message->counts, holdings->counts, sizeof(message->counts));
 }
 
-/* With the lock held. Whoever dies takes with it only what it has not told. Who has no replica has nothing to tell: when all that
- * have one are gone, what it has heard of them is, too. */
+/* With the lock held. A member that dies must only take unannounced examples with it. A member without a replica announces nothing,
+ * because what it was told may be lost with the replicas of those that told it. */
 static struct holdings counts_to_tell(const struct peer_hub *hub)
 {
     return peer_replica_is_whole(hub->replica) ? peer_ledger_told(&hub->ledger) : (struct holdings){{0}};
@@ -204,7 +206,7 @@ static void say_vector(struct peer_hub *hub, struct rpc_stream *stream, struct p
     }
 }
 
-/* ---------------------------------------------------------------- who does not answer */
+/* ---------------------------------------------------------------- peers that do not answer */
 
 static bool is_long(const struct peer_hub *hub, int64_t since_ms)
 {
@@ -218,7 +220,7 @@ static bool errand_stalls(const struct peer_hub *hub, const struct errand *erran
     return errand->state == ERRAND_ASKED && errand->seat == seat && is_long(hub, errand->heard_ms);
 }
 
-/* Likewise. NULL: nothing. */
+/* With the lock held. Returns what the peer has failed to do in time; NULL: nothing. */
 static const char *overdue(const struct peer_hub *hub, unsigned seat)
 {
     const struct peer *peer = &hub->peers[seat];
@@ -246,7 +248,7 @@ static void look_at(struct peer_hub *hub, unsigned rank)
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* When an answer is whole: who answers in good time is named again should it stop. */
+/* Called when an answer is complete. A peer that has answered in time is reported again if it stops answering. */
 static void note_answer(struct peer *peer, int64_t asked_ms)
 {
     if (!is_long(peer->hub, asked_ms))
@@ -275,7 +277,7 @@ static void errand_hear(struct peer *peer, struct errand *errand, bool last)
     errand->heard_ms = clock_monotonic_ms();
 }
 
-/* Who sits there is gone. What a successor can still be asked stays wanted. */
+/* Called when the seat's peer is gone. A fetch that was not sent yet can still be sent to a successor. */
 static void errands_fail(struct peer_hub *hub, unsigned seat, bool has_successor)
 {
     if (hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat)
@@ -315,7 +317,7 @@ static const float *take_part(struct peer_hub *hub, const struct peer_message *m
     return hub->part;
 }
 
-/* Of one that was given up meanwhile: the peer has moved all the same. */
+/* Handles answers to a meeting that was given up: the peer has moved to the mean nevertheless. */
 static void hear_late_meeting(struct peer *peer, const struct peer_message *message)
 {
     if (message->last && message->serial >= peer->met_serial)
@@ -583,7 +585,7 @@ static void visitor_drained(void *context, struct rpc_stream *stream)
         give_parts(visitor);
 }
 
-/* Who asks again has given up what was under way. */
+/* A new request replaces the one under way, which the peer has given up. */
 static void give_state(struct visitor *visitor, uint64_t serial)
 {
     struct peer_hub *hub = visitor->hub;
@@ -591,7 +593,7 @@ static void give_state(struct visitor *visitor, uint64_t serial)
         say(hub, visitor->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
         return;
     }
-    say_counts(hub, visitor->stream); /* a newcomer has forgotten all that it had heard */
+    say_counts(hub, visitor->stream); /* a newcomer has reset its counts */
     bool flows = visitor->takes_state;
     visitor->takes_state = true;
     visitor->serial = serial;
@@ -708,8 +710,8 @@ static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
     say(hub, peer->stream, &hello);
 }
 
-/* Whoever is not in the world, or sits there anew, is let go, with what waits for it. The trainer may know this world before we do, and
- * want something already of who has come. */
+/* Drops the stream to a peer that is not in the world any more, or was replaced by a successor, and what is pending for it. The trainer
+ * may have learned of this world earlier, and may already have a request for the successor. */
 static void drop_peer(struct peer_hub *hub, struct peer *peer, bool has_successor)
 {
     if (peer->stream != NULL) {
@@ -993,7 +995,7 @@ static bool has_taken(const struct peer *peer)
     return !peer->in_world || (!peer->dirty && !peer->in_flight);
 }
 
-/* Likewise. */
+/* With the lock held. */
 static bool changes_are_taken(const struct peer_hub *hub)
 {
     bool taken = true;
@@ -1010,7 +1012,7 @@ bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat)
     return taken;
 }
 
-/* Likewise. A meeting that somebody else's late answer has made needless is not waited for. */
+/* With the lock held. Does not wait for a meeting that has become unnecessary, because another peer's late answer arrived. */
 static enum peer_handing handing_now(const struct peer_hub *hub)
 {
     if (!changes_are_taken(hub))

@@ -89,14 +89,14 @@ void peer_ledger_forget(struct peer_ledger *ledger)
     memset(&ledger->counts, 0, sizeof(ledger->counts));
 }
 
-/* We go on where the forerunner was, by what is known: whoever told that has it, or knows who. */
+/* The next step begins where the predecessor's known examples end: a peer that announced them has them, or knows a replica that does. */
 void peer_ledger_adopt(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
     peer_ledger_hold(ledger, counts);
     ledger->own = ledger->counts.counts[ledger->seat];
 }
 
-/* Whoever goes on from that checkpoint after us has them, too: they are as good as handed. */
+/* A successor that resumes from this checkpoint has these examples, too, so they count as handed. */
 int64_t peer_ledger_restore(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
     peer_ledger_forget(ledger);

@@ -9,7 +9,7 @@
 #include "worker/strategy/peer_staging.h"
 
 struct peer_replica {
-    pthread_mutex_t lock; /* of all that follows, and of the state's arrays */
+    pthread_mutex_t lock; /* guards everything below, and the state's arrays */
     struct training_state *state;
     uint64_t elements;
     unsigned vectors;

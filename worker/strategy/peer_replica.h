@@ -62,8 +62,8 @@ bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t co
  * refused, or the device has failed, which the trainer learns from peer_replica_take_in. */
 bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,
                        float *ret_ours);
-/* Completes a meeting that this replica began by sending `sent` (the whole vector): adds half of
- * the difference between `theirs` and `sent`, whatever has changed here since. */
+/* Completes a meeting that this replica began by sending `sent` (the whole vector): adds half of the difference between `theirs` and
+ * `sent`, even if this replica has changed since. */
 bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *sent,
                          const float *theirs);
 /* With the lock held: copies a part of a vector, for vector 0 (the parameters) including the

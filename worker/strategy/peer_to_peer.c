@@ -28,11 +28,11 @@
 #include "worker/strategy/strategy_table.h"
 
 #define MEET_EVERY 16      /* own steps */
-#define UNANSWERED_MS 1000 /* nothing of a meeting has come: who has nobody else meets another */
+#define UNANSWERED_MS 1000 /* after this time without an answer, a meeting is moved to another peer */
 #define SILENCE_MS 30000   /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
 #define MEAN_SHARE 4      /* of the grace period; the rest is for the step before the mean, and for its save */
-#define HAND_OVER_SHARE 8 /* likewise, before the mean */
+#define HAND_OVER_SHARE 8 /* part of the grace period for handing examples over, before the mean */
 #define HAND_OVER_MS 5000 /* where there is no such period */
 #define HAND_OVER_TRIES 4 /* meetings instead of others: of each a copy of the parameters may be on its way */
 #define RETRY_NS 50000000L
@@ -59,7 +59,7 @@ struct peer_to_peer {
     int64_t mean_step;               /* own steps when it was taken; -1: never */
     unsigned mean_count, mean_of;    /* replicas in it, and those that there were */
     unsigned mean_left;              /* while it is taken: others that have not been asked, or not answered */
-    int64_t leave_ms;                /* likewise: when it was seen that we are asked to leave; 0: we are not */
+    int64_t leave_ms;                /* while a mean is taken: when a request to leave was noticed; 0: there is none */
     bool mean_is_hurried;            /* and somebody was not waited for */
     struct error broken;             /* the device has not taken a state that it was given: it has neither */
 };
@@ -91,7 +91,7 @@ static void tell_stalls(struct peer_to_peer *strategy)
         options->on_stall(options->context, text);
 }
 
-/* Who died together may have had from each other what nobody else has. It has moved the schedule, and is not done again. */
+/* Peers that died together may have had examples that only they had. These count as finished and are not computed again. */
 static void tell_lacking(struct peer_to_peer *strategy)
 {
     const struct strategy_options *options = &strategy->base.options;
@@ -132,14 +132,15 @@ static unsigned next_random(struct peer_to_peer *strategy, unsigned below)
     return (unsigned)(strategy->random % below);
 }
 
-/* What a global batch is made of is with nobody yet: those who should ask do something else (the chief evaluates, or saves), or who
- * was asked does not answer. All of it would be lost with this worker. */
+/* Returns whether more than a global batch of own examples is in no other replica, because the ranks that should ask for meetings are
+ * busy (the chief evaluates or saves) or the rank that was asked does not answer. All of these examples would be lost with this worker. */
 static bool is_unmet(struct peer_to_peer *strategy)
 {
     return peer_hub_unhanded(strategy->hub) > strategy->base.options.global_batch;
 }
 
-/* Even ranks ask odd ones. Who is unmet asks for itself, and somebody else where no answer comes: answering waits for nothing. */
+/* Even ranks ask odd ones for meetings. An unmet rank asks itself, and asks another peer if no answer comes; it may ask any rank, since
+ * answering never waits. */
 static void meet_somebody(struct peer_to_peer *strategy)
 {
     const struct world *world = &strategy->base.world;
@@ -191,8 +192,8 @@ static void point_at_state(struct peer_to_peer *strategy, float *vectors[PEER_VE
         vectors[1 + i] = state->host.slots[i];
 }
 
-/* What each seat had finished, where the checkpoint is of peers and of batches as large as ours. Else its steps count as ours: nobody
- * has finished any of that in an order of its own. */
+/* Reads how many examples each seat had finished, if the checkpoint is a PeerToPeer crew's with the same batch size. Otherwise the
+ * checkpoint's steps are counted for this seat, since no seat has finished them in an order of its own. */
 static void read_restored(const struct peer_to_peer *strategy, int64_t ret_counts[CREW_SIZE_MAX])
 {
     const struct strategy_options *options = &strategy->base.options;
@@ -257,7 +258,7 @@ static bool mean_is_due(struct peer_to_peer *strategy, int64_t asked_ms)
     return due;
 }
 
-/* Whoever is asked to leave: a newcomer at once, for it has nothing that could be lost. */
+/* Returns whether a worker that was asked to leave stops waiting: a newcomer at once, because it has nothing to lose. */
 static bool waits_no_longer(struct peer_to_peer *strategy, int64_t asked_ms)
 {
     if (!(own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE))
@@ -348,8 +349,8 @@ static int peer_reform(struct strategy *base, struct error *error)
 
 /* ---------------------------------------------------------------- a step */
 
-/* The global batch is divided by the crew's seats, however many are taken: so a worker's step means the same to all, whenever they were
- * made, and whoever comes or goes. */
+/* The global batch is divided by the number of seats, taken or not, so that a step of a worker always has the same size, even when
+ * members join or leave. */
 static int64_t count_shares(const struct strategy_options *options)
 {
     return options->crew_size > 0 ? options->crew_size : 1;
@@ -372,7 +373,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     const struct strategy_options *options = &strategy->base.options;
     const float *controls = replica_set_controls(strategy->replicas)[0];
     double rate = options->learning_rate(options->context, options->state->progress.step + 1);
-    strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
+    strategy_leave_boundary(options); /* before taking the lock, which an abandoned step needs for the mean */
     peer_replica_lock(strategy->shared);
     int result = peer_replica_keep(strategy->shared, error);
     if (result == 0)
@@ -385,7 +386,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     return result;
 }
 
-/* What is counted is in the replica already, and in the change that is sent. */
+/* The examples are counted only now that they are in the replica and in the change that is sent. */
 static void exchange(struct peer_to_peer *strategy)
 {
     int64_t finished = place_of(strategy);
@@ -398,9 +399,9 @@ static void exchange(struct peer_to_peer *strategy)
         meet_somebody(strategy);
 }
 
-/* The first device has the state, which updates, peers and means change. What it has come to, and our place among the examples, the
- * copies of the other devices learn here. On its way by the host that is in the host's copy of the state, which a save reads: the step
- * cannot be given up meanwhile, as it can while NCCL is waited for, which may hang. */
+/* The first device has the state, which updates, peers and means change. Here its parameters and progress are copied to the other
+ * devices. If they go through the host, they are in the host's copy of the state, which a save reads; so the step cannot be abandoned
+ * meanwhile. While NCCL copies them, it can, because NCCL may hang. */
 static int equip_devices(struct peer_to_peer *strategy, struct error *error)
 {
     if (own_sums_by_library(&strategy->sums))
@@ -428,8 +429,8 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     return 0;
 }
 
-/* Whoever goes meets anybody: answering waits for nothing. Rather one that is connected, one that it has not asked yet, one that takes
- * what it is sent. */
+/* Chooses a peer for a meeting before this worker leaves. Any peer will do, since answering never waits; preferably one that is
+ * connected, that was not asked yet and that has taken all changes. */
 static unsigned choose_heir(struct peer_to_peer *strategy, const bool asked[CREW_SIZE_MAX])
 {
     const struct world *world = &strategy->base.world;
@@ -468,7 +469,7 @@ static void tell_waited(struct peer_to_peer *strategy, int64_t share_ms)
     options->on_warning(options->context, text);
 }
 
-/* What the replica of somebody who goes has, and no other, would be lost, and done again by its successor. */
+/* Hands over the examples that only the replica of this worker, which leaves, has; its successor would have to compute them again. */
 static void hand_over(struct peer_to_peer *strategy)
 {
     int64_t grace_ms = strategy->base.options.grace_ms;
@@ -501,8 +502,8 @@ static void hand_over(struct peer_to_peer *strategy)
         tell_waited(strategy, share_ms);
 }
 
-/* Whoever gives up a step takes the mean on a thread of its own, and follows the world for it: not while we follow it here. What is done
- * then takes no time, but for what is handed over: an eighth of the grace period, which a step is given up after half of. */
+/* A thread that abandons a step takes the mean and follows the world for it, so it must not do so while this thread follows the world.
+ * That takes little time; handing examples over takes at most an eighth of the grace period, and a step is abandoned after half of it. */
 static int follow_before_step(struct peer_to_peer *strategy, struct error *error)
 {
     strategy_hold_step(&strategy->base.options);
@@ -567,7 +568,7 @@ static void add_to_mean(struct peer_to_peer *strategy, double weight)
             strategy->mean[v][i] += (float)weight * (strategy->theirs[v][i] - strategy->mean[v][i]);
 }
 
-/* Who was in the world, has a replica, and did not give it. */
+/* Warns of peers in the world that have a replica but did not send it. */
 static void tell_missing(struct peer_to_peer *strategy, const struct world *world, const bool missing[CREW_SIZE_MAX])
 {
     const struct strategy_options *options = &strategy->base.options;
@@ -608,7 +609,7 @@ static void add_others(struct peer_to_peer *strategy, const struct world *world)
         tell_missing(strategy, world, missing);
 }
 
-/* Our own, all that has come with it. */
+/* Starts the mean with this replica, including its inbox. */
 static int begin_mean(struct peer_to_peer *strategy, struct error *error)
 {
     allocate_means(strategy);
@@ -630,7 +631,7 @@ static int take_mean(struct peer_to_peer *strategy, struct error *error)
     return 0;
 }
 
-/* What is saved, evaluated and exported between the same two steps is the same mean. */
+/* Everything that is saved, evaluated and exported between the same two steps uses the same mean. */
 static int peer_average_begin(struct strategy *base, struct error *error)
 {
     struct peer_to_peer *strategy = of(base);
@@ -648,7 +649,7 @@ static unsigned peer_averaged(const struct strategy *base, unsigned *ret_of)
     return strategy->mean_count;
 }
 
-/* What goes wrong here the next step tells. */
+/* If this fails, the next step reports it. */
 static void peer_average_end(struct strategy *base)
 {
     (void)swap_means(of(base), NULL);
@@ -722,7 +723,7 @@ static void peer_close(struct strategy *base)
     free(strategy);
 }
 
-/* What we draw differs from what others draw. */
+/* Gives each seat other random numbers. */
 static uint64_t seed_of_seat(const struct peer_to_peer *strategy, uint64_t seed)
 {
     return seed + 0x9e3779b97f4a7c15u * (strategy->seat + 1);
@@ -749,8 +750,8 @@ static int open_replicas(struct peer_to_peer *strategy, struct error *error)
     return own_sums_open(&strategy->sums, &strategy->replica_options, shards, NULL, error);
 }
 
-/* What the others have sent, what is sent in a meeting, the change, and for each peer what is pending. On their way as copies: a
- * change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
+/* Counts the vectors: the inbox, what is sent in a meeting, the change, and the pending changes of each peer. While they are sent there
+ * are copies: of a change to each peer, and of a meeting's question and answer. The chief also has the mean and a peer's state. */
 static void peer_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     int64_t workers = count_shares(options);

@@ -115,7 +115,7 @@ static void connect_pair(struct pipeline *pipeline, struct device *one, struct d
         crew_communicator_avoid(pipeline->devices);
 }
 
-/* What crosses between GPUs here goes from one to the other, directly if it can. */
+/* Lets data that crosses between GPUs of this process go directly from one to the other if possible. */
 static void connect_lanes(struct pipeline *pipeline)
 {
     if (!pipeline_is_parted(pipeline) || pipeline->plan_only)
@@ -270,7 +270,7 @@ int pipeline_outline(struct pipeline *pipeline, struct error *error)
     return 0;
 }
 
-/* What a crew's process has of another cut is no part of the plan, and makes room. */
+/* The memory plan does not include what a crew's process holds of earlier stages, so that is freed first. */
 int pipeline_check_room(const struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
@@ -467,7 +467,7 @@ static int pipeline_share_bytes(struct strategy *base, void *bytes, size_t lengt
     return check_formed(pipeline, error) < 0 ? -1 : crew_group_tell(pipeline->group, 0, bytes, length, error);
 }
 
-/* ---------------------------------------------------------------- who has what */
+/* ---------------------------------------------------------------- which process has what */
 
 /* The processes of a replica evaluate the same blocks together. */
 static void pipeline_evaluation_part(const struct strategy *base, unsigned *ret_index, unsigned *ret_count)

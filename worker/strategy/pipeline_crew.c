@@ -62,13 +62,14 @@ static int open_group(struct pipeline *pipeline, const struct world *world, stru
 
 /* ---- the stages */
 
-/* All end for what a sum has told them, and nobody before all have it: who misses it waits for one that does not come back. */
+/* All ranks end because of a sum, and no rank ends before all have the sum: a rank without it would wait for a peer that never comes
+ * back. */
 static void leave_together(struct pipeline *pipeline)
 {
     (void)collective_barrier(pipeline->group, NULL);
 }
 
-/* What crosses has one form at both ends. */
+/* Both ends of a crossing must use the same format. */
 static int agree_on_values(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
@@ -114,7 +115,7 @@ static int agree_on_room(struct pipeline *pipeline, bool is_cut, struct error *e
                      lacking);
 }
 
-/* Whoever has trained knows them; else the chief has been told them or measures. */
+/* A rank that has trained knows the stages; otherwise the chief takes them from the job or a checkpoint, or measures. */
 static int agree_on_stages(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
@@ -136,7 +137,7 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
     return stays ? 0 : pipeline_open_units(pipeline, error);
 }
 
-/* Of the lanes that hold the same stage, here or elsewhere; a stage may have no parameters of its own. */
+/* Creates the sums of the lanes that hold the same stage, in any process. A stage may have no parameters of its own. */
 static int make_sums(struct pipeline_lane *lane, const struct strategy_device *device, struct error *error)
 {
     const struct pipeline *pipeline = lane->pipeline;
@@ -161,7 +162,7 @@ static int connect_lane(struct pipeline *pipeline, unsigned number, struct error
     return pipeline_direct_new(lane, error) < 0 ? -1 : make_sums(lane, &pipeline->base.options.devices[number], error);
 }
 
-/* What crosses between stages, and gradients of replicas, go from GPU to GPU where all can. */
+/* Lets data between stages, and gradients of replicas, go from GPU to GPU if all ranks can. */
 static int connect_devices(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
     if (pipeline->devices == NULL)

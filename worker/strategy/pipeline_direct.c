@@ -21,7 +21,7 @@ struct pipeline_direct {
     struct communicator_operation *operations; /* of the tick at hand */
     struct place **moved;                      /* by each of them */
     unsigned operation_count;
-    unsigned tick;             /* the next whose group is not queued */
+    unsigned tick;             /* the first tick with a group that is not queued yet */
     unsigned next[STAGES_MAX]; /* action of each stage, then */
 };
 
@@ -77,7 +77,7 @@ static int open_place(struct pipeline_direct *direct, const struct graph_crossin
     return device_allocate(device, MEMORY_DEVICE, bytes, &place->arrival, error);
 }
 
-/* All of them now: who allocates while a group is under way may wait for it. */
+/* Opens all places at once, because an allocation while a group is under way may wait for that group. */
 static int open_places(struct pipeline_direct *direct, struct error *error)
 {
     for (unsigned i = 0; i < direct->crossings; i++) {
@@ -121,7 +121,7 @@ static void plan_crossing(struct pipeline_direct *direct, unsigned number, struc
     direct->operations[direct->operation_count++] = operation;
 }
 
-/* What goes from one lane to another is in the same order in both: by stages, then by crossings. */
+/* Both lanes list the data between them in the same order: by stages, then by crossings. */
 static void plan_tick(struct pipeline_direct *direct)
 {
     const struct pipeline *pipeline = direct->pipeline;

@@ -307,8 +307,8 @@ static void add_run(struct pipeline_blocks *blocks, unsigned store, int64_t bloc
         (struct block_run){.store = store, .block = block, .count = 1, .offset = offset, .elements = elements};
 }
 
-/* Of a piece that a store here holds: the blocks that begin in it, if they are its stage's alone, and its pieces of those that are
- * not. */
+/* Adds the blocks that begin in a piece of a store of this process, if they are in this stage only, and otherwise the piece's parts of
+ * these blocks. */
 static void add_piece(struct pipeline_blocks *blocks, const int *holders, unsigned store, int64_t start, int64_t local,
                       int64_t elements, const int64_t *spread_number)
 {

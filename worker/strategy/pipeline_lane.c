@@ -78,7 +78,7 @@ static void finish_run(struct pipeline_lane *lane, int result)
     struct pipeline *pipeline = lane->pipeline;
     if (result < 0)
         (void)device_stream_synchronise(lane->stream, NULL);
-    /* Other lanes may be waiting for other processes. What they are told gives way to the cause (pipeline_await). */
+    /* Other lanes may be waiting for other processes. pipeline_await reports the cause, not their error. */
     if (result < 0 && pipeline->group)
         collective_abort(pipeline->group, ERROR_CANCELLED, "a stage of this process has failed");
     pthread_mutex_lock(&pipeline->lock);
@@ -127,7 +127,7 @@ void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale)
     pthread_mutex_unlock(&pipeline->lock);
 }
 
-/* What happened first: not a lane's word that another has failed. */
+/* Reports the first failure, not that of a lane that ended because another had failed. */
 int pipeline_await(struct pipeline *pipeline, struct error *error)
 {
     pthread_mutex_lock(&pipeline->lock);

@@ -58,8 +58,8 @@ static const struct graph_crossing *crossing_at(const struct pipeline *pipeline,
                                           : &pipeline->gradients[number - pipeline->value_count];
 }
 
-/* What comes from another process has a place, by NCCL one for each of its slots, and so has what is added of another GPU's here;
- * what goes to a process by the host has a copy of each, if the host cannot read the device's memory. */
+/* Data from another process needs memory, by NCCL for each of its slots; so does another GPU's gradient that is added. Data that goes to
+ * a process through the host needs a copy for each slot if the host cannot read the device's memory. */
 static void plan_crossing(const struct pipeline *pipeline, const struct pipeline_unit *unit, unsigned number,
                           struct memory_plans *plans)
 {
@@ -127,7 +127,7 @@ static void plan_store(const struct pipeline *pipeline, const struct pipeline_st
     plan_device(pipeline, store, plans);
 }
 
-/* Of several GPUs the one that has most. */
+/* With several GPUs, counts the one that needs most. */
 static void plan_stages(const struct pipeline *pipeline, struct memory_plans *plans)
 {
     struct memory_plan fullest = {0};
@@ -142,7 +142,7 @@ static void plan_stages(const struct pipeline *pipeline, struct memory_plans *pl
     memory_plan_add(&plans->device, &fullest);
 }
 
-/* What keeps it from being outlined keeps it from being opened, which says so. */
+/* If the pipeline cannot be planned, it cannot be opened either, and opening it reports why. */
 void pipeline_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     struct pipeline *pipeline;

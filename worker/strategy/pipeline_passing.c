@@ -30,7 +30,7 @@ static void advance(struct pipeline *pipeline, unsigned *counter, unsigned value
     pthread_mutex_unlock(&pipeline->lock);
 }
 
-/* What one direction of crossings looks like, seen from a unit. */
+/* One direction of crossings (values or gradients), as seen by a unit. */
 struct direction {
     const struct graph_crossing *crossings;
     unsigned count;
@@ -185,7 +185,7 @@ int pipeline_passing_open(struct pipeline *pipeline, struct error *error)
     return 0;
 }
 
-/* Of another unit of this process, which has left it there for us. */
+/* Takes data that another unit of this process has made. */
 static int take(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch,
                 const struct pipeline_unit *maker, struct error *error)
 {
@@ -294,7 +294,7 @@ void pipeline_passing_reset(struct pipeline_unit *unit)
 {
     memset(unit->values_out, 0, unit->pipeline->value_count * sizeof *unit->values_out);
     memset(unit->gradients_out, 0, unit->pipeline->gradient_count * sizeof *unit->gradients_out);
-    /* What a run that failed has left under way went with its group. */
+    /* Sends that a failed run has left under way ended with its group. */
     for (unsigned i = 0; i < crossing_count(unit->pipeline) * unit->slots; i++)
         unit->departures[i].pending = false;
 }

@@ -33,7 +33,7 @@ static unsigned slots_of(const struct play *play, unsigned part)
     return pipeline_slots(partition->depth[part], partition->depths, play->course->most);
 }
 
-/* What comes in is there, and what went out in the same slot before was taken. */
+/* Returns whether the inputs exist, and what was sent from the same slot before was taken. */
 static bool crossings_allow(const struct play *play, unsigned part, enum pipeline_work work, unsigned micro_batch)
 {
     const struct pipeline_course *course = play->course;
@@ -76,7 +76,7 @@ static bool choose(const struct play *play, unsigned stage, struct pipeline_acti
     return false;
 }
 
-/* What is done in a tick is seen in the next one. */
+/* An action's results become visible in the next tick. */
 static bool tick(const struct play *play, struct pipeline_timetable *timetable)
 {
     unsigned before[STAGES_MAX];

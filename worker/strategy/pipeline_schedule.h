@@ -65,7 +65,7 @@ struct pipeline_span {
     int64_t start_ns, end_ns;
 };
 
-/* What one stage did in a step. */
+/* The actions of one stage in a step, with their times. */
 struct pipeline_trace {
     const struct pipeline_span *spans;
     unsigned count;

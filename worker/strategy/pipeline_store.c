@@ -118,7 +118,8 @@ int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *er
     return copy_tables(pipeline, false, is_copy, error);
 }
 
-/* The gradient of a copy's table, where its replica sums it, from whose GPU the way has been tried; NULL: not here. */
+/* Returns the summed gradient of a copy's table in its replica, which may be on another GPU (pairs of GPUs were tested); NULL if it is in
+ * another process. */
 static const float *find_sum(const struct pipeline *pipeline, const struct pipeline_store *borrower,
                              const struct parameter_tensor *table)
 {

@@ -77,7 +77,7 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES] = {{0}}, sums[CONTROL_VOTES];
     const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
     float words[CREW_SIZE_MAX] = {0};
-    /* Who is alone has nobody to wait for: its word has no time. */
+    /* A single process waits for nobody, so it reports no time. */
     unsigned word = strategy_vote_word(votes, pipeline->shape.size > 1 ? pipeline_own_ns(pipeline) : 0);
     if (pipeline_exchange_controls(pipeline, word, controls, words, &result->gradient_norm, error) < 0)
         return -1;
@@ -153,7 +153,7 @@ int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned vot
 
 /* ---- a step that others have applied */
 
-/* What each rank tells: whether it stands on the verge of the world's step, or knows its norm, and that. */
+/* The words of each rank: whether it is on the verge of the world's step, whether it knows that step's norm, and the norm. */
 enum verge_word { VERGE_STANDS, VERGE_KNOWS, VERGE_NORM, VERGE_WORDS };
 
 static const double *find_norm(const double *words, unsigned size)

@@ -88,7 +88,7 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     pass.accumulate = accumulate;
     pass.weights_stand = subtree > 0 || leaf > 0;
     bool last = subtree + 1 == replica->cover_count && leaf + 1 == replica->cover[subtree].count;
-    pass.is_whole_step |= !last || merges > 0; /* whoever waits for a bucket does so once, in the end */
+    pass.is_whole_step |= !last || merges > 0; /* bucket events are needed only once, at the end */
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
         return -1;
     if (replica->exchange != NULL)
@@ -199,7 +199,7 @@ struct device_event *replica_bucket_event(const struct replica *replica, unsigne
     return replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
 }
 
-/* What went wrong aside from the replica's own work; gradients and sums are of no use then. */
+/* Fails if another shard's pass has failed; gradients and sums are then useless. */
 static int check_exchange(struct replica *replica, struct error *error)
 {
     return replica->exchange != NULL ? replica->exchange->check(replica->exchange, error) : 0;
@@ -264,7 +264,7 @@ void replica_time_passes(struct replica *replica)
     device_stream_call(replica->stream, note_passed, replica);
 }
 
-/* Whoever has awaited the passes may be here before the device has looked at the clock. */
+/* A caller that has awaited the passes may get here before the device has recorded the time. */
 int64_t replica_passed_ns(const struct replica *replica)
 {
     int64_t noted_ns = atomic_load(&replica->passed_ns);

@@ -29,7 +29,7 @@ struct replica_ahead {
     double *norm; /* shared memory */
     struct device_event *updated;
     bool under_way;    /* passes of the step behind the state's, */
-    uint64_t writings; /* as the state was after so many */
+    uint64_t writings; /* of the state when they were queued; another number: it was overwritten since */
     bool is_quick;     /* the last step was */
     int64_t ended_ns;
     atomic_bool unheard;             /* an update is queued, and what it comes to not looked at: */
@@ -104,7 +104,7 @@ static int take_passes(struct replica_ahead *ahead, struct error *error)
     return ahead->is_quick ? 0 : replica_await_passes(replica, error);
 }
 
-/* What fails here fails again, and is told, when the next step is wanted. */
+/* A failure here occurs again, and is reported, when the next step is taken. */
 static void queue_next_passes(struct replica_ahead *ahead)
 {
     if (queue_passes(ahead, NULL) == 0)
@@ -129,7 +129,7 @@ static void queue_judgement(struct replica_ahead *ahead)
                                                             .ret_sums = replica->seen});
 }
 
-/* What it is told differs from step to step, and not what is launched. */
+/* The launches are the same in each step; the values that they read are not. */
 static int queue_change(void *context, struct error *error)
 {
     (void)error;
@@ -170,7 +170,8 @@ static void take_time(struct replica_ahead *ahead)
     ahead->ended_ns = now;
 }
 
-/* What the device has come to. It has not made an update that this refuses, or skips, and has changed its scale likewise. */
+/* Reads the device's results. The device has skipped an update that this function refuses or skips, and has changed its loss scale in the
+ * same way. */
 static int hear(struct replica_ahead *ahead, unsigned votes, struct strategy_result *result, struct error *error)
 {
     struct replica *replica = ahead->replica;
@@ -188,7 +189,7 @@ static int hear(struct replica_ahead *ahead, unsigned votes, struct strategy_res
     return 0;
 }
 
-/* The batch that is read there may not come: all that the device still does it does by itself. */
+/* Reading the next batch may take forever, so the step can be abandoned meanwhile: the device completes the update without the host. */
 static void queue_next_passes_at_boundary(struct replica_ahead *ahead, const struct training_progress *before)
 {
     const struct strategy_options *options = &ahead->replica->options;

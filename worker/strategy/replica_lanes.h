@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the logical shards of a replica side by side, each in a lane with its own activations,
- * gradients and stream. Layers need this whose statistics cover the whole batch: their shards
- * exchange values during the pass.
+ * Computes the logical shards of a replica side by side, each in a lane with its own activations, gradients and stream. Layers with
+ * statistics of the whole batch need this, because their shards exchange values during the pass.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_LANES_H
 #define COXSWAIN_STRATEGY_REPLICA_LANES_H

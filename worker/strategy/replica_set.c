@@ -24,7 +24,7 @@ struct replica_set {
     struct device_stream *streams[STRATEGY_DEVICES_MAX];
     struct training_state mirrors[STRATEGY_DEVICES_MAX]; /* from the second on */
 
-    /* What the devices contribute, side by side, and how it is summed. */
+    /* The devices' contributions in order, and the additions that sum them. */
     float **inputs, **input_controls;
     unsigned *owners;
     unsigned input_count;
@@ -52,7 +52,7 @@ static bool has_copies(const struct replica_set *set)
            !device_memory_is_shared(device_of(&set->options, 0).device);
 }
 
-/* Of the parameters alone. */
+/* Allocates a copy of the parameters only. */
 static int make_copy(const struct replica_set *set, const struct strategy_device *device, struct training_state *copy,
                      struct error *error)
 {
@@ -63,7 +63,7 @@ static int make_copy(const struct replica_set *set, const struct strategy_device
                            (void **)&copy->parameters, error);
 }
 
-/* What the replica of device `index` is told: its own device, model and state. */
+/* Sets the options of device `index`'s replica: its own device, model and state. */
 static int own_options(struct replica_set *set, unsigned index, struct strategy_options *ret_options,
                        struct error *error)
 {
@@ -110,7 +110,7 @@ static void collect_inputs(struct replica_set *set, struct reduction_subtree *su
     }
 }
 
-/* One sum of all that is this process's, which a ring takes of each, and a lone process is done with. */
+/* Merges all contributions of this process into one, as a ring, and a process without a member, need it. */
 static void merge_outputs(struct replica_set *set)
 {
     for (unsigned i = 1; i < set->output_count; i++)
@@ -181,7 +181,7 @@ enum device_memory replica_set_gradients_place(const struct strategy_options *op
     return count_devices(options) > 1 ? MEMORY_SHARED : MEMORY_DEVICE;
 }
 
-/* What the host has of a mirror's state: all of it, or of a device with memory of its own the copy that goes there. */
+/* Plans the host memory of a mirror: its state, or, for a device with memory of its own, the copy that goes there. */
 static void plan_mirror(const struct strategy_options *options, struct memory_plan *host)
 {
     struct memory_plan state;
@@ -376,7 +376,7 @@ static void merge(const struct replica_set *set, float *const *vectors, int64_t 
     }
 }
 
-/* What has failed first, before what that has come to in other replicas. */
+/* Reports a replica's own failure before its consequences in other replicas. */
 int replica_set_await_passes(struct replica_set *set, struct error *error)
 {
     for (unsigned i = 0; i < set->count; i++)

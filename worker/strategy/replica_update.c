@@ -53,7 +53,8 @@ void replica_slice(const struct parameter_layout *layout, unsigned index, unsign
     *ret_end = index + 1 == count ? layout->elements : slice_start(layout, index + 1, count);
 }
 
-/* The sums of the blocks are shared out; they are added in order, so who computed which is not seen in the norm. */
+/* The replicas share the work on the blocks' sums. The sums are added in order, so the norm does not depend on which replica computed
+ * which. */
 static int measure_norm(const struct replica_update *update, double *ret_norm, struct error *error)
 {
     const struct parameter_layout *layout = layout_of(update);

@@ -4,16 +4,16 @@
 #include "worker/strategy/sharded_parts.h"
 #include "worker/strategy/state_transfer.h"
 
-/* Of transfers. */
+/* Channels of transfers. */
 enum { CHANNEL_OWN = 65000, CHANNEL_MIRRORED };
 
-/* What each rank has, as all know it. */
+/* What the ranks hold. */
 struct holdings {
     bool holds[CREW_SIZE_MAX]; /* its two shards as of the world's step, or the sums that make them so */
     unsigned givers[CREW_SIZE_MAX];
 };
 
-/* ---------------------------------------------------------------- who has what */
+/* ---------------------------------------------------------------- which rank holds what */
 
 /* Everything at the world's step, or one step behind with the sums of that one. */
 static bool can_hold(const struct sharded_optimizer *optimizer, const struct world *world, bool holds_state)
@@ -63,12 +63,12 @@ static int catch_up(struct sharded_optimizer *optimizer, struct collective *grou
     return sharded_optimizer_update(optimizer, &verdict, error);
 }
 
-/* ---------------------------------------------------------------- shards for those who have none */
+/* ---------------------------------------------------------------- refilling ranks without shards */
 
 /* Slots of one of the two shards that a rank keeps, all of the optimizer's. */
 struct half {
     int64_t first, elements;
-    unsigned channel; /* by whose shard it is to the one who takes it */
+    unsigned channel; /* the receiver's own shard, or the one that it mirrors */
 };
 
 static struct half own_half(const struct training_state *state, unsigned channel)

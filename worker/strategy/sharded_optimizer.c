@@ -207,7 +207,7 @@ static void copy_to_host(const struct sharded_optimizer *optimizer, const struct
                                               .to = optimizer->options.state->host.parameters + piece->at.first});
 }
 
-/* Of what this rank has updated each device has its pieces; the rest comes from others. */
+/* Copies the updated pieces from each device; the rest comes from other ranks. */
 static int pieces_to_host(const struct sharded_optimizer *optimizer, struct error *error)
 {
     const struct shard_plan *plan = plan_of(optimizer);

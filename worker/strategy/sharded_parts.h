@@ -9,7 +9,7 @@
 
 #include "worker/strategy/sharded_optimizer.h"
 
-/* What a rank needs to take a step, besides its sums. */
+/* The values that a rank needs for a step, besides its sums. */
 struct sharded_verdict {
     int64_t step;
     double norm, learning_rate;

@@ -26,7 +26,7 @@ struct statistics_exchange {
     unsigned first, end;
     struct collective *group;
     unsigned rank, size;
-    unsigned left; /* shards whose pass is over */
+    unsigned left; /* shards that have completed their pass */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct error failure; /* the step's first */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges values between the shards of one batch while they are computed side by side
- * (worker/device/shard_exchange.h), for layers whose statistics cover the whole batch.
+ * Exchanges values between the shards of one batch while they are computed side by side (worker/device/shard_exchange.h), for layers with
+ * statistics of the whole batch.
  *
- * Shards of one process exchange values through memory. The last of them to arrive fetches the
- * values of the other processes. Every shard gets the values ordered by shard, so that results have
- * the same bits for any number of ranks.
+ * Shards of one process exchange values through memory. The last of them to arrive fetches the values of the other processes. Every shard
+ * gets the values ordered by shard, so that results have the same bits for any number of ranks.
  */
 #ifndef COXSWAIN_STRATEGY_STATISTICS_EXCHANGE_H
 #define COXSWAIN_STRATEGY_STATISTICS_EXCHANGE_H

@@ -97,7 +97,7 @@ float strategy_loss_scale_told(const struct strategy_options *options)
     return loss_scaling_told(&options->state->progress.scaling, graph_precision(options->graph));
 }
 
-/* The norm alone tells the verdict to those who learn of it later. */
+/* Ranks that learn of the step later get only the norm, so the norm must say that the step was skipped. */
 static int judge_scaled(const struct strategy_options *options, struct strategy_result *result, struct error *error)
 {
     if (isfinite(result->gradient_norm))

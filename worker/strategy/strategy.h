@@ -132,8 +132,7 @@ struct strategy_options {
     void *context;
 };
 
-/* What a rank wants of the crew. Votes travel with the step's control words, so that all ranks learn
- * them at the same boundary. */
+/* A rank's requests to the crew. Votes travel with the step's control words, so that all ranks learn them at the same boundary. */
 enum strategy_vote {
     STRATEGY_VOTE_LEAVE = 1,      /* this rank got SIGTERM and leaves at the boundary */
     STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary; done if the chief and all other ranks vote for it */
