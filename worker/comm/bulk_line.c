@@ -11,7 +11,7 @@
 
 /* A line's turn, before the others have theirs. */
 #define TURN_BYTES ((size_t)4 << 20)
-/* A reader sleeps until there is so much, or all that is missing. */
+/* A receiver sleeps until this many bytes, or all missing ones, have arrived. */
 #define READ_MIN ((size_t)1 << 20)
 
 static void ring(struct bulk_lines *lines)
@@ -207,7 +207,7 @@ static void release(struct bulk_line *line)
 
 /* ---------------------------------------------------------------- the thread */
 
-/* Of a session: read from the socket, and not by us yet. The socket says nothing of it. */
+/* Returns whether the TLS session has bytes that were read from the socket but not by the line; poll(2) does not report these. */
 static bool has_input(struct bulk_line *line)
 {
     struct pollfd poll;
@@ -234,7 +234,7 @@ static void advance(struct bulk_line *line, short happened)
         line_set_phase(line, LINE_CLOSED);
 }
 
-/* What the thread looks at: the bell, arrivals, lines. */
+/* What the thread polls: the bell, arrivals, lines. */
 struct watch {
     struct pollfd *polls;
     struct bulk_line **lines; /* of the last `line_count` polls */

@@ -40,7 +40,7 @@ void collective_abort(struct collective *group, enum error_kind kind, const char
     collective_fail(group, &error);
 }
 
-/* The lock is that of whoever moves bytes, and is not held for long; descriptors stay open until the group is freed. */
+/* The lock belongs to the thread that moves bytes, which does not hold it for long. Descriptors stay open until the group is freed. */
 void collective_break_off(struct collective *group, enum error_kind kind, const char *reason)
 {
     collective_abort(group, kind, reason);

@@ -10,7 +10,7 @@
 #include "common/clock.h"
 
 #define SPIN_NS 30000
-/* Who sleeps for its peers wakes as often, to notice that it was stopped itself; what a wake-up is late by otherwise. */
+/* A thread that waits for peers wakes at this interval, to notice if this process was stopped: then a wake-up is LATE_NS late or more. */
 #define WAKE_MS 20
 #define LATE_NS 20000000
 
@@ -45,7 +45,7 @@ static bool are_two_with_shared_memory(const struct collective *group)
     return group->setting.size == 2 && group->lanes[1 - group->setting.rank].link.ring != NULL;
 }
 
-/* What the next operation of a request takes on; where there are shards, each rank's part of it is one piece. */
+/* Returns the size of the request's next operation. With shards, it ends with the round, so that each rank's part is one piece. */
 static size_t operation_size(const struct collective *group, const struct request *request)
 {
     size_t most = request->kind == REQUEST_BROADCAST ? OPERATION_BYTES : OPERATION_ELEMENTS;
@@ -157,8 +157,8 @@ bool collective_progress(struct collective *group)
     return moved;
 }
 
-/* Sleeps until a link or the event moves, without the lock. Who drives takes the bells: when the thread finds on waking that
- * somebody does, it leaves them, or the driver, about to sleep, would miss the one it waits for. */
+/* Sleeps, without the lock, until a link or the event is ready. Only the thread that drives consumes the bells: if the communication
+ * thread wakes and finds that a caller drives, it leaves them, because the caller, about to sleep, would miss the one it waits for. */
 static void group_sleep(struct collective *group, int timeout_ms)
 {
     bool drives = group->driven;
@@ -230,7 +230,7 @@ static void describe(struct collective *group, char *text, size_t size)
              operation_names[operation->kind], group->label, (unsigned long long)group->oldest_sequence);
 }
 
-/* Says who stalls, and gives up after the deadline. */
+/* Reports a stall, and fails the group after the deadline. */
 static void check_patience(struct collective *group, const struct request *request, int64_t *stalls_told)
 {
     int64_t idle_ms = (clock_monotonic_ns() - group->progress_ns) / 1000000;

@@ -94,7 +94,7 @@ static int read_again(struct generation_file *file, struct error *error)
     return 0;
 }
 
-/* The newest whose time has come; before the first one's, the first. */
+/* Returns the newest certificate whose time has come; if there is none, the one whose time comes first. */
 static const struct generation_file *choose(int64_t now_s)
 {
     const struct generation_file *best = NULL;

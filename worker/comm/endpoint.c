@@ -23,7 +23,7 @@ struct endpoint {
     unsigned count;
 };
 
-/* A connection whose dialler has not proved the crew's key. */
+/* A connection that has not proved the crew's key yet. */
 struct guest {
     struct link link;
     bool secured, challenged;

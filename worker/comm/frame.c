@@ -148,7 +148,7 @@ int greeting_decode(const struct opening *opening, struct greeting *ret_greeting
     return 0;
 }
 
-/* What an answer's proof covers. */
+/* The bytes that an answer's proof covers. */
 struct proved_answer {
     struct opening opening;
     unsigned char answer[ANSWER_PROOF];

@@ -25,7 +25,7 @@ const struct pod_identity *pod_identity_own(void)
     return &own;
 }
 
-/* What the two sides prove: the introduction and the session. */
+/* The bytes that both proofs cover: the introduction and the session's binding. */
 struct proven {
     unsigned char introduction[PROOF_AT];
     unsigned char binding[TLS_BINDING_BYTES];

@@ -220,7 +220,7 @@ static bool gets_result(const struct operation *operation, unsigned rank)
     return operation->kind == OPERATION_OWNED || rank == rank_before(operation->setting);
 }
 
-/* Contributions to whoever combines them. */
+/* Sends the contributions to the ranks that combine them. */
 static void begin_exchange(struct operation *operation, operation_send *send, void *context)
 {
     const struct operation_setting *setting = operation->setting;

@@ -119,7 +119,7 @@ void operation_steps_advance(struct operation *operation, operation_send *send, 
 {
     while (operation->step < operation->schedule->steps) {
         send_frames(operation, send, context);
-        /* What is still to leave may lie where the sums go. */
+        /* Frames that are not sent yet may be read from where the sums are written. */
         if (!has_received(operation) || (has_additions(operation) && operation->unsent > 0))
             return;
         add(operation);

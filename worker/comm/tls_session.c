@@ -178,7 +178,7 @@ void tls_session_free(struct tls_session *session)
     free(session);
 }
 
-/* What OpenSSL waits for is not an error. */
+/* Returns whether OpenSSL only waits for the socket, which is not an error. */
 static bool waits(const struct tls_session *session, int result)
 {
     int why = SSL_get_error(session->ssl, result);
