@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Of processors: who has one has all behind it. */
+/* Processors' arithmetics, best first. A processor that supports one also supports those after it. */
 static const char *const ranked[] = {"avx512", "avx2", "portable"};
 #define RANKED (sizeof ranked / sizeof *ranked)
 

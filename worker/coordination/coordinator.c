@@ -7,16 +7,17 @@
 #include "common/memory.h"
 
 #define WHY_MAX (ENDPOINT_ADDRESS_MAX + 64)
-/* A large crew's text changes with each of many who join or are silent, and goes to all. */
+/* The text changes with every member of a large crew that joins or falls silent, and is sent to all members; so it is sent only this
+ * often. */
 #define WAITING_EVERY_MS 250
 #define NAMED_MAX 6
 #define MORE_TEXT " and %u more"
-#define UNREAD_DEATHS_MAX 6 /* so much longer than death_ms nothing that has come lies unread */
+#define UNREAD_DEATHS_MAX 6 /* after this many times death_ms, messages cannot still be unread */
 
-/* A rank's place and who sits there. */
+/* A rank's seat and the member in it. */
 struct seat {
     char *name;            /* "worker 1" */
-    uint32_t incarnation;  /* the highest known; that of who sits here */
+    uint32_t incarnation;  /* the highest known; while the seat is taken, that of its member */
     uint64_t nonce;        /* of the process that has, or last had, this seat */
     bool given_up;         /* that one was declared dead and must not come back */
     coordinator_link link; /* 0: empty */
@@ -125,7 +126,7 @@ static bool is_wanted(const struct coordinator *coordinator, unsigned rank, int6
            (rank < options->least || coordinator->seats[rank].why_empty[0] != '\0');
 }
 
-/* What lies unread while this process has much to do is no silence. */
+/* Messages that this busy process has not read yet do not count as silence. */
 static int64_t silence_of(const struct coordinator *coordinator, const struct seat *seat)
 {
     return coordinator->read_until_ms - seat->heard_ms;
@@ -230,8 +231,8 @@ static void choose_source(const struct coordinator *coordinator, struct coordina
     }
 }
 
-/* Nobody of the last world is still at its step, the chief and enough others have reported, and a first world has waited for
- * those who are awaited. */
+/* Returns whether a world can be named: no member of the last world is still at its step, the chief and enough others have reported, and
+ * before the first world all awaited members have. */
 static bool is_ready(const struct coordinator *coordinator, int64_t now_ms)
 {
     const struct coordinator_options *options = &coordinator->options;
@@ -298,7 +299,7 @@ static void seat_empty(struct coordinator *coordinator, unsigned rank, const cha
     end_generation(coordinator, text);
 }
 
-/* Who sits there is told why it may not. */
+/* Empties a seat and tells its member why it is refused. */
 static void seat_refuse(struct coordinator *coordinator, unsigned rank, enum coordination_refusal refusal,
                         const char *why, const char *text, int64_t now_ms)
 {
@@ -309,8 +310,8 @@ static void seat_refuse(struct coordinator *coordinator, unsigned rank, enum coo
 
 /* ---------------------------------------------------------------- what the crew computes with */
 
-/* The best that all who have reported have, of what the crew has computed with so far; where they have none in common, that, or
- * before there is any the chief's. */
+/* Returns the best arithmetic that all members who have reported share with the crew's arithmetic so far (before there is one, the
+ * chief's). A member that has nothing in common with it is not considered. */
 static const char *choose_arithmetic(const struct coordinator *coordinator)
 {
     bool settled = coordinator->arithmetic[0] != '\0';
@@ -517,8 +518,8 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     seat->step = standing->step;
 }
 
-/* Ends no generation: the others may be about to finish the very operation after which this one leaves. Whoever needs it for
- * another one will notice. */
+/* Does not end the generation, since the others may be about to finish the operation after which this member leaves. If they need it for
+ * another one, they will notice. */
 static void on_leave(struct coordinator *coordinator, struct seat *seat, int64_t now_ms)
 {
     coordinator_link link = seat->link;
@@ -528,7 +529,7 @@ static void on_leave(struct coordinator *coordinator, struct seat *seat, int64_t
     send_to(coordinator, link, &goodbye, true);
 }
 
-/* What an event may have made possible, and what the crew should know of it. */
+/* Does what an event may have made possible, and sends the crew what it waits for. */
 static void settle(struct coordinator *coordinator, int64_t now_ms)
 {
     if (coordinator->superseded)

@@ -59,7 +59,7 @@ struct member {
     struct world world;
     struct collective *group;
     bool newcomers; /* rank 0 */
-    /* Rank 0: who has which seat, as of the last tick, and the world of which that is true or of a newer one. */
+    /* Rank 0: which seats are taken, by which incarnations, as of the last tick, and the generation at that tick. */
     bool seated[CREW_SIZE_MAX];
     uint32_t seated_incarnations[CREW_SIZE_MAX];
     struct generation seated_since;
@@ -74,7 +74,7 @@ struct member {
 void member_told(void *context, const struct coordination_message *message);
 /* Handles the report that a member of this chief's crew knows a newer chief. */
 void member_superseded(void *context, const char *text);
-/* Of another protocol: no other chief of this crew will do. */
+/* Handles a chief of another protocol: every other chief of this crew will have it, too. */
 void member_not_understood(struct member *member, const char *why);
 /* With the lock held. */
 void member_lose_chief(struct member *member, const char *why);

@@ -82,7 +82,7 @@ void member_say_leave_if_asked(struct member *member)
         member_say(member, &(struct coordination_message){.type = COORDINATION_LEAVE});
 }
 
-/* ---------------------------------------------------------------- sessions of those who are not the chief */
+/* ---------------------------------------------------------------- sessions with the chief, of other members */
 
 void member_drop_session(struct member *member, const char *why)
 {
@@ -102,7 +102,8 @@ static bool is_superseded(struct member *member, struct generation generation)
     return superseded;
 }
 
-/* Our beats tell that chief, whose end closes the session; until then, or until the newer one calls, no other is in sight. */
+/* This member's beats tell the superseded chief, whose end closes the session. Until then, or until the newer chief calls, this member
+ * has no chief. */
 static void session_distrust(struct session *session, struct generation generation)
 {
     char why[COORDINATION_TEXT_MAX];
@@ -116,7 +117,7 @@ static void session_distrust(struct session *session, struct generation generati
     pthread_mutex_unlock(&session->member->lock);
 }
 
-/* Of another job only the refusal counts, and no generation. */
+/* From another job only a refusal is accepted, and its generation is ignored. */
 static bool session_heeds(struct session *session, const struct coordination_message *message)
 {
     if (strcmp(message->job_uid, session->member->job_uid) != 0)

@@ -13,7 +13,7 @@ static void end_world(struct member *member, enum error_kind kind, const char *w
     member->in_force = false;
     member->world_ready = false;
     member->standing.planned = false;
-    member->reported = false; /* whoever is agreeing reports again */
+    member->reported = false; /* a member that is agreeing reports again */
     snprintf(member->ended, sizeof(member->ended), "%s", why);
     if (member->group != NULL)
         collective_abort(member->group, kind, why);
@@ -99,7 +99,7 @@ static void take_refusal(struct member *member, const struct coordination_messag
                   message->text);
 }
 
-/* What the coordinator says, by stream or, in the chief itself, directly. */
+/* Handles messages from the coordinator, which arrive by stream or, in the chief, directly. */
 void member_told(void *context, const struct coordination_message *message)
 {
     struct member *member = context;

@@ -8,7 +8,7 @@
 #include "common/memory.h"
 
 #define WEIGHT 0.3
-/* What is usual follows a faster member at once, and a slower one by so much a part. */
+/* The usual time falls at once to that of a faster step, and rises by this part of a slower one. */
 #define RISE 0.01
 
 struct part {
@@ -72,7 +72,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of an even number the lower one, so that of two others one may be slow. 0: of none. */
+/* Returns the lower median, so that of two other members one may be slow; 0 if there are no values. */
 static double median(double *values, unsigned count)
 {
     qsort(values, count, sizeof *values, compare);
