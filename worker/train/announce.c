@@ -117,8 +117,8 @@ static enum device_peak peak_of(enum precision precision)
     }
 }
 
-/* What steps' utilisation (MFU) is measured by. The chief of parameter servers computes nothing: its workers' GPUs are unknown to
- * it. */
+/* Prints the peak speed with which utilisation (MFU) is computed. The chief of parameter servers computes nothing, and does not know its
+ * workers' GPUs. */
 static void say_peak(const struct trainer *trainer)
 {
     static const char *const words[] = {

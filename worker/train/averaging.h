@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Averages the replicas of a strategy whose replicas differ (PeerToPeer) for the time of an
- * evaluation, a save or an export. How many replicas the mean contains is shown in the status and
- * recorded in the manifest.
+ * Averages the replicas of a strategy with unequal replicas (PeerToPeer) for the time of an evaluation, a save or an export. How many
+ * replicas the mean contains is shown in the status and recorded in the manifest.
  */
 #ifndef COXSWAIN_TRAIN_AVERAGING_H
 #define COXSWAIN_TRAIN_AVERAGING_H

@@ -18,7 +18,7 @@ enum exit_code error_exit_code(const struct error *error, enum exit_code code)
         return code == EXIT_CODE_NO_CHECKPOINT ? code : EXIT_CODE_NO_DEVICE;
     case ERROR_CONFLICT:
         return EXIT_CODE_BAD_JOB;
-    case ERROR_NOT_FOUND: /* in the midst of a step only a file of examples can have gone */
+    case ERROR_NOT_FOUND: /* during a step only a file with examples can disappear */
         return code == EXIT_CODE_INTERNAL ? EXIT_CODE_BAD_DATA : code;
     case ERROR_NOT_FINITE:
         return EXIT_CODE_NOT_FINITE;

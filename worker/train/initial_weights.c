@@ -20,7 +20,8 @@ struct origin {
 };
 
 struct loading {
-    const struct parameter_layout *model; /* the file is held against all of it, whatever part the state has */
+    const struct parameter_layout
+        *model; /* the whole model, with which the file is compared, even if the state has only a part of it */
     struct training_state *state;
     const struct safetensors_file *file;
     enum family family;
@@ -118,7 +119,7 @@ static bool is_used(const struct loading *loading, const struct safetensors_tens
     return false;
 }
 
-/* Of the optimizer, beside the weights in a checkpoint's own file: "adam.m/conv1.weight", or a part of it, "…@0". */
+/* Returns whether a tensor of a checkpoint's file is one of the optimizer's, not a weight: "adam.m/conv1.weight", or a part of it, "…@0". */
 static bool is_slot(const struct loading *loading, const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -128,7 +129,7 @@ static bool is_slot(const struct loading *loading, const char *name)
     return parameter_layout_find(loading->model, of) != NULL;
 }
 
-/* A deeper model's file fits a shallower one in all that it asks for: what is left over tells. */
+/* A deeper model's file has all tensors that a shallower one needs, so tensors that are left over are an error. */
 static int check_rest(const struct loading *loading, struct error *error)
 {
     bool tied = parameter_layout_find(loading->model, "output.weight") == NULL;

@@ -22,7 +22,7 @@
 
 #define STRATEGY_TEXT_MAX 65536
 
-/* What a piece of the loop came to. */
+/* The result of a part of the loop. */
 enum outcome {
     OUTCOME_ON,     /* go on */
     OUTCOME_REFORM, /* the crew lost a member: form it anew */
@@ -55,7 +55,7 @@ static int64_t steps_under_way(const struct trainer *trainer)
     return abandoned > 1 ? abandoned : 1;
 }
 
-/* Who left in the midst of a step took a part of the state away, but what is on the disk. */
+/* A rank that leaves during a step takes its part of the state with it, unless that is on disk; so each rank saves its part. */
 static void save_if_called(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
@@ -96,8 +96,8 @@ static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
 
 /* ---- forming the crew */
 
-/* Asked to leave while the crew was incomplete: what this chief holds may be nowhere else. Where several hold parts, all who are
- * asked save theirs; should one be missing there is no checkpoint. */
+/* Saves when this process is asked to leave while the crew is incomplete, since its state may exist nowhere else. If several ranks hold
+ * parts, each rank that is asked saves its part; without all parts there is no checkpoint. */
 static void save_before_leaving(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
@@ -107,7 +107,7 @@ static void save_before_leaving(struct trainer *trainer)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
 
-/* What is known of a step when it fails may be enough to finish it while the crew forms: it is of the world before. */
+/* The values that are known of a failed step may suffice to finish it while the crew forms. It then belongs to the world before. */
 static void record_open_steps(struct loop *loop)
 {
     struct trainer *trainer = loop->trainer;
@@ -129,7 +129,7 @@ static void record_world(struct loop *loop)
         step_record_world(generation.attempt, generation.incarnation, generation.counter);
 }
 
-/* What the world in force looks like, when it is not like the last one. */
+/* Reports the size of the world if it has changed. */
 static void tell_size(struct loop *loop)
 {
     struct trainer *trainer = loop->trainer;
@@ -153,7 +153,7 @@ static void forget_paces(struct loop *loop)
     loop->stragglers = stragglers_new(trainer->crew.size, trainer->crew.size > 1 ? kin : NULL);
 }
 
-/* Whoever is much slower than the rest is named, and when it keeps up again. */
+/* Names members that are much slower than the rest, and reports when they keep up again. */
 static void tell_stragglers(struct loop *loop, const struct strategy_result *result)
 {
     struct trainer *trainer = loop->trainer;
@@ -217,7 +217,7 @@ static bool evaluation_is_due(const struct trainer *trainer)
     return step_plan_evaluates(&trainer->plan, strategy_step_before(trainer->strategy), step);
 }
 
-/* What the state in place, the mean where replicas differ, comes to. */
+/* Evaluates the current state, which is the mean if replicas differ. */
 static enum outcome judge_state(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -264,7 +264,7 @@ static int64_t loss_scale_of(const struct trainer *trainer)
     return (int64_t)loss_scaling_told(&trainer->state.progress.scaling, trainer->job->training.precision);
 }
 
-/* Whoever reads one line in a hundred would miss it. */
+/* Prints a line of its own, since most step lines may not be printed. */
 static void tell_skipped(const struct trainer *trainer, const struct strategy_result *result)
 {
     if (result->skipped && trainer_is_chief(trainer))
@@ -295,8 +295,8 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
     tell_skipped(trainer, result);
 }
 
-/* What a leaving chief holds goes to the disk; where several ranks hold parts of the state, everybody's whoever leaves, since it
- * may be the only one with its part. */
+/* Saves the state of a leaving chief. If several ranks hold parts of the state, all save theirs if any rank leaves, since it may be the
+ * only one with its part. */
 static void save_before_parting(struct trainer *trainer, const struct strategy_result *result)
 {
     struct error cause = ERROR_INIT;
@@ -307,8 +307,8 @@ static void save_before_parting(struct trainer *trainer, const struct strategy_r
                     (long long)result->step, cause.message);
 }
 
-/* Those who stay wait for what a leaving chief stores, however long it takes, rather than in the next step. Nobody who leaves waits
- * for another's disk. */
+/* Ranks that stay wait here for the save of a leaving chief, however long it takes, and not in the next step. Leaving ranks wait for no
+ * one's disk. */
 static int await_leaving_chief(struct trainer *trainer, const struct strategy_result *result, struct error *error)
 {
     bool waits = result->leaves[0] && result->leaving == 1 && !strategy_is_loose(trainer->strategy);
@@ -330,8 +330,8 @@ static void await_delivery(struct trainer *trainer, const struct strategy_result
     abandonment_step_ends(trainer->abandonment);
 }
 
-/* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
- * nobody stays to hold it. */
+/* Ranks that leave do so here, at a boundary that all ranks know. The chief saves its state first; if no rank stays to hold the state,
+ * all ranks save. */
 static enum outcome leave_if_asked(struct loop *loop, const struct strategy_result *result, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -346,7 +346,7 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
         return judge(loop, error, EXIT_CODE_INTERNAL);
     if (!own)
         return OUTCOME_ON; /* the next step fails as soon as the leaver is gone, and the crew forms anew */
-    if (trainer->member && !trainer_is_chief(trainer)) /* a chief's goodbye waits for the others, who stay */
+    if (trainer->member && !trainer_is_chief(trainer)) /* a leaving chief stays connected for the members that stay */
         member_leave(trainer->member);
     loop->code = EXIT_CODE_LEFT;
     error_set(error, ERROR_CANCELLED, "left on request after step %lld of %lld; %s", (long long)result->step,
@@ -438,7 +438,7 @@ static int tell_strategy(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* What comes after the last save, until the chief has everything on the disk. */
+/* Does what follows the last save, and waits until the chief has stored everything. */
 static enum outcome conclude(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -466,8 +466,8 @@ static enum outcome fail_to_store(struct loop *loop, const struct error *error)
     return OUTCOME_FAILED;
 }
 
-/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. That takes as long
- * as it takes, so they meet there, and before whatever they do together otherwise. */
+/* Workers stay until the chief has stored everything, because the chief's successor would need them. This has no time limit, so they meet
+ * here before they do anything else together. */
 static enum outcome finish(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;

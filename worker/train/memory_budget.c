@@ -52,7 +52,7 @@ static struct memory_plan *near_plan(const struct question *question, struct mem
     return memory_plans_of(plans, question->trainer->device);
 }
 
-/* Of `count` devices, and of the first `more`. */
+/* Adds the passes of `count` devices, and `more` of the first one. */
 static void add_passes(const struct question *question, const struct memory_plan *pass, int64_t count, int64_t more,
                        struct memory_plans *plans)
 {
@@ -101,7 +101,7 @@ static void add_state(const struct question *question, struct memory_plans *plan
     add_streams(question, 1 + in_pieces, plans);
 }
 
-/* Of a Pipeline's crew, those which hold all of its stages between them. */
+/* Returns whether this is one of the processes of a Pipeline's crew that together hold all of its stages once. */
 static bool writes_stages(const struct question *question)
 {
     int64_t stages = question->job->strategy.stages, devices = question->trainer->device_count;
@@ -302,7 +302,7 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
 
 /* ---------------------------------------------------------------- what would make it fit */
 
-/* What there is to be had: of the host, and of each device that has memory of its own. */
+/* The available memory: the host's, and that of each device with memory of its own. */
 struct room {
     int64_t host, device;
 };

@@ -135,7 +135,7 @@ static int run_server(struct trainer *trainer, enum exit_code *ret_code, struct 
     return result;
 }
 
-/* ---------------------------------------------------------------- who does what */
+/* ---------------------------------------------------------------- roles */
 
 static int judge(int result, enum exit_code code, enum exit_code *ret_code, const struct error *error)
 {

@@ -134,7 +134,7 @@ static void say_phase(struct ps_chief *chief)
     report_phase(chief->trainer->report, text[0] ? STATUS_WAITING : STATUS_TRAINING, text[0] ? text : NULL);
 }
 
-/* What follows from a step: a lost server is no reason to end, for it will come back. */
+/* Evaluates and saves after a step if these are due. A lost server is not an error, since its successor will come. */
 static int do_what_is_due(struct ps_chief *chief, struct error *error)
 {
     struct error cause = ERROR_INIT;
@@ -528,7 +528,7 @@ static int open_all(struct ps_chief *chief, struct error *error)
     return start_worker(chief, error);
 }
 
-/* All that is left to wait for is worker 0's share, which may not end. */
+/* Only worker 0's share is still running here; it may not end in time, so the wait can be abandoned. */
 static void end(struct ps_chief *chief)
 {
     struct trainer *trainer = chief->trainer;

@@ -20,7 +20,7 @@ struct buffer_of_examples {
     void *inputs, *targets;
 };
 
-/* What is read for one device. */
+/* The buffers of one device. */
 struct lane {
     struct device *device;
     struct buffer_of_examples buffers[2];

@@ -12,10 +12,10 @@
 #include "worker/train/ps_reader.h"
 #include "worker/train/ps_staging.h"
 
-/* After so many steps with the same share, the worker reads that of the next step ahead. */
+/* After this many steps with the same share, the worker reads that share of the next step ahead. */
 #define STEADY 2
 
-/* What one device computes of a share. */
+/* The part of a share that one device computes. */
 struct part {
     struct strategy_device device;
     struct device_stream *stream;
@@ -29,11 +29,11 @@ struct ps_share {
     struct part parts[STRATEGY_DEVICES_MAX];
     unsigned part_count;
     struct reduction_merge merges[STRATEGY_DEVICES_MAX]; /* of their gradients, one less than parts */
-    struct device_reduction *reduction; /* likewise, where they see each other's; NULL: they do not, or there is one */
+    struct device_reduction *reduction;                  /* with several devices that share memory; else NULL */
     double *norm_blocks;
     struct ps_reader *reader;
     int64_t last_ticket;
-    unsigned steady;   /* so many steps running this worker has had the same share alone */
+    unsigned steady;   /* number of consecutive steps in which this worker had only this share */
     int64_t at_a_time; /* examples of one pass */
     bool *marked;      /* tokens of a share; NULL: no table's rows travel one by one */
 };

@@ -30,7 +30,7 @@ struct ps_worker {
     struct ps_share *share;
     bool tells;                          /* the status is this worker's: no chief shares the process */
     bool waits;                          /* it says that it waits; the rpc's thread only */
-    bool by_rows;                        /* there are tables, whose rows travel one by one */
+    bool by_rows;                        /* some tables' rows are sent one by one */
     struct row_set rows[PS_SERVERS_MAX]; /* those of the ticket, by server */
 };
 
@@ -169,7 +169,7 @@ void ps_worker_describe(struct ps_worker *worker, char text[PS_TEXT_MAX])
         ticket_link_describe(worker->tickets, text);
 }
 
-/* Whoever keeps this worker waiting is named in its own status, too. */
+/* A worker's own status also names the member that it waits for. */
 static void say_phase(struct ps_worker *worker)
 {
     char text[PS_TEXT_MAX];

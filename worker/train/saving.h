@@ -39,8 +39,8 @@ bool saving_is_called(const struct trainer *trainer);
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
 /* Names a rank of the last save. For checkpoint_options.name_rank. */
 void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
-/* Reports a rank whose part is late: in the status if the end of the run waits for it, else as a
- * warning. For checkpoint_options.report_late. */
+/* Reports a rank with a late part: in the status if the end of the run waits for it, else as a warning. For
+ * checkpoint_options.report_late. */
 void saving_report_late(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 /* Return what the manifest says of model and optimizer. The caller frees it. */

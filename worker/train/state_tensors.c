@@ -9,7 +9,7 @@
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/pieces.h"
 
-/* Of a tensor that is split over processes each saves its rows; whoever reads looks for the rows of the whole. */
+/* Adds a tensor. If it is split over processes, each saves its own rows; a reader looks for the rows in the whole tensor. */
 static void add_tensor(struct state_tensors *tensors, const struct parameter_tensor *parameter, const char *slot,
                        const float *flat)
 {
@@ -82,7 +82,7 @@ static void add_slot(struct state_tensors *tensors, const struct training_state 
             add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
 }
 
-/* Of a slot: every tensor once, and once more for each stripe, which has two ends. */
+/* Each slot has every tensor once, and once more for each stripe, which has two ends. */
 static size_t most_tensors(const struct training_state *state)
 {
     size_t stripes = state->shards.size ? (size_t)shard_stripes(&state->shards, state->shard_rank) : 0;
@@ -162,7 +162,7 @@ static int fill_from_image(const struct state_tensors *tensors, const struct che
     return 0;
 }
 
-/* What may be missing. */
+/* Fills the tensors that a checkpoint may lack. */
 static void fill_optional(const struct state_tensors *tensors, const struct checkpoint_image *image)
 {
     for (unsigned i = tensors->required_count; i < tensors->count; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists a training state as named tensors, for checkpoints: parameters under their own names
- * ("conv1.weight"), optimizer slots as "adam.m/conv1.weight". The tensors point into the host's
- * copy of the state: call training_state_to_host before reading them. If the slots are sharded, the
- * tensors are pieces of this rank's own shard (pieces.h); a restore reads from whatever pieces a
- * checkpoint has.
+ * Lists a training state as named tensors, for checkpoints: parameters under their own names ("conv1.weight"), optimizer slots as
+ * "adam.m/conv1.weight".
+ *
+ * The tensors point into the host's copy of the state: call training_state_to_host before reading them. If the slots are sharded, the
+ * tensors are pieces of this rank's own shard (pieces.h); a restore reads from any pieces that a checkpoint has.
  */
 #ifndef COXSWAIN_TRAIN_STATE_TENSORS_H
 #define COXSWAIN_TRAIN_STATE_TENSORS_H

@@ -21,7 +21,8 @@ static int64_t count_replicas(const struct job_document *job, unsigned crew_size
     return job->strategy.stages == FIELD_UNSET ? 1 : int64_max(devices / job->strategy.stages, 1);
 }
 
-/* Of one replica: more of them than the batch has examples would pass empty through the stages. */
+/* Returns the number of micro-batches of one replica, which is at most the number of examples, since micro-batches without examples would
+ * pass through the stages empty. */
 static int64_t count_micro_batches(const struct job_document *job, int64_t devices, int64_t replicas)
 {
     if (job->strategy.micro_batches != FIELD_UNSET)
@@ -82,7 +83,7 @@ static bool is_by_epochs(const struct job_document *job)
     return job->training.steps == FIELD_UNSET && job->training.steps_per_epoch == FIELD_UNSET;
 }
 
-/* PeerToPeer takes no step together, nor a short one at the end of an epoch: its steps are batches, whatever the epoch. */
+/* PeerToPeer takes no common steps, and no short step at the end of an epoch: its steps are whole batches. */
 static bool counts_epochs(const struct job_document *job)
 {
     return is_by_epochs(job) && job->strategy.type != STRATEGY_PEER_TO_PEER;

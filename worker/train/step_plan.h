@@ -25,8 +25,8 @@ struct step_plan {
     int64_t replicas; /* copies of the model */
     int64_t logical_shards;
     int64_t shares;             /* ParameterServer: of a batch; all devices of one worker compute one share together */
-    int64_t max_shard_examples; /* upper bound for any logical shard, whatever number of shards the chief chooses */
-    int64_t examples, epochs; /* of the data, and passes over it; epochs 0: the run counts steps, whatever the batch */
+    int64_t max_shard_examples; /* upper bound of a logical shard for any number of shards that the chief may choose */
+    int64_t examples, epochs;   /* of the data, and passes over it; epochs 0: the run's length is given in steps */
     int64_t steps_per_epoch, total_steps;
     int64_t shift;          /* added to a step's number: what the number would be if all steps had had this batch */
     int64_t evaluate_every; /* in steps */

@@ -16,7 +16,7 @@ static const struct pair outside[] = {
     {"output.weight", "lm_head.weight", false},
 };
 
-/* Of a block: "h<n>.<own>" is "h.<n>.<foreign>". */
+/* Tensors of a block: "h<n>.<own>" corresponds to "h.<n>.<foreign>". */
 static const struct pair inside[] = {
     {"norm1.weight", "ln_1.weight", false},
     {"norm1.bias", "ln_1.bias", false},

@@ -48,7 +48,7 @@ int trainer_open_secrets(struct trainer *trainer, struct error *error)
     return identity->crew_tls_directory ? crew_certificates_open(identity->crew_tls_directory, error) : 0;
 }
 
-/* What other members' bulk data comes to. */
+/* Opens the port for other members' bulk data. */
 static int open_data_plane(struct trainer *trainer, const char *address, uint16_t *ret_port, struct error *error)
 {
     if (trainer->job->strategy.type != STRATEGY_PEER_TO_PEER) {

@@ -24,7 +24,7 @@ static int share_threads(int threads, unsigned devices)
     return share > 0 ? share : 1;
 }
 
-/* What they tell each other no network sees. */
+/* Returns whether devices only exchange data within a process, so that no network is involved. */
 static bool keeps_to_own_devices(const struct job_document *job)
 {
     return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_PEER_TO_PEER;
@@ -75,7 +75,8 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Servers, whose variables are to be where the network reaches them, and a chief that leads them. Their pods ask for no device. */
+/* Returns whether this is a server, which keeps its variables in host memory for the network, or a chief that only leads servers. Their
+ * pods request no device. */
 static bool keeps_to_the_host(const struct trainer *trainer)
 {
     return trainer->crew.part == CREW_SERVES ||
@@ -96,7 +97,7 @@ static bool has_global_statistics(const struct model_spec *model)
     return global;
 }
 
-/* What is not admitted with type GPU is not tried on one with Auto either. */
+/* Refuses on a GPU that Auto has chosen what validation refuses with type GPU. */
 static int check_gpus_suit(const struct trainer *trainer, struct error *error)
 {
     if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))

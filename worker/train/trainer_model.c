@@ -55,7 +55,7 @@ int trainer_open_state(struct trainer *trainer, struct error *error)
         return -1;
     if (strategy_makes_state(trainer->job->strategy.type, trainer->crew.size, trainer->device, trainer->device_count))
         return 0;
-    /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
+    /* The servers hold the slots; only a process that evaluates and exports needs a copy of the parameters. */
     static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
     bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);
     if (trainer_serves_parameters(trainer))

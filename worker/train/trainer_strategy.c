@@ -44,7 +44,7 @@ double trainer_learning_rate(void *context, int64_t step)
                                                               step_plan_schedule_steps(&trainer->plan));
 }
 
-/* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
+/* An elastic crew forms anew at a boundary when a member leaves or a newcomer waits. */
 unsigned trainer_votes(void *context)
 {
     const struct trainer *trainer = context;
