@@ -18,8 +18,8 @@ void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const 
     pthread_cond_broadcast(&dispatcher->changed);
 }
 
-/* Steps that nobody has asked for yet give way to newer ones, then words. What the chief must act upon stays: of a kind
- * that fills all places one event more or less makes no difference. */
+/* Finds the event to drop when all places are taken: first a step that the chief has not asked for yet, then a text. Events that the
+ * chief must act upon are dropped last; if they fill all places, one more or less of a kind makes no difference. */
 static unsigned find_expendable(const struct dispatcher *dispatcher)
 {
     static const enum dispatcher_event_kind order[] = {EVENT_STEP, EVENT_TEXT, EVENT_SERVER_LOST, EVENT_SERVER_PARTS};

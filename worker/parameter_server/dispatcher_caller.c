@@ -219,7 +219,7 @@ static bool is_starting(const struct dispatcher *dispatcher)
     return false;
 }
 
-/* What was finished before and what is held no more, for the record. */
+/* Records which tickets still count as finished after a rollback, and that no ticket is held any more. */
 static void witness_rollback(const struct dispatcher *dispatcher, const struct ticket_set *finished)
 {
     dispatcher_witness(dispatcher, TICKET_VOID, 0, finished->low);
@@ -418,8 +418,8 @@ static void look_at_shards(struct dispatcher *dispatcher, const char *directory)
     dispatcher->written = written;
 }
 
-/* A server that beats while its disk hangs would keep the chief for ever, which does nothing else meanwhile. Once the chief is
- * asked to leave, all that a save waits for counts. */
+/* A server that beats although its disk hangs would keep the chief waiting forever, and the chief does nothing else meanwhile. Once the
+ * chief is asked to leave, the whole save has a time limit. */
 static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms, int64_t save_began_ms)
 {
     int64_t since_ms = int64_max(int64_max(save_began_ms, dispatcher->cancelled_ms), dispatcher->grown_ms);

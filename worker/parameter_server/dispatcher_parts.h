@@ -36,11 +36,12 @@ struct led_server {
     int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
     int64_t heard_ms;          /* when it was last heard … */
     int64_t prompted_ms;       /* … and was last prompted, while a save waits for it */
-    int64_t updates_lost; /* tickets settled by this chief or an earlier one whose updates are in no server's values */
+    int64_t updates_lost; /* tickets settled by this chief or an earlier one, but with updates in no server's values */
     bool starting;
     bool reduced, stepped;
-    bool parting;         /* it has asked to leave, and waits */
-    bool parting_by_save; /* it asked before the last save was ordered, which therefore has all that it acknowledged */
+    bool parting; /* it has asked to leave, and waits */
+    bool
+        parting_by_save; /* it asked before the last save was ordered, so that save contains everything that it acknowledged */
     double squares;
     bool saving, saved;
     bool busy;           /* it writes a save that is no longer waited for, and refuses others until it has finished */
@@ -81,7 +82,7 @@ struct dispatcher {
     struct rpc_server *door;
     struct address_book *book;
 
-    pthread_mutex_t lock; /* guards all that follows; callbacks hold it */
+    pthread_mutex_t lock; /* guards everything below; held during callbacks */
     pthread_cond_t changed;
     struct led_server servers[PS_SERVERS_MAX];
     struct ticket_desk *desks;

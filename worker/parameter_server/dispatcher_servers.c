@@ -114,7 +114,7 @@ void dispatcher_write_off(struct led_server *server, const struct ticket_set *ti
                         &(struct ps_message){.type = PS_WRITE_OFF, .tickets = *tickets, .empty = are_empty});
 }
 
-/* What a server counts as settled, and its values lack. It may not have heard yet of what was written off last. */
+/* Counts the tickets that a server has as settled but its values lack. The server may not have received the last write-offs yet. */
 static void count_losses(struct led_server *server)
 {
     const struct server_standing *standing = &server->standing;

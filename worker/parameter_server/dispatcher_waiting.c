@@ -24,7 +24,7 @@ static bool is_long(const struct dispatcher *dispatcher, int64_t since_ms, bool 
     return dispatcher_now_ms() - since_ms >= waiting_patience_ms(dispatcher->options.patience_ms, is_there);
 }
 
-/* What a server that is there has been told to do and has not done; NULL: nothing. */
+/* Returns what a connected server was told to do and has not done yet; NULL: nothing. */
 static const char *undone(const struct dispatcher *dispatcher, const struct led_server *server)
 {
     if (server->starting)
@@ -58,7 +58,7 @@ static bool all_wait(const struct dispatcher *dispatcher)
            is_long(dispatcher, dispatcher->done_ms, true);
 }
 
-/* Whoever says nothing any more; else, where all wait, for whose share. */
+/* Names the workers that have fallen silent; if there are none and all others wait, the worker with the share that they wait for. */
 static void describe_workers(const struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
 {
     char name[WAITING_NAME_MAX];

@@ -78,8 +78,8 @@ static void tell_overtaken(struct dispatcher *dispatcher, unsigned worker)
                    name, (long long)dispatcher->options.dispenser.staleness, times);
 }
 
-/* Whoever waits for the slowest leaves it behind, where there are backup workers. What it has asked for ahead is void; it asks for two
- * tickets again, as one does that has nothing, once it has ended what it computes. */
+/* With backup workers, a worker that waits for the slowest one overtakes it. Tickets that the slowest has requested ahead are void; once
+ * it has finished what it computes, it requests two tickets again, like a worker that holds none. */
 static void overtake(struct ticket_desk *waiting)
 {
     struct dispatcher *dispatcher = waiting->dispatcher;
@@ -294,7 +294,8 @@ static bool has_terms(const struct dispatcher *dispatcher)
     return dispatcher->dispenser != NULL && dispatcher->terms.lineage == dispatcher->dispenser_lineage;
 }
 
-/* Where the slowest is can be told to a new process only once all that were there before have had time to say it. */
+/* Lets a worker in. A new process starts at the slowest worker's clock, which is known only once all earlier workers have had time to
+ * report theirs. */
 static void enter(struct ticket_desk *desk)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
@@ -305,7 +306,7 @@ static void enter(struct ticket_desk *desk)
     if (dispatcher->assembles && desk->clock < 0)
         return;
     if (desk->clock < 0)
-        strike_off(dispatcher, desk->worker); /* whoever was there before it */
+        strike_off(dispatcher, desk->worker); /* the worker's earlier process */
     dispatcher->away_ms[desk->worker] = 0;
     bool keeps = false;
     if (desk->clock < 0)
@@ -363,7 +364,8 @@ static void depart(struct ticket_desk *desk, const char *how)
     dispatcher_deal(dispatcher);
 }
 
-/* Whoever runs ahead would else gain as much again with each connection that breaks: the process may be there yet, in its share. */
+/* Returns whether to wait for a worker after its connection broke, because its process may still be computing. Otherwise, a worker that
+ * runs ahead would gain the staleness bound again with every broken connection. */
 static bool is_awaited_back(struct ticket_desk *desk)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
@@ -388,7 +390,7 @@ static void give_up_the_absent(struct dispatcher *dispatcher)
     }
 }
 
-/* Whoever has brought a clock is among the clocks by now. */
+/* All workers that had a clock have reported it by now. */
 static void end_assembly(struct dispatcher *dispatcher)
 {
     if (!dispatcher->assembles || !has_terms(dispatcher) || dispatcher_now_ms() - dispatcher->started_ms < RETURN_MS)

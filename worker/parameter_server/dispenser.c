@@ -58,7 +58,7 @@ void dispenser_free(struct dispenser *dispenser)
     free(dispenser);
 }
 
-/* ---------------------------------------------------------------- who holds what */
+/* ---------------------------------------------------------------- held tickets */
 
 static unsigned count_holders(const struct dispenser *dispenser, int64_t ticket, unsigned *ret_holder)
 {
@@ -152,8 +152,9 @@ int64_t dispenser_furthest(const struct dispenser *dispenser)
     return dispenser->furthest;
 }
 
-/* Others have not gone on without it as long as it was among the clocks, nor before anybody was given a ticket: but under the chief
- * before they may have. What it finished last it began at one less. */
+/* Other workers cannot have passed this one while it counted among the clocks, nor before the first ticket was handed out; its clock is
+ * used then. Under an earlier chief they may have passed it, so otherwise the clock is only raised. The worker began its last finished
+ * ticket at `clock` - 1. */
 bool dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock, int64_t ticket)
 {
     bool waited_for = dispenser->workers[worker].live || !dispenser->begun;
@@ -315,7 +316,7 @@ static bool take_free(struct dispenser *dispenser, const struct worker *worker, 
     return true;
 }
 
-/* How long the last to take a ticket has had it, and who has had it for longest; -1: nobody has it. */
+/* Returns how long the last worker to take a ticket has held it, and finds the worker that has held it longest; -1: no worker holds it. */
 static int64_t held_ns(const struct dispenser *dispenser, unsigned but, int64_t ticket, int64_t now_ns,
                        unsigned *ret_first, int64_t *ret_longest_ns)
 {

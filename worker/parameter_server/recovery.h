@@ -24,11 +24,11 @@ enum recovery_kind {
     RECOVERY_ALL,   /* all start from the source */
 };
 
-/* What a checkpoint contains; path "": a fresh run. */
+/* The contents of a checkpoint; path "": a fresh run. */
 struct recovery_source {
     char *path;
     int64_t step, data_epoch, consumed;
-    unsigned server_count; /* servers whose tickets follow; 0: the checkpoint has no tickets */
+    unsigned server_count; /* servers with tickets below; 0: the checkpoint has no tickets */
     struct ticket_set tickets[PS_SERVERS_MAX];
     int64_t updates[PS_SERVERS_MAX], empty[PS_SERVERS_MAX];
     int64_t empty_before; /* without tickets: how many before `step` have no update */

@@ -20,8 +20,7 @@
 
 struct ps_server;
 
-/* What happens to a server's values. `number` counts updates, tickets or saves; `whose` names a
- * checkpoint, or this server. */
+/* The events in a server's values. `number` counts updates, tickets or saves; `whose` names a checkpoint, or this server. */
 #define SERVER_FATES(X)                                                                                                \
     X(LOADED, "loaded")   /* loaded from the checkpoint `whose` ("-": a fresh start), after `number` updates */        \
     X(APPLIED, "applied") /* ticket `number` was applied; Synchronous: the step after `number` steps */                \

@@ -37,7 +37,7 @@ static void refuse(struct exchange *exchange, const char *text)
     ps_message_send(exchange->stream, &message);
 }
 
-/* A line that is busy, or was never opened, is asked for by nobody who goes by the rules. */
+/* A peer that follows the protocol never asks for a line that is busy or was never opened. */
 static bool line_is_ready(const struct exchange *exchange)
 {
     return exchange->line != NULL && bulk_line_is_ready(exchange->line);
@@ -287,7 +287,7 @@ static void end_line(struct exchange *exchange)
     exchange->line = NULL;
 }
 
-/* Of an update whose bytes are coming on the line, and of the line's end. */
+/* Handles the end of a load on the line, and of the line itself. */
 static void tend_line(struct exchange *exchange)
 {
     if (exchange->pushing && exchange->push.lined && !bulk_line_is_busy(exchange->line))

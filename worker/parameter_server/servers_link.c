@@ -22,7 +22,7 @@
 #define DEADLINE_MS_DEFAULT 300000
 #define ERRAND_TEXT_MAX 64
 
-/* What is asked of one server, and how far it is. */
+/* The state of a request to one server. */
 enum errand { ERRAND_NONE, ERRAND_WANTED, ERRAND_SENT };
 
 struct one_server {
@@ -35,7 +35,8 @@ struct one_server {
     int64_t next_dial_ms;
     enum errand push, pull;
     uint32_t verdict;
-    uint64_t acknowledger; /* whose word it was; it may have died since, and a successor be there for the pull */
+    uint64_t
+        acknowledger; /* the process that gave the verdict; it may have died since, and its successor may answer the pull */
     struct bulk_inbox inbox;
     float *packed; /* gradients on their way, where they are not contiguous */
     char address[RESOLVE_ADDRESS_MAX];
@@ -82,7 +83,7 @@ static size_t carried_bytes(const struct one_server *server, const struct row_se
     return (size_t)placement_elements_of(server->link->options.placement, server->number, rows) * sizeof(float);
 }
 
-/* Of one server. */
+/* Returns the rows to pull from one server; NULL: all. */
 static const struct row_set *pull_rows(const struct one_server *server)
 {
     const struct row_set *rows = server->link->pull_rows;
@@ -355,7 +356,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
     }
 }
 
-/* A server of another protocol refuses us, whatever it says. */
+/* A server of another protocol refuses this process, whatever the message is. */
 static void hear_stranger(struct one_server *server, const struct error *error)
 {
     struct servers_link *link = server->link;
@@ -447,7 +448,7 @@ static bool gives_up(const struct servers_link *link)
     return link->options.gives_up != NULL && link->options.gives_up(link->options.context);
 }
 
-/* What is asked of a server that has not done it. */
+/* Writes what a server was asked and has not done. */
 static void name_errand(const struct one_server *server, char what[ERRAND_TEXT_MAX])
 {
     if (!server->opened)
@@ -458,7 +459,7 @@ static void name_errand(const struct one_server *server, char what[ERRAND_TEXT_M
         snprintf(what, ERRAND_TEXT_MAX, "to send its values");
 }
 
-/* Who is there and has said nothing since long before the deadline. A server that is away is waited for: it has a successor. */
+/* Finds a connected server that has sent nothing for the deadline. A server that is away has a successor, for which the link waits. */
 static const struct one_server *find_overdue(const struct servers_link *link)
 {
     int64_t deadline = link->options.deadline_ms > 0 ? link->options.deadline_ms : DEADLINE_MS_DEFAULT;

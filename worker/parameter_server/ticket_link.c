@@ -164,7 +164,7 @@ static void hear(struct ticket_link *link, const struct ps_message *message)
     pthread_cond_broadcast(&link->changed);
 }
 
-/* A chief of another protocol refuses us, whatever it says. */
+/* A chief of another protocol refuses this process, whatever the message is. */
 static void hear_stranger(struct ticket_link *link, const struct error *error)
 {
     pthread_mutex_lock(&link->lock);

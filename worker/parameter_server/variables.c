@@ -35,7 +35,8 @@ static int allocate_shares(struct variables *variables, struct error *error)
     return allocate_flat(variables, &variables->gradient, error);
 }
 
-/* Asynchronous, with tables whose rows do not rest: what came is spread over a whole gradient. */
+/* Allocates a whole gradient into which the sent rows are written: for asynchronous updates of tables with an optimizer that also updates
+ * rows without gradients. */
 static int allocate_spread(struct variables *variables, struct error *error)
 {
     const struct variables_options *options = &variables->options;
@@ -140,7 +141,7 @@ static bool is_of_rows(const struct update *update)
     return update->rows != NULL && update->rows->listed;
 }
 
-/* Piece by piece, for whoever wants the values as they come. */
+/* Updates piece by piece, for a caller that wants values as soon as they are updated. */
 static int apply_reaching(struct variables *variables, const struct update *update, struct error *error)
 {
     for (int64_t first = 0; first < variables->elements; first += REACH_ELEMENTS) {
