@@ -66,6 +66,8 @@
 /* File with the milliseconds by which each read of a batch is delayed (worker/data/read_delay.h);
  * for tests. */
 #define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
+/* The next six are switches, 0 or 1; a worker that finds another value in one ends with 64. */
+
 /* 0: all-reduce gradients after the backward pass, instead of overlapping it bucket by bucket; for
  * benchmarks. */
 #define ENV_OVERLAP "COXSWAIN_OVERLAP"

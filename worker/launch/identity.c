@@ -2,6 +2,7 @@
 #include "worker/launch/identity.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/contract/environment.h"
 
@@ -29,6 +30,32 @@ static int read_number(const char *name, int64_t high, int64_t *number, struct e
     return 0;
 }
 
+/* `on` keeps its value where the variable is absent. */
+static int read_switch(const char *name, bool *on, struct error *error)
+{
+    const char *text = variable(name);
+    if (text == NULL)
+        return 0;
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return error_set(error, ERROR_INVALID, "%s: \"%.64s\" is neither 0 nor 1", name, text);
+    *on = text[0] == '1';
+    return 0;
+}
+
+/* Those that the device reads for itself are only checked here. */
+static int read_switches(struct identity *identity, struct error *error)
+{
+    bool overlap = true, ahead = true, graphs = true, of_device;
+    if (read_switch(ENV_OVERLAP, &overlap, error) < 0 || read_switch(ENV_GPU_AHEAD, &ahead, error) < 0 ||
+        read_switch(ENV_GPU_GRAPHS, &graphs, error) < 0 || read_switch(ENV_GPU_LT, &of_device, error) < 0 ||
+        read_switch(ENV_GPU_DNN, &of_device, error) < 0 || read_switch(ENV_GPU_PEERS, &of_device, error) < 0)
+        return -1;
+    identity->sums_wait_for_pass = !overlap;
+    identity->waits_for_device = !ahead;
+    identity->launches_singly = !graphs;
+    return 0;
+}
+
 int identity_read(struct identity *ret_identity, struct error *error)
 {
     struct identity identity = {
@@ -45,14 +72,11 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .arithmetic = variable(ENV_ARITHMETIC),
         .read_delay = variable(ENV_READ_DELAY),
     };
-    int64_t threads = 0, overlap = 1, gpu_ahead = 1, gpu_graphs = 1, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT;
-    int64_t logit_rows = -1;
+    int64_t threads = 0, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT, logit_rows = -1;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
         read_number(ENV_INCARNATION, UINT32_MAX, &identity.incarnation, error) < 0 ||
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
-        read_number(ENV_THREADS, 1024, &threads, error) < 0 || read_number(ENV_OVERLAP, 1, &overlap, error) < 0 ||
-        read_number(ENV_GPU_AHEAD, 1, &gpu_ahead, error) < 0 ||
-        read_number(ENV_GPU_GRAPHS, 1, &gpu_graphs, error) < 0 ||
+        read_number(ENV_THREADS, 1024, &threads, error) < 0 || read_switches(&identity, error) < 0 ||
         read_number(ENV_LOGIT_ROWS, INT32_MAX, &logit_rows, error) < 0 ||
         read_number(ENV_CHIEF_TIMEOUT, CHIEF_TIMEOUT_MAX, &chief_timeout, error) < 0 ||
         read_number(ENV_GRACE, GRACE_SECONDS_MAX, &grace, error) < 0)
@@ -61,9 +85,6 @@ int identity_read(struct identity *ret_identity, struct error *error)
     identity.grace_ms = grace * 1000;
     identity.lost_ms = chief_timeout * 1000;
     identity.threads = (int)threads;
-    identity.sums_wait_for_pass = overlap == 0;
-    identity.waits_for_device = gpu_ahead == 0;
-    identity.launches_singly = gpu_graphs == 0;
     if (logit_rows >= 0)
         identity.logit_rows = logit_rows > 0 ? logit_rows : INT64_MAX;
     if (identity.job_uid == NULL)
