@@ -7,7 +7,7 @@
 #include "common/memory.h"
 
 #define PATH_AND_QUERY_MAX 4096
-/* Of an answer that was cut off, or did not come. */
+/* How often a read is tried whose answer was cut off or did not come. */
 #define READ_TRIES 4
 #define READ_AGAIN_MS 300
 

@@ -132,7 +132,7 @@ static void print_words(const char *name, const char *const *words)
     puts("'");
 }
 
-/* What the shells' functions choose from. */
+/* Prints the words that the shells' functions complete from. */
 static void print_choices(void)
 {
     print_fields();

@@ -12,7 +12,7 @@
 
 #define NAMESPACE_MAX 63
 
-/* What no cluster can have is not asked for. */
+/* Refuses names that no object in a cluster can have, without asking the cluster. */
 static bool can_exist(const char *title, const struct command_line *line)
 {
     enum role role;

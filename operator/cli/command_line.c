@@ -113,7 +113,7 @@ static const char *option_name(int letter)
     return option->name;
 }
 
-/* What an option takes whose argument may be wrong. */
+/* Describes the argument of an option that checks it. */
 static const char *what_it_takes(int letter)
 {
     return letter == 'o'   ? "one of wide, json, yaml and name"

@@ -74,7 +74,7 @@ static int read_log(struct cluster *cluster, const struct command_line *line, co
     return result;
 }
 
-/* One that cannot be read is told and the others are read; who may read none hears so once. */
+/* Reports each log that cannot be read and reads the others. If the user may read no logs at all, fails at the first. */
 static int read_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                      struct log_texts *texts, struct error *error)
 {

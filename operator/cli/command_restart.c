@@ -37,8 +37,7 @@ static enum await_end is_suspended(const struct json *job, const void *context)
     return job_condition_true(job, "Suspended") && !job_has_news(job) ? AWAIT_HOLDS : AWAIT_GOES_ON;
 }
 
-/* What is over stays so, with the pods that are kept for their logs, and whoever suspended a job has a reason that is not ours
- * to overrule. */
+/* Refuses to restart a job that is over, since that would remove the pods kept for their logs, or one that a user has suspended. */
 static int check_job(struct cluster *cluster, const char *name, struct error *error)
 {
     SCOPED_JSON *job = NULL;

@@ -137,7 +137,7 @@ static char *resume_command(const struct run_options *options)
     return buffer_take(&text);
 }
 
-/* What differs between two runs of a name is not changed under the checkpoints of the first. */
+/* Suggests another name for a changed job, so that it does not continue from the earlier job's checkpoints. */
 static void advise_another(const char *again)
 {
     fprintf(stderr,

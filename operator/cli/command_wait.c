@@ -19,7 +19,7 @@ static const struct command_usage usage = {
     "something else, or is gone), 2 wrong usage, 3 the time is over, 130 interrupted.\n",
     "Fm", 1, 1};
 
-/* What a person is told about how it ended. */
+/* Prints how the job ended. */
 static void tell(const struct json *job, const char *name)
 {
     static const char *const ends[] = {"Failed", "Succeeded"};

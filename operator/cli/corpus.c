@@ -8,7 +8,8 @@
 #include "common/buffer.h"
 #include "common/memory.h"
 
-/* glob sorts, so the order does not depend on the file system. What is held out comes from the end: something usual. */
+/* glob sorts, so the order does not depend on the file system. Held-out text is taken from the end, so headers, the usual text, come
+ * last. */
 static const char *const patterns[] = {"deploy/examples/*.yaml", "*.md",           "docs/*.md",   "common/*.h",
                                        "common/*/*.h",           "operator/*/*.h", "worker/*/*.h"};
 

@@ -12,8 +12,8 @@
 
 #define LIST_MAX 512
 
-/* What stands first is taken first. Of files that are taken together the pattern is what the job gets; the labels' name is the
- * images' with one part changed. */
+/* Earlier rows take precedence. For files that are used together, the job gets the pattern. The labels' file name is that of the images
+ * with one part changed. */
 static const struct kind {
     enum data_format format;
     const char *pattern;
@@ -55,7 +55,7 @@ static bool lists(struct dirent **entries, int count, const char *name)
     return false;
 }
 
-/* The first by name whose labels are there, too. */
+/* Finds the first images, in the order of names, that have labels. */
 static bool find(const struct kind *kind, struct dirent **entries, int count, struct data_files_found *ret_found)
 {
     for (int i = 0; i < count; i++) {

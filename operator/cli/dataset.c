@@ -71,7 +71,7 @@ struct download {
     struct event_loop *loop;
     dataset_progress *progress; /* NULL: nobody asks */
     void *context;
-    /* Of the file under way. */
+    /* The current file: */
     const struct dataset_file *file;
     const char *url;
     int output;

@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 
-/* What a run is made from. */
+/* The inputs of a run. */
 struct run_ingredients {
     const char *manifest; /* file */
     const char *data;     /* file, or a digest that pins it */

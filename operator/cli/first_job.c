@@ -24,8 +24,7 @@ static const struct crew crews[] = {
     [STRATEGY_PIPELINE] = {2, 1, 0},
 };
 
-/* What goes with data of a format: a model that learns it in minutes, the shape that its images always or mostly have, how much
- * is held out. */
+/* Defaults for data of a format: a model that learns it in minutes, the shape that its images always or mostly have, the held-out part. */
 struct material {
     enum preset model;
     int64_t sides[SIDES_MAX]; /* 0: not known */

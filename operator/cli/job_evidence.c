@@ -7,8 +7,8 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
-/* The job itself, and pods, which are called <job>-<role>-<index>-<incarnation>: those of another job whose name begins alike
- * have another UID, or are another pod's. */
+/* Returns whether an event is about the job itself or one of its pods. UIDs are compared, because pods of another job with a similar
+ * name, and other pods of a name, have others. */
 static bool is_about(const struct json *event, const struct job_evidence *evidence)
 {
     const char *uid = json_string_at(event, "regarding.uid", "");

@@ -39,7 +39,7 @@ struct job_follow {
     unsigned tries;               /* without a new line, since no more is to come */
     int64_t over_ms;              /* when the job was first seen to be over; 0: it is not */
     int64_t told_ms;              /* when its log told something, or was asked for in vain; or over_ms */
-    char pod[VIEW_TEXT_MAX];      /* whose log is read, or was read last */
+    char pod[VIEW_TEXT_MAX];      /* the pod with the log that is read, or was read last */
     struct log_position position; /* in it */
     struct log_end end;           /* of its last stream */
     bool ended, again;            /* the log has; its stream has, and is to be opened again */
@@ -60,7 +60,7 @@ static const struct pod_line *chief_of(const struct job_view *view)
     return chief ? chief : job_view_pod(view, "worker", 0);
 }
 
-/* The container has ended whose log is read, or was read last. */
+/* Returns whether the container of the log that is read, or was read last, has ended. */
 static bool log_is_whole(const struct job_follow *follow)
 {
     const struct pod_line *chief = chief_of(follow->view);
@@ -98,8 +98,8 @@ static void log_retry(void *context)
     log_next(follow);
 }
 
-/* No more of it will come, or could be had. An API server that has just come back may refuse what it allows; of a job that is
- * over, who says no more may be on a node that is gone. */
+/* Returns whether no more of the log will come, or none can be read. An API server that has just come back may refuse what it allows
+ * later. In a job that is over, a pod that has fallen silent may be on a node that is gone. */
 static bool log_is_at_end(struct job_follow *follow, const struct error *error)
 {
     bool whole = log_is_whole(follow), final = whole || job_view_over(follow->view);

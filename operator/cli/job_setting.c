@@ -74,7 +74,7 @@ static bool shape_is_list(const struct shape *shape)
     return !shape->element && (kind == FIELD_LIST || kind == FIELD_STRING_LIST || kind == FIELD_INTEGER_LIST);
 }
 
-/* Whether what is typed is a text, whatever it looks like. */
+/* Returns whether the value is always a string, even if it looks like another type. */
 static bool shape_is_text(const struct shape *shape)
 {
     switch (shape->field ? shape->field->kind : FIELD_OPAQUE) {

@@ -38,7 +38,7 @@ void job_view_release(struct job_view *view)
     view->pod_count = view->pod_room = 0;
 }
 
-/* Whether the pod is at the place whose log is followed: the chief's, else worker 0's. */
+/* Returns whether the pod has the seat whose log is followed: the chief's, else worker 0's. */
 static bool job_view_shows_log(const struct job_view *view, const struct pod_line *line)
 {
     const char *role = job_view_pod(view, "chief", 0) ? "chief" : "worker";

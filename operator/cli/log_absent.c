@@ -28,7 +28,7 @@ static const struct json *current_pod(const struct json *pods, const char *role,
     return NULL;
 }
 
-/* What its container waits for; NULL: nobody says. */
+/* Returns the reason for which a container waits; NULL: none is given. */
 static const char *waiting_reason(const struct json *pod)
 {
     static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};

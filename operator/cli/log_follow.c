@@ -19,7 +19,8 @@
 /* Until a stream that was cut is opened again; longer each time that it brings nothing. */
 #define AGAIN_MS 500
 #define AGAIN_MAX_MS 8000
-/* A job is over: so long is heard who is to stay as he is, and who is to be ended, until he is asked to. */
+/* For this long after the job is over, logs are read of pods that are to stay as they are, and of pods that are to be ended but were not
+ * asked to yet. */
 #define STAYING_MS 5000
 #define LEAVING_MS 30000
 
@@ -31,11 +32,11 @@ struct log_follower {
     const struct informer *jobs, *pods;
     const char *job;      /* its key */
     unsigned open;        /* streams, those that are to be opened again too */
-    unsigned lost;        /* logs whose rest could not be had */
+    unsigned lost;        /* logs that could not be read to their end */
     bool unreached_told;  /* that the API server does not answer */
     bool heard;           /* something, of any of them */
     int64_t over_ms;      /* when the job was first seen to be over; 0: it is not */
-    int64_t refused_ms;   /* since when all that is heard is that no log may be read; 0: it is not */
+    int64_t refused_ms;   /* since when all requests are refused with 403; 0: they are not */
     bool refused;         /* for good */
     struct error refusal; /* by which no log of the namespace may be read */
 };
@@ -54,7 +55,7 @@ struct log_stream {
     unsigned tries; /* without a new line, since no more is to come */
     bool told;      /* that it cannot be read now */
     struct log_end end;
-    bool ended;         /* as a log does whose container has ended; that it is the log's end is to be seen */
+    bool ended;         /* the stream has ended after its container; whether it was the log's end is checked next */
     struct error cause; /* why the rest is missing; ERROR_NONE: nothing is */
 };
 
@@ -73,7 +74,7 @@ static int take(void *context, const char *bytes, size_t length, struct error *e
     return result;
 }
 
-/* What was cut off and is not to be had any more is no end. */
+/* Reports a log that was cut off and whose rest cannot be read. */
 static void stream_end(struct log_stream *stream)
 {
     stream->follower->open--;
@@ -126,9 +127,9 @@ static bool is_over(const struct informer *jobs, const char *key)
     return informer_synced(jobs) && job_is_over(informer_get(jobs, key));
 }
 
-/* The end of a container's log (of a job that is over, who says no more may be on a node that is gone), a refusal that another
- * try would meet too, or enough tries. Of a container that runs nothing is final: a kubelet that has just come back does not
- * know its pods yet. */
+/* Returns whether the log is complete (its container has ended, or the job is over, since a silent pod may then be on a node that is
+ * gone), or another try would be refused as well, or there were enough tries. While a container runs, nothing is final: a kubelet that
+ * has just come back does not know its pods yet. */
 static bool is_last(struct log_stream *stream)
 {
     const struct log_follower *follower = stream->follower;
@@ -147,7 +148,7 @@ static bool is_last(struct log_stream *stream)
     return (is_whole && (status == 400 || status == 404)) || stream->tries >= LOG_LAST_TRIES;
 }
 
-/* An API server that has just come back may refuse what it allows: whoever has heard something waits. */
+/* An API server that has just come back may refuse what it allows later, so a refusal after some output is not final at once. */
 static void refusal_take(struct log_follower *follower, const struct error *error)
 {
     int64_t now_ms = clock_now_ms();
@@ -192,7 +193,7 @@ static void ended(void *context, const struct kube_answer *answer)
     stream->again_ms = 2 * stream->again_ms < AGAIN_MAX_MS ? 2 * stream->again_ms : AGAIN_MAX_MS;
 }
 
-/* ---------------------------------------------------------------- who lives on */
+/* ---------------------------------------------------------------- pods that outlive the job */
 
 /* Nobody has asked it to end. */
 static bool lives_on(const struct log_stream *stream)
@@ -201,7 +202,7 @@ static bool lives_on(const struct log_stream *stream)
     return log_may_go_on(stream->follower->line, pod) && !json_at(pod, "metadata.deletionTimestamp");
 }
 
-/* What it says from now on is not the job's any more. */
+/* Stops reading a pod's log: from now on, its output does not belong to the job. */
 static void stream_leave(struct log_stream *stream)
 {
     if (stream->call)

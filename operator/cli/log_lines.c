@@ -15,7 +15,7 @@ void log_speaker(const struct json *pod, char speaker[LOG_SPEAKER_MAX])
              json_string(json_member(labels, LABEL_INDEX), "?"));
 }
 
-/* The same one for the same speaker, whoever else speaks. */
+/* Returns the colour of a speaker, which does not depend on the other speakers. */
 static const char *colour_of(const char *speaker)
 {
     static const char *const colours[] = {"\033[36m", "\033[33m", "\033[32m", "\033[35m", "\033[34m", "\033[31m"};

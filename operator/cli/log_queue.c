@@ -87,7 +87,7 @@ static void line_end(struct log_inlet *inlet, int64_t now_ms)
     buffer_clear(&inlet->begun);
 }
 
-/* Of a line that is too long: it ends here, and goes on as another of its time. */
+/* Ends a line that is too long; the rest follows as another line with the same time. */
 static void line_break(struct log_inlet *inlet, int64_t now_ms)
 {
     line_end(inlet, now_ms);
@@ -161,7 +161,7 @@ static void print_head(struct log_queue *queue, struct log_inlet *inlet, struct 
     free(line);
 }
 
-/* What is overdue takes along all that is earlier. */
+/* If a line is overdue, all earlier lines are returned as well. */
 bool log_queue_next(struct log_queue *queue, int64_t now_ms, struct buffer *out)
 {
     struct log_inlet *earliest = NULL;

@@ -155,7 +155,7 @@ struct application {
     const bool *interrupted;
 };
 
-/* What is there becomes what the document says. */
+/* Changes the existing object to match the document. */
 static int document_patch(const struct application *to, const struct resource_path *path, const struct json *document,
                           struct error *error)
 {

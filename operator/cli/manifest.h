@@ -18,7 +18,7 @@ struct manifest {
     const char *name_space; /* as written, else `default_namespace` */
 };
 
-/* What is wanted of a file. Strings are borrowed; `default_namespace` as long as the manifest. */
+/* Which manifest to read, and how. Strings are borrowed; `default_namespace` must outlive the manifest. */
 struct manifest_request {
     const char *path; /* "-": the standard input */
     const char *default_namespace;

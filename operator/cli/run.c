@@ -133,7 +133,7 @@ static bool lies_in_state(const struct run *run, const char *directory)
     return strncmp(directory, volumes, strlen(volumes)) == 0;
 }
 
-/* Whoever wants to begin anew would wonder. */
+/* Tells the user why the new job does not begin at step 0. */
 static void tell_checkpoints(const struct run *run, const char *directory, int64_t step)
 {
     SCOPED_FREE char *shown = path_for_people(directory);

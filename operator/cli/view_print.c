@@ -35,7 +35,7 @@ void view_print_number(int64_t number, struct buffer *out)
 
 /* ---------------------------------------------------------------- columns */
 
-/* What an attribute or a character takes: bytes, and columns. */
+/* Returns the length of the next attribute or character in bytes, and its width in columns. */
 static size_t next_cell(const char *text, size_t length, unsigned *ret_columns)
 {
     size_t bytes = utf8_sequence(text, length);

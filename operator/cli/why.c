@@ -83,7 +83,7 @@ static bool is_foreground(const struct json *finalizers)
     return false;
 }
 
-/* Kubernetes keeps it until each finalizer has been taken off by whoever put it there. */
+/* Kubernetes keeps the object until the owner of each finalizer has removed it. */
 static bool it_is_being_deleted(const struct why_input *input, struct buffer *out)
 {
     int64_t since_ms = time_at(input->job, "metadata.deletionTimestamp", 0);
@@ -162,8 +162,7 @@ static bool it_backs_off(const struct why_input *input, struct buffer *out)
     return true;
 }
 
-/* What keeps pods from being created stands in the condition Scheduled, and where all of them wait for a queue in Suspended;
- * these reasons have words of their own. */
+/* Words for reasons of the condition Scheduled why pods cannot be created, and of Suspended if all of them wait for a queue. */
 static const char *const holds[][2] = {
     {"QuotaExceeded", "room in the namespace's quota"},
     {"Queued", "its queue to admit it"},
@@ -338,7 +337,7 @@ static bool pods_keep_it(const struct why_input *input, struct buffer *out)
 
 /* ---------------------------------------------------------------- nothing in particular */
 
-/* Of a crew that goes on without the pod. */
+/* Prints the back-off of a pod that the running crew can do without. */
 static void print_back_off(const struct why_input *input, struct buffer *out)
 {
     int64_t left_ms = back_off_left_ms(input);
@@ -371,7 +370,7 @@ static bool strangers_keep_members_out(const struct why_input *input, struct buf
     return true;
 }
 
-/* What a crew that runs can do without is waited for all the same. */
+/* Reports a running job, and what it waits for although it can do without. */
 static bool it_runs(const struct why_input *input, struct buffer *out)
 {
     if (!job_condition_true(input->job, "Running"))
