@@ -40,7 +40,7 @@ static void tell(struct planning *planning, const struct pod_view *pod, size_t c
                                              pod->name, others, reason_of(planning, pod)));
 }
 
-/* What was refused may be allowed by now. The job has gone on without it, so nobody waits for the answer. */
+/* Tries a refused adoption again, since it may be allowed by now. The job has gone on without the pod, so nothing waits for the answer. */
 static void try_again(struct planning *planning, const struct pod_view *pod, const struct refused_pod *refusal)
 {
     if (planning->now_ms < refusal->retry_ms)
@@ -49,8 +49,8 @@ static void try_again(struct planning *planning, const struct pod_view *pod, con
         planning_act(planning, ACTION_ADOPT_POD, pod);
 }
 
-/* As the controllers of Kubernetes do it: before anything is judged, since a pod that has lost its owner reference is not
- * gone. What was made otherwise is left alone, and told of once. */
+/* Adopts orphans like Kubernetes' controllers, and before ends are judged, since a pod that has lost its owner reference is not gone.
+ * Pods that the operator would have made differently are left alone and reported once. */
 bool adopt_plan(struct planning *planning)
 {
     const struct crew *crew = &planning->crew;

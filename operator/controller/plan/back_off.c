@@ -41,7 +41,7 @@ static int64_t waits_already(const struct planning *planning, const struct slot 
     return until_ms > planning->now_ms ? until_ms : FIELD_UNSET;
 }
 
-/* Of one role; FIELD_UNSET: nobody waits. */
+/* Starts the wait of one role's slots and returns its end; FIELD_UNSET: no slot waits. */
 static int64_t begin(struct planning *planning, enum role role, slot_wanted *waits, int64_t delay_ms)
 {
     struct crew *crew = &planning->crew;

@@ -12,7 +12,7 @@ static void newest(const struct planning *planning, int64_t *ret_incarnation, in
     *ret_attempt = planning->old->attempt > crew->newest_attempt ? planning->old->attempt : crew->newest_attempt;
 }
 
-/* Nobody knows of whose attempt that was told. */
+/* It is unknown to which attempt the reported numbers belong. */
 static void forget_completed(struct planning *planning)
 {
     for (int role = 0; role < ROLE_COUNT; role++)

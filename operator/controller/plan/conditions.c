@@ -38,7 +38,7 @@ static void condition_end(struct planning *planning, enum condition_type type, c
         condition_set(planning, type, CONDITION_FALSE, reason, message);
 }
 
-/* Of an elastic crew's workers so many may be away at a time, but never the first. */
+/* Returns how many workers an elastic crew can do without at a time; never the first. */
 static int64_t dispensable_workers(const struct training_job *job)
 {
     return crew_role_count(job, ROLE_WORKER) - crew_role_minimum(job, ROLE_WORKER);
@@ -110,7 +110,7 @@ static bool is_restarting(const struct planning *planning)
     return false;
 }
 
-/* What others say is copied: the next answer may replace it while this plan is carried out. */
+/* Texts from the chief are copied, because its next answer may replace them while this plan is carried out. */
 static void update_running(struct planning *planning)
 {
     int64_t count, away;

@@ -7,9 +7,10 @@
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/plan/planning.h"
 
-/* Of a period: for clocks that differ. By then everybody presents the newest, and the other's place is free. */
+/* A certificate is settled after one SETTLED-th of a period, which allows for clocks that differ. By then all pods present the newest
+ * one, and the other file can be replaced. */
 #define SETTLED 8
-/* So many periods behind, all that is mounted may have ended: the two are made anew, to be presented at once. */
+/* After this many periods without a renewal, all mounted certificates may have expired, so both are made anew, to be presented at once. */
 #define STALE_PERIODS 3
 #define RETRY_MS 10000
 
@@ -24,7 +25,7 @@ static struct certificate_generation newest(const struct planning *planning)
                                            .from_ms = planning_time(planning, STATUS_TIME_CERTIFICATE)};
 }
 
-/* What the status tells already stays as it is told. */
+/* A generation that is in the status already keeps its recorded time. */
 static void tell_newest(struct planning *planning, const struct certificate_generation *last)
 {
     if (last->number == planning->old->certificate_generation)

@@ -74,8 +74,8 @@ static void force_delete(struct planning *planning, const struct pod_view *pod)
                                              pod->name, (planning->now_ms - pod->deletion_ms) / 1000));
 }
 
-/* What the user says counts, whatever the node says: of pods that an earlier job has left, the job that has its name now. Without
- * a word only fenced pods are removed, for other frameworks' processes could write files for as long as they live. */
+/* A forceDeleteAfterSeconds in the job counts, whatever the node's state; for pods that an earlier job has left, that of the job that has
+ * its name now. Without it, only fenced pods are removed, because processes of other frameworks could write files as long as they live. */
 static void consider(struct planning *planning, const struct pod_view *pod)
 {
     const struct plan_options *options = planning->input->options;

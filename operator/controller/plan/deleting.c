@@ -13,8 +13,8 @@ bool deleting_says_nothing(const struct planning *planning)
     return deleting_is_asked(planning->job) && (unseen || planning->crew.ahead);
 }
 
-/* A finalizer keeps the job, or the end of its pods is waited for (kubectl delete --cascade=foreground). What is made now
- * would have no owner soon, and an end of a pod is nobody's fault any more. */
+/* While a job is being deleted, a finalizer keeps it, or Kubernetes waits for the end of its pods (kubectl delete --cascade=foreground).
+ * New objects would soon have no owner, and an end of a pod does not count any more. */
 bool deleting_plan(struct planning *planning)
 {
     return deleting_is_asked(planning->job);

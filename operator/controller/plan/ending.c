@@ -17,7 +17,7 @@ const char *ending_reason(enum ending_kind kind)
     return reasons[kind];
 }
 
-/* What a kubelet reports of a container whose command could not be run: the code beside it is the runtime's. */
+/* Returns whether the container's command could not be run, as the kubelet reports it; the exit code is then the container runtime's. */
 static bool never_ran(const struct pod_view *pod)
 {
     return strcmp(pod->end_reason, "StartError") == 0 || strcmp(pod->end_reason, "ContainerCannotRun") == 0;
@@ -75,7 +75,7 @@ static enum ending_kind ended_kind(const struct pod_view *pod, enum framework fr
         return ENDING_DISRUPTION;
     if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
         return ENDING_DISRUPTION;
-    if (*pod->init_container) /* whose codes mean what its image says */
+    if (*pod->init_container) /* its image defines what its codes mean */
         return ENDING_FAILURE;
     return framework == FRAMEWORK_COXSWAIN ? own_code_kind(pod->exit_code) : foreign_code_kind(pod->exit_code);
 }
@@ -97,7 +97,7 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
     return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};
 }
 
-/* What the container did, such as "exited with code 139 (signal 11, Segmentation fault)". */
+/* Describes the container's end, such as "exited with code 139 (signal 11, Segmentation fault)". */
 static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
 {
     bool own = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';

@@ -13,8 +13,7 @@
 #include "common/job/training_job.h"
 #include "operator/controller/observed/pod_view.h"
 
-/* Of two pods that ended at the same moment, the one whose kind is earlier in this list is the
- * cause. */
+/* If two pods ended at the same moment, the one with the kind that comes first in this list is the cause. */
 #define ENDINGS(X)                                                                                                     \
     X(ENDING_NONE, "") /* it lives */                                                                                  \
     X(ENDING_SUCCESS, "Succeeded")                                                                                     \

@@ -4,9 +4,8 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 
-/* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has
- * not finished its work by that, unless it had before; where that is not sure, to go on from the
- * last checkpoint loses nothing. */
+/* Many programs exit with 0 when they are asked to end. A pod that ends with 0 after its job was suspended has therefore not finished its
+ * work, unless it had before. In doubt, continuing from the last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
     return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);

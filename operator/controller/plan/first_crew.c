@@ -44,7 +44,7 @@ int64_t first_crew_told_incarnation(const struct planning *planning)
     return may_have_been ? FIRST_INCARNATION + 1 : FIRST_INCARNATION;
 }
 
-/* What was promised is cleared from the status as pods are seen. */
+/* Promises are cleared from the status as pods are seen. */
 static bool is_wholly_promised(const struct crew *crew)
 {
     bool wholly = crew->slot_count > 0;

@@ -20,7 +20,7 @@ static const char *looking(struct planning *planning, const struct gang_kind *ki
     return planning_format(planning, "looking for %s of %s", POD_GROUP_PLURAL, kind->group);
 }
 
-/* A create that found the API gone is told by its state from here on. What else was not created still waits its time. */
+/* An outage that a create has found is reported by the API's state from now on. Other creates that failed still wait for their time. */
 static void forget_outage(struct planning *planning)
 {
     const char *plural = planning->obstacle.plural;

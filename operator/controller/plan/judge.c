@@ -23,9 +23,10 @@ struct verdict {
  * notice. */
 #define RENDEZVOUS_MS 120000
 
-/* Of an elastic torchrun crew one agent was lost, which was counted, and its successor has come; now one that was there from the
- * attempt's beginning gives up (DistStoreError), which follows from that loss. Bounded: the pods of an attempt's beginning are
- * finite, the chief's is one of them as long as the attempt lasts, and a first loss never gets here. */
+/* Returns whether a failure follows from an earlier loss. In an elastic torchrun crew, one agent was lost, which was counted, and its
+ * successor has come; then an agent of the attempt's beginning gives up (DistStoreError). This cannot repeat without end: an attempt
+ * begins with a finite number of pods, the chief's stays one of them as long as the attempt lasts, and a first loss is never excused
+ * here. */
 static bool follows_a_loss(const struct planning *planning, const struct slot *slot, const struct ending *ending)
 {
     const struct training_job *job = planning->job;
@@ -72,7 +73,8 @@ static bool blames_more(const struct ending *ending, const struct ending *than)
     return ending->kind < than->kind;
 }
 
-/* Those that are at work are enough. What the user says of an end holds all the same. */
+/* Returns whether the crew does without the worker, because those that still work are enough. A rule of the user for its exit code still
+ * applies. */
 static bool is_let_go(const struct planning *planning, const struct slot *slot, const struct ending *ending)
 {
     bool as_said = ending->kind == ENDING_PERMANENT && ending->rule > 0;
@@ -154,8 +156,8 @@ static int64_t crew_from_ms(const struct planning *planning)
     return planning_time(planning, calm ? STATUS_TIME_RESTARTING : STATUS_TIME_START);
 }
 
-/* From its start to its end by the clock of its node, or up to `until_ms`. Of one that has vanished nobody knows more than
- * that it is no successor that came a moment ago, and that the crew was whole. */
+/* Returns how long a pod ran, by its node's clock, up to `until_ms`. Of a pod that has vanished, it is only known that it was no fresh
+ * successor and that the crew was complete. */
 static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod, int64_t until_ms)
 {
     if (!pod)
@@ -164,10 +166,10 @@ static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view
     return lasted_ms(pod->started_ms, end_ms < until_ms ? end_ms : until_ms);
 }
 
-/* How well it went with the pod that is to blame. A crew may run for hours while one whom it can do without comes and ends
- * again and again; one who is needed has worked for as long only as the others were there. A node may have been silent for
- * minutes before its pod is said to have ended: what counts is how long the crew had run until then, unless it has not run
- * since one of it was restarted, or nobody knows since when the pod was there. */
+/* Returns how long things went well before the pod that is the cause ended. A pod that the crew can do without counts by itself, since
+ * the crew may run for hours while such a pod fails again and again. A required pod has worked only while the others were there. A node
+ * may be silent for minutes before its pod is reported as ended; therefore the time that the crew had run until then counts, unless it
+ * has not run since one of its pods was restarted, or it is unknown since when the pod was there. */
 static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 {
     const struct job_status *old = planning->old;
@@ -185,7 +187,7 @@ static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
     return pod_ms < crew_ms ? pod_ms : crew_ms;
 }
 
-/* Who ran for this long was not thrown out by the same thing at once. */
+/* A pod that ran for this long did not end because of an earlier event. */
 #define COLLATERAL_GRACE_MS 60000
 
 /* No exchange of a crew waits longer for another's part: what an end brings about has happened by then. */
@@ -221,7 +223,7 @@ static bool another_is_missing(const struct planning *planning)
     return false;
 }
 
-/* What follows from another's end is let off, as long as there may be another: not again and again without a cause. */
+/* An end that follows from another one is not counted as long as there may be another one, but not again and again without a cause. */
 static enum ending_kind charge(const struct planning *planning, const struct verdict *verdict)
 {
     const struct job_status *old = planning->old;
@@ -242,7 +244,7 @@ static bool belongs_to_crew(const struct slot *slot)
     return slot->role != ROLE_EVALUATOR || slot->failed;
 }
 
-/* What is said of it behind what happened. */
+/* Returns the words on what follows from an event. */
 static const char *consequence(struct planning *planning, const struct verdict *verdict)
 {
     if (limit_exceeded(planning->next, &planning->job->run_policy))
@@ -290,7 +292,7 @@ static void restart(struct planning *planning, const struct verdict *verdict, en
                    planning_format(planning, "%s; %s", what, consequence(planning, verdict)));
 }
 
-/* All that has ended since the last plan is one event, judged by its earliest cause. */
+/* Judges all ends since the last plan as one event, by the earliest cause. */
 bool judge_plan(struct planning *planning)
 {
     struct verdict verdict = {0};

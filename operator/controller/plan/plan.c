@@ -58,8 +58,8 @@ static bool is_ours(const struct training_job *job)
     return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
 }
 
-/* What was promised and is there need not be promised any longer. Once the job is over the promise stays: it tells a
- * create that came late from a pod that may go on. */
+/* A promise is cleared once its pod exists. After the job is over, promises stay, so that a late create is told from a pod that may go
+ * on. */
 static void clear_kept_promises(struct planning *planning)
 {
     if (status_terminal(planning->old))
@@ -119,7 +119,7 @@ static void take_obstacle(struct planning *planning)
     planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
 }
 
-/* A pace is told while the crew works and its chief is heard. What a successful job had at last is its result. */
+/* The pace is reported while the crew works and its chief answers. After a success, the last values stay as the result. */
 static void update_progress(struct planning *planning)
 {
     struct job_status *next = planning->next;

@@ -121,14 +121,14 @@ struct queue_input {
     struct kube_resource resource;
 };
 
-/* What the chief reports about its newest save. Zeroed until a save has ended. */
+/* The chief's report on its newest save. Zeroed until a save has ended. */
 struct saves_input {
     const char *failure; /* "VolumeFull", …; NULL: it has not failed */
     const char *message;
     bool succeeded;
 };
 
-/* What the chief reports about connections that failed to authenticate as members of the job. */
+/* The chief's report on connections that failed to authenticate as members of the job. */
 struct strangers_input {
     bool reported; /* false: the chief has not reported */
     bool members_missing;
@@ -240,8 +240,8 @@ struct plan_event {
 
 #define PLAN_NEVER INT64_MAX
 
-/* What is to be done about a job. Zero it before plan_job; release it with plan_release. Strings
- * and lists lie in the arena; what is borrowed from the input must outlive the plan. */
+/* What the operator must do about a job. Zero it before plan_job; release it with plan_release. Strings and lists are in the arena; what
+ * is borrowed from the input must outlive the plan. */
 struct plan {
     struct action *actions;
     size_t action_count;

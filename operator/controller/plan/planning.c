@@ -182,7 +182,7 @@ void planning_promise(struct planning *planning, slot_wanted *wanted)
     }
 }
 
-/* Who has never come to run is as late as before. */
+/* A pod that never ran leaves the next one as late as it was. */
 static bool has_run(const struct slot *slot)
 {
     return slot->failed || (slot->occupant && slot->occupant->started_ms != FIELD_UNSET);

@@ -27,9 +27,9 @@ static void tell_of_copy(struct planning *planning, const struct pod_view *pod)
                                              pod->name));
 }
 
-/* Pods whose end was judged, or whose attempt is over. They lose the label `current`, so that the Service stops to
- * publish them and their successors may come, and what still lives is ended. Of the finished ones of each index the
- * newest stays for its log. */
+/* Handles pods whose end was judged or whose attempt is over. They lose the label `current`, so that the Service no longer publishes them
+ * and their successors can be created; those that still live are ended. Of the finished pods of each index, the newest is kept for its
+ * log. */
 bool replace_plan(struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.superseded_count; i++) {

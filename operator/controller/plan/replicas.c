@@ -23,7 +23,7 @@ static bool is_wanted(const struct slot *slot)
     return slot->wanted;
 }
 
-/* Whoever is to come again has everything to do again. */
+/* A slot that is to get a new pod has all its work to do again. */
 static bool is_completed(const struct slot *slot)
 {
     return slot->done && !slot->wanted;

@@ -30,8 +30,8 @@ bool scale_plan(struct planning *planning)
     return true;
 }
 
-/* By whatever is written next: what was promised above it is promised no longer, and if the job
- * grows again before that is known, indices whose end was judged would seem to be lost. */
+/* Must be part of the next write of the status: promises above the new size no longer hold, and if the job grew again before the status
+ * had it, indices whose end was judged would seem to be lost. */
 void scale_down(struct planning *planning)
 {
     int64_t after = planning->job->document.workers;
