@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $root is the caller's
 #
-# Workers whose steps do not end, since they wait for examples that do not come: source this file first, with `root` set to the
-# sources. Begins with a run that nobody disturbs, "reference".
+# Workers with steps that do not end, because they wait for examples that do not come. Source this file first, with `root` set
+# to the sources. It begins with an undisturbed run, "reference".
 
 . "$root/tests/integration/by_hand.sh"
 
@@ -21,7 +21,8 @@ export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
-# stand LOG: who writes that log reads six batches, each a step ahead, and then none: the sixth step does not end
+# stand LOG: the process that writes that log reads six batches, each a step ahead, and then none, so that its sixth step does
+# not end
 stand() {
     echo 0 0 0 0 0 0 86400000 >"${1%.log}.delay"
     export COXSWAIN_RECORD=$work/${1%%.*}.record
@@ -38,7 +39,7 @@ has_abandoned() {
         grep -q "left on request: $3 did not end within ${4:-half} of the grace period (${COXSWAIN_GRACE_SECONDS} s) and was abandoned" "$2"
 }
 
-# drawn FOLDER: so many steps' losses stand in its TensorBoard file
+# drawn FOLDER: prints the number of steps whose losses are in its TensorBoard file
 drawn() {
     grep -rao 'train/loss' "$1/tensorboard" | wc -l
 }

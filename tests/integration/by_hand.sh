@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $root is the caller's
 #
-# Workers that a script starts by hand, alone or as crews told by TF_CONFIG, without a control plane: source this file first,
-# with `root` set to the sources. Sets `worker` (the program) and `work`, a directory of the script's own, which is the
-# working directory and the storage "runs" of its jobs. The job NAME is the document NAME.yaml there; its processes write
-# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log, others NAME.ROLE.log. While there is a file NAME.delay (NAME.INDEX.delay), each
-# reading of a batch takes that process so many milliseconds longer. All goes at the end, whoever still runs as well.
+# Starts workers by hand, without a control plane: alone, or as crews that TF_CONFIG describes. Source this file first, with `root` set to
+# the sources. Sets `worker` (the program) and `work`, a directory of the script's own, which is the working directory and the storage
+# "runs" of its jobs. The job NAME is the document NAME.yaml there; its processes write NAME.log when alone, else NAME.INDEX.log, servers
+# NAME.psINDEX.log, others NAME.ROLE.log. A file NAME.delay (NAME.INDEX.delay) makes each reading of a batch take that process as many
+# milliseconds longer. At the end, all processes are killed and the directory is removed.
 
 bin=$(cd "${BUILD:?}" && pwd) || exit 1
 worker=$bin/coxswain-worker
@@ -58,7 +58,7 @@ refused() {
     verdict $? "exit $1: $3" "got $status, $(tail -n 1 "$3.log")"
 }
 
-# hosts FIRST COUNT: so many, as TF_CONFIG lists them
+# hosts FIRST COUNT: prints that many hosts in TF_CONFIG's form
 hosts() {
     local i list=()
     for ((i = $1; i < $1 + $2; i++)); do list+=("\"$network.$i:2222\""); done
@@ -108,8 +108,8 @@ start_pair() {
     start_with "$1" 1 "$3"
 }
 
-# await PID…: the status of the last that failed, 0 when none did. Who waits for somebody that will not come is ended: a
-# failure rather than a test that stands.
+# await PID…: returns the status of the last one that failed, 0 if none did. Kills processes that do not end within a minute, so that the
+# test fails instead of hanging.
 await() {
     local pid status=0
     until_true 60 have_ended "$@" || kill -KILL "$@" 2>/dev/null
@@ -156,7 +156,7 @@ lose() {
     for index in "$@"; do wait "${pids[index]}" 2>/dev/null || true; done
 }
 
-# has_ended_or_waits NAME INDEX: this worker, for somebody who is not there
+# has_ended_or_waits NAME INDEX: this worker has ended, or waits for a member that is not there
 has_ended_or_waits() {
     have_ended "${pids[$2]}" || [[ $(tail -qn 1 "$1.$2.log") == waiting* ]]
 }

@@ -4,7 +4,7 @@
 # cox as a person runs it, for scripts that source this file with `cox_command` (how it is called, an array) and `work` (a
 # directory of their own) set.
 
-# cox CODE WORD…: fails unless it ends with CODE. What it printed is in $work/out and $work/err.
+# cox CODE WORD…: fails unless cox ends with CODE. Its output is in $work/out and $work/err.
 cox() {
     local wanted=$1 code=0
     shift

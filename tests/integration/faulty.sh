@@ -6,8 +6,8 @@
 
 proxy=
 
-# faulty_start SEED CUT ERROR: before the plane that plane_start has started; its kubeconfig is `faulty` once this returns. Of
-# all requests the share CUT gets the beginning of an answer only, and the share ERROR each of 429, 500 and 503; others are
+# faulty_start SEED CUT ERROR: before the plane that plane_start has started; its kubeconfig is `faulty` once this returns.
+# The share CUT of all requests gets only the beginning of an answer, and the share ERROR each of 429, 500 and 503; others are
 # late, malformed or lost; watches are cut, repeated and expire. The same SEED makes the same choices.
 faulty_start() {
     faulty_rules "$2" "$3" >rules.json

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # by_hand.sh asks for what is set here
 #
-# training.precision: Float16, whose losses are scaled: steps are skipped in a model that is driven too fast, by all alike; the scale
-# and what was skipped are in checkpoints and in TensorBoard, go from peer to peer, and give the same bits whoever computes; a scale
-# that cannot be lowered ends the job. Source by_hand.sh first, set `device` (CPU, GPU), and have the machine say can_have, can_sum and
-# through_host as tests/gpu/scenarios/scene.sh asks it.
+# Tests training.precision: Float16, which scales losses. In a model with too high a learning rate, all workers skip the same steps.
+# The scale and the skipped steps are in checkpoints and in TensorBoard, are sent from peer to peer, and give the same bits for any
+# number of workers and devices. A scale that cannot be lowered ends the job. Source by_hand.sh first, set `device` (CPU, GPU), and
+# define can_have, can_sum and through_host for the machine, as tests/gpu/scenarios/scene.sh requires.
 
 # scaled NAME [FOLDER]: a job; FOLDER is that of its checkpoints. The caller may set steps, precision, clip, strategy, more and devices
 scaled() {

@@ -19,7 +19,7 @@ plane_start() {
     plane_await 10
 }
 
-# plane_await SECONDS: until one whose state is in `state` serves; then `api` asks it
+# plane_await SECONDS: waits until a plane with its state in `state` serves; `api` then sends requests to it
 plane_await() {
     until_true "$1" test -s state/kubeconfig || return
     server=$(sed -n 's/^ *server: //p' state/kubeconfig)
@@ -86,8 +86,8 @@ wait_for() {
     return 1
 }
 
-# job NAME RUN_POLICY WORKERS SCRIPT [LABELS [SPEC]]: applies a job whose pods run a shell script; SPEC is more of their
-# template's spec, ended by a comma. The caller may set suspend, and checkpoint to an object
+# job NAME RUN_POLICY WORKERS SCRIPT [LABELS [SPEC]]: applies a job with pods that run a shell script; SPEC is more of
+# their template's spec, ended by a comma. The caller may set suspend, and checkpoint to an object
 job() {
     api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
         \"spec\":{\"suspend\":${suspend:-false},\"runPolicy\":$2,

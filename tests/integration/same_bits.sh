@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # by_hand.sh and the caller's job read what is set
 #
-# One training, whoever computes it. Source by_hand.sh first, and define `job NAME`, which writes NAME.yaml with the strategy in
-# `strategy` and `devices` devices, and exports NAME.safetensors.
+# Trains one model in different ways and compares the bits. Source by_hand.sh first, and define `job NAME`, which writes NAME.yaml
+# with the strategy in `strategy` and `devices` devices, and exports NAME.safetensors.
 
 # whoever_computes REFERENCE [WHAT]: other threads, a crew, devices and stages come to the bits of REFERENCE, which one device has
 # trained; verdicts begin with WHAT

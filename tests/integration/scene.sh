@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $root is the caller's
 #
-# Where a script that drives the embedded control plane plays: source this file first, with `root` set to the sources. Sets
-# `bin` (the build directory) and `work`, a directory of the script's own, which is the working directory, and brings
-# plane.sh. All goes at the end; whoever has more to end defines finish_also. Without curl the script says so and is over.
+# The environment of scripts that drive the embedded control plane. Source this file first, with `root` set to the sources.
+# It sets `bin` (the build directory) and `work`, a directory of the script's own, which is the working directory, and
+# sources plane.sh. Everything is removed at the end; a script with more to end defines finish_also. Without curl, the
+# script prints a skip line and ends.
 
 if ! command -v curl >/dev/null; then
     echo "skip $(basename "$0" .sh | sed 's/^test_//'): curl is not installed"

@@ -16,7 +16,7 @@ disk_of() {
     export SLOW_DISK_OF=$work/$1
 }
 
-# slow NAME MS WORD…: from now on each call on a file in whose path one of the words occurs takes so many milliseconds longer
+# slow NAME MS WORD…: from now on, each call on a file takes that many milliseconds longer if its path contains one of the words
 slow() {
     echo "${@:2}" >"$1.slow.new"
     mv "$1.slow.new" "$1.slow"
@@ -36,7 +36,7 @@ there_is() {
     compgen -G "$1" >/dev/null
 }
 
-# has_open PID WORD: a file in whose path it occurs
+# has_open PID WORD: the process has a file open whose path contains the word
 has_open() {
     find "/proc/$1/fd" -lname "*$2*" 2>/dev/null | grep -q .
 }

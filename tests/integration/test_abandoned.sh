@@ -66,7 +66,7 @@ verdict $? "and its successor brings the crew to the same bits" "$(tails one)"
 
 # ---- a crew that shares the state out
 
-# shares_out NAME STRATEGY WHAT: whoever of it is asked, all save the boundary
+# shares_out NAME STRATEGY WHAT: if any of its workers is asked to leave, all save the boundary
 shares_out() {
     local asked
     standing "$1-all" "$2"
@@ -93,7 +93,7 @@ shares_out() {
     done
 }
 
-# in_vain: who stands is not asked, and cannot hear that its part is called for
+# in_vain: a worker that stands still is not asked to leave, and does not learn that its part of the save is needed
 in_vain() {
     standing vain Pipeline 5 1
     kill -TERM "${pids[0]}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Likewise where each worker goes its own way for a while: local steps, peers, and a crew with parameter servers, whose chief,
-# workers and evaluator each have something that does not end. Prints ok/not ok lines (see tests/run).
+# Like test_abandoned.sh, for crews in which each worker trains alone for a while: local steps, peers, and parameter servers
+# with a chief, workers and an evaluator that each have work that does not end. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -9,7 +9,7 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
 
-# job NAME: batches that are large enough for the library, whose bits differ most
+# job NAME: has batches that are large enough for oneDNN, which differs most between processors
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: ${model:-mlp}}
@@ -27,12 +27,13 @@ export: {path: $1.safetensors, storage: runs}
 YAML
 }
 
-# mixed NAME FIRST SECOND: a crew of two whose processors have these at best
+# mixed NAME FIRST SECOND: a crew of two with these as their processors' best arithmetics
 mixed() {
     start_pair "$1" "COXSWAIN_ARITHMETIC=$2" "COXSWAIN_ARITHMETIC=$3"
 }
 
-# What this processor has at best, from the plan of a lone run: learnt from crews that do not fail, it would hide a best that fails.
+# This processor's best arithmetic, from the plan of a run of its own: if it were taken from crews that do not fail, a best one that
+# fails would go unnoticed.
 strategy=OneDevice job lone
 lone lone
 case $(grep -o -m 1 'AVX-512\|AVX2\|portable vectors' lone.log) in

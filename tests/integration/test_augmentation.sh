@@ -68,7 +68,7 @@ losses() {
 [[ $(losses white | wc -l) == 1 && -n $(losses cut) ]] && ! losses cut | grep -qxF "$(losses white)"
 verdict $? 'and peers learn from augmented ones' "$(losses white) white, $(losses cut | tr '\n' ' ')cut"
 
-# What training told of its last model is what a job that never heard of augmentation finds.
+# A job without augmentation finds the same validation loss for the last model as training has printed.
 sed 's/augmentation: {.*}}/augmentation: {}}/' reference.yaml >held-out.yaml
 told=$(sed -n 's/.*validation after step 30: //p' reference.log | tail -n 1)
 found=$("$worker" --job held-out.yaml --storage runs="$work" --threads 1 --weights "$work/reference.safetensors" --predict all 2>&1)

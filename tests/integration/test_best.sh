@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The best weights by validation, of runs whose last ones are not: they are kept beside the checkpoints and exported, in one
-# process, in crews and in stages, as the mean of peers, and through a kill. Prints ok/not ok lines (see tests/run).
+# The best weights by validation, in runs in which the last weights are not the best: they are kept beside the checkpoints
+# and exported, in one process, in crews and in stages, as the mean of peers, and through a kill. Prints ok/not ok lines
+# (see tests/run).
 set -uo pipefail
 
 worker=${BUILD:?}/coxswain-worker
@@ -92,7 +93,7 @@ END
 
 # ---- replicas that differ: what is scored, the mean of all, is what is kept
 
-# close A B: two losses; that of a model which is sure of all that it has to say, and right, is 0
+# close A B: two losses are close; the loss of a model that is right and certain everywhere is 0
 close() {
     [[ -n ${1:-} && -n ${2:-} ]] && awk -v a="$1" -v b="$2" 'BEGIN { exit !((a - b) ^ 2 <= (1e-4 * a) ^ 2) }'
 }

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The machine's clock is set, by an hour forwards and by two back, under operators of which one leads: who leads goes on to
-# lead, crews go on, and deadlines come when their time has passed. tests/clockshift sets the clock of the operators alone,
-# and tests/faultproxy (without a fault) stands between, since certificates have dates too. Prints ok/not ok lines (see
-# tests/run).
+# The machine's clock is set forwards by an hour and back by two while two operators run: the leader keeps leading, crews go on,
+# and deadlines expire after their real time. tests/clockshift sets the clock of the operators alone, and tests/faultproxy (without
+# a fault) stands between, since certificates have dates too. Prints ok/not ok lines (see tests/run).
 # shellcheck disable=SC2016 # the pods' scripts are expanded in the pods
 set -uo pipefail
 

@@ -130,7 +130,7 @@ api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"
 
-# As a cloud's kubeconfig has it: whoever asks is known by what a program says.
+# Like a cloud's kubeconfig: a credential plugin prints the user's token.
 cat >log-in <<SH
 #!/bin/sh
 echo "\$KUBERNETES_EXEC_INFO" >told
@@ -171,7 +171,7 @@ verdict $? "run --set changes the job and nothing else" "$(said)"
 cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.coxswain.training.steps=many && grep -q 'spec.coxswain.training.steps' err
 verdict $? "what a value may be the API server says" "$(said)"
 
-# What goes together here is what first_job's unit test says: 35 of the 63 pairs of model and format, with every strategy.
+# The combinations are those of first_job's unit test: 35 of the 63 pairs of model and format, with every strategy.
 words_for() { sed -n "s/^  $1 *//p" out; }
 generate_all() {
     local strategy model format file

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cox by somebody whom the cluster does not let look: who waits is told, at once. The embedded control plane allows
-# everything, so tests/faultproxy refuses in its place. Prints ok/not ok lines (see tests/run).
+# cox with a user who may not read the cluster's objects: a command that waits says so at once. The embedded
+# control plane allows everything, so tests/faultproxy refuses in its place. Prints ok/not ok lines (see
+# tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

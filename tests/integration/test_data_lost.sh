@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A file of training data that becomes shorter while a crew reads it: whoever reads it ends with 65 and names it, and none is
-# killed by a signal. Prints ok/not ok lines (see tests/run).
+# A file of training data that becomes shorter while a crew reads it: a worker that reads it ends with 65 and names the file,
+# and none is killed by a signal. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,8 +23,8 @@ trains() {
     grep -qs '^step  ' "$1.0.log"
 }
 
-# ends_with_bad_data NAME BYTES: the text is cut to so many. Who has not read on when another ends waits for that one's
-# successor.
+# ends_with_bad_data NAME BYTES: the text is cut to that many bytes. A worker that has not read on when another ends waits
+# for that one's successor.
 ends_with_bad_data() {
     local index
     until_true 60 trains "$1" || return

@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/integration/scene.sh
 . "$root/tests/integration/scene.sh"
 
-# weights WORKERS: the digest of what so many workers export
+# weights WORKERS: prints the digest of the weights that this many workers export
 weights() {
     "$bin/cox" run "$root/deploy/examples/digits.yaml" --state "$work/state-$1" --volume runs="$work/runs-$1" \
         --set spec.workers.replicas="$1" --set 'spec.coxswain.data={format: Synthetic, examples: 1100, validation: {last: 100}}' \

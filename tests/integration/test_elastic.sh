@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Elastic crews under the operator and the embedded control plane, and by hand: workers join and leave while they train, by
-# request and by force. Of the synchronous ones the weights are those of a fixed crew, bit for bit. Prints ok/not ok lines (see tests/run).
+# Elastic crews under the operator and the embedded control plane, and by hand: workers join and leave while they train, by request and by
+# force. Synchronous crews end with the weights of a fixed crew, bit for bit. Prints ok/not ok lines (see tests/run).
 #
-# No crew that something happens to may be done before: its steps have no end, and it is deleted. Another job goes on from its
-# checkpoint then, to a step that a fixed crew trains to as well: the fewer, the slower the first was.
+# A crew must not be done before the test disturbs it, so its steps have no end and it is deleted afterwards. Another job then goes on from
+# its checkpoint, to a step to which a fixed crew trains as well.
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -25,7 +25,7 @@ newest_checkpoint() {
     find "runs/$1" -maxdepth 1 -name 'step-*' | sed 's/.*step-0*\([0-9]*\)[.].*/\1/' | sort -n | tail -n 1
 }
 
-# end JOB [STEPS [WORKERS]]: deletes it; a job JOB-on goes on from its checkpoint, so many steps, to step `last`
+# end JOB [STEPS [WORKERS]]: deletes the job; a job JOB-on goes on from its checkpoint for that many steps, to step `last`
 end() {
     api DELETE "$jobs_path/$1" >/dev/null
     until_true 60 no_pods_of "$1" || return
@@ -111,7 +111,7 @@ end peers 500 && wait_for peers-on state Succeeded 120 && learnt peers-on
 verdict $? "PeerToPeer: what they have learnt through all that is there" "$(log_of "$(member peers-on 0)" | tail -n 5)"
 strategy='' bounds=''
 
-# ---- PeerToPeer by hand: no operator, who comes is taken in
+# ---- PeerToPeer by hand: without an operator, every newcomer is accepted
 
 network=127.86.$(($$ % 250))
 . "$root/tests/integration/peers_by_hand.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ParameterServer with a language model whose table of 512 KiB is cut over two servers: the rows that a share needs travel
-# alone, and the bits are those of one device. Prints ok/not ok lines (see tests/run).
+# ParameterServer with a language model that has a table of 512 KiB, cut over two servers: only the rows that a share
+# needs are sent, and the bits are those of one device. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

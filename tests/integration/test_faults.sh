@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# coxswain-operator through tests/faultproxy, which drops, delays, cuts, repeats and refuses at random: whatever the API
-# server seems to do, jobs come to their right end, and each disruption is counted once. Prints ok/not ok lines (see
-# tests/run).
+# coxswain-operator through tests/faultproxy, which drops, delays, cuts, repeats and refuses at random: jobs come to
+# their right end, and each disruption is counted once, although the API server seems unreliable. Prints ok/not ok lines
+# (see tests/run).
 #
 #   FAULTS_SEED=n   the same choices for the same sequence of requests
 # shellcheck disable=SC2016 # the pods' scripts are expanded in the pods

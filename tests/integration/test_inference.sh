@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a job has learnt is used: a text goes on, held-out images get their classes, from an export, a directory of checkpoints
-# and one of them; and whatever does not fit is refused. Prints ok/not ok lines (see tests/run).
+# Uses what a job has learnt: continues a text and classifies held-out images, from an export, a directory of checkpoints and
+# a single checkpoint. Files that do not fit the job are refused. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

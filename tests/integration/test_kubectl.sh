@@ -64,7 +64,7 @@ absent() {
     fi
 }
 
-# quietly COMMAND…: how it ends, where what it says depends on who is quicker
+# quietly COMMAND…: prints only how it ends, because its output depends on timing
 quietly() {
     "$@" >/dev/null 2>&1
     echo "ended with $?"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Operators that lose their Lease: one that is stopped for longer than it lasts, and is succeeded meanwhile; one whose API server
-# does not answer for Leases; one that is asked to end. How each ends, and what it says. Prints ok/not ok lines (see tests/run).
+# Operators that lose their Lease: one that is stopped for longer than the Lease lasts, and is succeeded meanwhile; one that gets
+# no answers for Leases from the API server; one that is asked to end. How each ends, and what it says. Prints ok/not ok lines
+# (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -8,7 +8,7 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
 
-# job NAME OPTIONS: of so many steps that nobody sees the end, and no save is due
+# job NAME OPTIONS: has too many steps to end during the test, and no save is due
 job() {
     cat >"$1.yaml" <<YAML
 name: $1
@@ -27,7 +27,7 @@ said_step() {
     sed -n 's/^step  *\([1-9][0-9]*\)\/.*/\1/p' "$1.0.log" 2>/dev/null | tail -n 1
 }
 
-# So many steps that the first ones are surely behind all workers: a checkpoint's step is that of the slowest.
+# Enough steps for all workers to have taken the first ones: a checkpoint's step is that of the slowest.
 has_stepped() {
     (($(said_step "$1") + 0 >= 200))
 }

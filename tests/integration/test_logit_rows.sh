@@ -9,7 +9,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
 . "$root/tests/integration/same_bits.sh"
 
-# job NAME [FOLDER]: FOLDER is that of its checkpoints; a tied output, shards of unequal size, whose rows no part divides
+# job NAME [FOLDER]: FOLDER is that of its checkpoints; a tied output, shards of unequal size, a number of rows that is not a
+# multiple of any part
 job() {
     cat >"$1.yaml" <<YAML
 devices: {count: ${devices:-1}}

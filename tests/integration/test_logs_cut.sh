@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cox logs -f` and `cox run` whose streams are cut: both go on where they were, and every line comes once. tests/faultproxy
-# stands before the embedded control plane. Prints ok/not ok lines (see tests/run).
+# The streams of `cox logs -f` and `cox run` are cut: both continue where they were, and every line is printed once.
+# tests/faultproxy stands before the embedded control plane. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# float16, whose losses are scaled (loss_scale.sh), on CPUs. Prints ok/not ok lines (see tests/run).
+# float16 with scaled losses (loss_scale.sh), on CPUs. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

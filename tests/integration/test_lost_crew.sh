@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Members of a crew by hand whose chief has ended for good: each ends with 160 when its patience is over, and says who that was.
-# Prints ok/not ok lines (see tests/run).
+# Members of a crew, started by hand, that has lost its chief for good: each ends with 160 once its patience is over, and names
+# the chief. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/by_hand.sh"
 
-# job NAME STRATEGY: of so many steps that nobody sees the end
+# job NAME STRATEGY: has too many steps to end during the test
 job() {
     cat >"$1.yaml" <<YAML
 name: $1

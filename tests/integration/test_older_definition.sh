@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An operator whose cluster serves an older definition of TrainingJob, which drops fields of the status that it writes: it goes
-# on without them, says so once, and does not write them again and again. Prints ok/not ok lines (see tests/run).
+# An operator in a cluster with an older definition of TrainingJob, which drops fields of the status that it writes: it goes on
+# without them, says so once, and does not write them again and again. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# APIs of others that the operator may not see, or that go away: who needs them waits and says why, all others go on.
-# Prints ok/not ok lines (see tests/run).
+# Other projects' APIs that the operator may not read, or that disappear: jobs that need them wait and say why, all
+# others go on. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -45,9 +45,9 @@ led() {
     done
 }
 
-# goes_on NAME STRATEGY SERVERS FIRST-WORKERS FIRST-BATCH FIRST-STEPS WORKERS BATCH LAST EVALUATED: after so many steps another crew
-# takes what is left of three epochs, and ends with step LAST; EVALUATED: the first step that ends an epoch then. The caller may set
-# kind: led
+# goes_on NAME STRATEGY SERVERS FIRST-WORKERS FIRST-BATCH FIRST-STEPS WORKERS BATCH LAST EVALUATED: after FIRST-STEPS steps, another
+# crew does the rest of three epochs and ends with step LAST; EVALUATED: its first step that ends an epoch. The caller may set kind:
+# led
 goes_on() {
     local kind=${kind:-crew} log=$1.0.log
     [[ $kind == crew ]] || log=$1.chief.log

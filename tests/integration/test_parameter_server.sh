@@ -24,7 +24,7 @@ servers() {
     crew "$1" 2 "$3" "${4:-$1}"
 }
 
-# slow_servers NAME OPTIONS STEPS: likewise, and it is not done before it is struck
+# slow_servers NAME OPTIONS STEPS: like servers, but slowed down so that it is not done before the test disturbs it
 slow_servers() {
     delay "$1" 30
     servers "$@"

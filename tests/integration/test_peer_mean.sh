@@ -16,7 +16,7 @@ cd "$work" || exit 1
 . "$root/tests/integration/verdict.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 
-# job NAME STEPS SAVES EVALUATIONS: every so many steps
+# job NAME STEPS SAVES EVALUATIONS: saves and evaluates after every SAVES and EVALUATIONS steps
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A PeerToPeer crew learns as fast by the example whoever is there: two workers become four, and then one, whose manifest still
-# says two as it did when it was made. After its steps it is where OneDevice is after about as many. Prints ok/not ok lines (see tests/run).
+# A PeerToPeer crew learns equally fast per example with any number of workers: two workers become four, and then one, in pods that were
+# made when the manifest said two. After its steps it is where OneDevice is after about as many. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 bin=${BUILD:?}
@@ -27,7 +27,7 @@ document() {
         "evaluation":{"everySteps":1}'"$4"'}'
 }
 
-# enter EXCHANGE SEAT COUNT: a worker made when there are to be so many
+# enter EXCHANGE SEAT COUNT: starts a worker as it is made when the job has COUNT workers
 enter() {
     peers_name=$1 peers_storage=$work peers_document=$(document "$1" '"type":"PeerToPeer"' 100000000 \
         ',"workers":{"replicas":2},"crew":{"roles":[{"name":"worker","count":'"$3"',"minCount":1,"maxCount":4}],

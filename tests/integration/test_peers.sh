@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Crews whose workers train alone between exchanges, under the operator and the embedded control plane: what a kill, a
-# frozen worker and a resume leave of them. Prints ok/not ok lines (see tests/run).
+# Crews whose workers train alone between exchanges, under the operator and the embedded control plane: what is lost
+# by a kill, a frozen worker and a resume. Prints ok/not ok lines (see tests/run).
 #
 #   PEERS_FAULTS=all   every fault in every kind of crew, which takes some minutes
 set -uo pipefail

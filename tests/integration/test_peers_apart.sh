@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The chief of an elastic PeerToPeer crew is lost, and its successor finds nobody for as long as it waits: it goes on from the checkpoint,
-# and who has lived on comes afterwards. No example counts twice. Prints ok/not ok lines (see tests/run).
+# The chief of an elastic PeerToPeer crew is lost, and its successor finds no other member while it waits: it goes on from the checkpoint,
+# and the surviving workers join afterwards. No example counts twice. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

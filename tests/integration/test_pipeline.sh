@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Pipelines of real processes: stages in processes of their own give the bits of one device, whoever is killed; a lone
+# Pipelines of real processes: stages in processes of their own give the bits of one device, whichever process is killed; a lone
 # stage comes back from the checkpoint, one of two replicas from the other; any strategy goes on from another's checkpoint.
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail

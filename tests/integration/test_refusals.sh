@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What comes of a job whose children the API server, or somebody in front of it, does not let be made. Prints ok/not ok
-# lines (see tests/run).
+# Jobs with pods or Services that the API server, or a proxy in front of it, refuses to create. Prints ok/not ok lines
+# (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -32,7 +32,7 @@ echo '[{"method": "POST", "path": "/pods", "fault": "status", "status": 408, "ti
 faulty_serve 1
 operator_start "$work/faulty"
 
-# ---- who says no
+# ---- a create that times out
 
 job lost '{}' 1 'sleep 600'
 wait_for lost state Running "$patience"

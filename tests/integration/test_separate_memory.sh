@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ParameterServer whose processes share no memory, as on nodes of their own: values and gradients travel on lines, the bits are
-# those of one device, and a server that is frozen or killed while they travel stops nobody for good. Prints ok/not ok lines
-# (see tests/run).
+# ParameterServer with processes that share no memory, as on nodes of their own: values and gradients are sent on lines, the
+# bits are those of one device, and a server that is frozen or killed meanwhile stops no worker for good. Prints ok/not ok
+# lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,7 @@ if ! unshare --mount sh -c 'mount -t tmpfs none /dev/shm' 2>/dev/null; then
     exit 0
 fi
 
-# job NAME STRATEGY STEPS: its document, with a model whose parts are large enough for lines
+# job NAME STRATEGY STEPS: writes its document, with a model that has parts large enough for lines
 job() {
     cat >"$1.yaml" <<YAML
 name: $1

@@ -27,7 +27,7 @@ ${3:-}
 YAML
 }
 
-# ends CODE WORDS WHAT NAME INDEX: this process of the crew under way does so, whatever becomes of the others
+# ends CODE WORDS WHAT NAME INDEX: this process of the crew ends with CODE and WORDS; the others are killed
 ends() {
     ended_with "$1" "$2" "$4" "$5"
     verdict $? "exit $1: $3" "got $ended"

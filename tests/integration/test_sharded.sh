@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Crews of real processes that share out the optimizer's slots: the bits of one device, whoever is killed or frozen; two
-# neighbours lost at once cost the steps since the checkpoint, and checkpoints go from and to any other strategy.
-# Prints ok/not ok lines (see tests/run).
+# Crews of real processes with a sharded optimizer: the bits of one device, whichever process is killed or frozen; two
+# neighbours lost at once cost the steps since the checkpoint, and checkpoints go from and to any other strategy. Prints
+# ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Disks that stand still, or take 200 ms for each call: training does not wait for them, what is saved is whole, and whoever is asked to
-# leave meanwhile, also where it only waits for another's disk, ends with 143 before it is killed. Prints ok/not ok lines (see tests/run).
+# Disks that stand still, or take 200 ms for each call: training does not wait for them, saved files are whole, and a worker that is asked
+# to leave meanwhile ends with 143 before it is killed, even if it only waits for another worker's disk. Prints ok/not ok lines (see
+# tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/abandoned.sh"
 . "$root/tests/integration/slow_disk.sh"
 
-# apart NAME CHIEFS WORKERS: standing, with grace periods of so many seconds for worker 0 and worker 1
+# apart NAME CHIEFS WORKERS: standing, with these grace periods in seconds for worker 0 and worker 1
 apart() {
     local grace=$COXSWAIN_GRACE_SECONDS index
     strategy=MultiWorkerMirrored job "$1"
@@ -24,7 +25,7 @@ apart() {
     until_true 60 has_applied "$1" 5
 }
 
-# ---- who waits for another's disk
+# ---- a worker that waits for another's disk
 
 disk_of export
 strategy=MultiWorkerMirrored job export
@@ -110,7 +111,7 @@ verdict $? "a later start ends in the same bits" "$(tails parting)"
 
 export COXSWAIN_GRACE_SECONDS=240
 
-# slowly NAME STRATEGY WORD WHAT: saves every second step, in files in whose path WORD occurs
+# slowly NAME STRATEGY WORD WHAT: saves every second step; calls on files with WORD in their path are slow
 slowly() {
     disk_of "$1"
     strategy=$2 job "$1"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A crew whose data port or control port thousands of strangers connect to: a worker is lost and replaced, and the crew goes on as
-# if nobody were there. Prints ok/not ok lines (see tests/run), with the time from the replacement's start to the next step.
+# Thousands of strangers connect to a crew's data port or control port while a worker is lost and replaced: the crew goes on as
+# without them. Prints ok/not ok lines (see tests/run), with the time from the replacement's start to the next step.
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

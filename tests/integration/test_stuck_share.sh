@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An asynchronous crew of parameter servers one of whose workers stands in the reading of its second batch, and beats on: what
-# the others do is saved, that worker is named, and the run comes to its end. Prints ok/not ok lines (see tests/run).
+# An asynchronous crew of parameter servers in which one worker hangs while it reads its second batch, and still beats: the
+# others' work is saved, that worker is named, and the run ends. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -13,8 +13,8 @@ training_start() {
     operator_start "$work/state/kubeconfig" "$@"
 }
 
-# delay JOB MS: from now on each reading of a batch takes its workers so much longer; the job may be applied later. So a crew to
-# which something is to happen cannot be done before
+# delay JOB MS: from now on, each reading of a batch takes the job's workers that much longer; the job may be applied later. So
+# a crew cannot be done before the test disturbs it
 delay() {
     echo "$2" >"$1.delay.new"
     mv "$1.delay.new" "$1.delay"

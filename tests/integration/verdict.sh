@@ -3,8 +3,8 @@
 #
 # For scripts that check something: wait until it holds, and report whether it does, as tests/run counts it.
 
-# until_true SECONDS COMMAND…: on an idle machine; a busy one gets four times as long. What has not come after a while is looked for
-# less often: a look is several processes, and others want to run.
+# until_true SECONDS COMMAND…: waits until the command succeeds, up to SECONDS on an idle machine and four times as long on a busy
+# one. After a while it tries less often, because each try starts several processes.
 until_true() {
     local end=$((SECONDS + 4 * $1 + 1)) looks=0 pause=0.05
     shift
