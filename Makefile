@@ -446,6 +446,10 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 	@if $(PARITY_PYTHON) -c 'import torch, numpy' 2>/dev/null; then $(PARITY_PYTHON) tests/parity/parity.py $(BUILD)/coxswain-worker; \
 	else echo "skip parity: $(PARITY_PYTHON) has no PyTorch; name one that has: make check-parity PARITY_PYTHON=…"; fi
 
+.PHONY: check-python
+check-python: ## the Python package coxswain-train: its tests and types; installs its packages into ~/.cache/coxswain once
+	@scripts/check-python
+
 .PHONY: chaos
 chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost
 	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py

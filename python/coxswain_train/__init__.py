@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports models as programs: folders that Coxswain's worker trains without Python (docs/programs.md)."""
+
+from coxswain_train.program import ExportError, export_jax
+
+__all__ = ["ExportError", "export_jax"]

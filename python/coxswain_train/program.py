@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports a training step that is written in JAX."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from safetensors.numpy import save
+
+FORMAT = "coxswain-program/1"
+# Limits of the worker.
+BATCH_MAX = 65536
+RANK_MAX = 8  # for input and target with the batch
+NAME_MAX = 95  # bytes
+FILES = {"lossAndGradients": "loss_and_gradients", "evaluate": "evaluate", "predict": "predict"}
+# What XLA compiles itself. Other custom calls are functions of jaxlib, which the worker does not have.
+CUSTOM_CALLS = {"ApproxTopK", "Sharding"}
+
+Tree = Any  # a pytree of float32 arrays
+Loss = Callable[[Tree, Tree, jax.Array, jax.Array, jax.Array, bool], tuple[jax.Array, jax.Array | None, Tree]]
+Predict = Callable[[Tree, Tree, jax.Array], jax.Array]
+Arrays = list[Any]
+
+
+class ExportError(ValueError):
+    """The model cannot be exported. The message says why, and what to change."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of the program, arguments to try it with, and what its results are called."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    results: list[str]
+
+
+def named_tensors(tree: Tree, kind: str) -> dict[str, Any]:
+    """Returns the arrays of a pytree by name, in the order in which JAX flattens it."""
+    tensors: dict[str, Any] = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        if path and path[-1] == jax.tree_util.GetAttrKey("value"):  # of a variable of Flax
+            path = path[:-1]
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        shape, dtype = np.shape(leaf), getattr(leaf, "dtype", type(leaf).__name__)
+        if not 0 < len(name.encode()) <= NAME_MAX:
+            raise ExportError(f"{kind} {name!r}: a name has 1 to {NAME_MAX} bytes; keep the arrays in a dict with such keys")
+        if name in tensors:
+            raise ExportError(f"two {kind} tensors are called {name}: rename one of them")
+        if dtype != jnp.float32:
+            raise ExportError(f"{kind} {name} is {dtype}, but must be float32 (for random numbers use the seed key)")
+        if len(shape) > RANK_MAX or 0 in shape:
+            raise ExportError(f"{kind} {name} has shape {list(shape)}, but must have at most {RANK_MAX} dimensions, none 0")
+        tensors[name] = leaf
+    return tensors
+
+
+def examples_of(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Returns examples as float32 or int32. Takes the 64 bits that NumPy makes unasked."""
+    array = np.asarray(values)
+    dtype = {"float64": "float32", "int64": "int32"}.get(array.dtype.name, array.dtype.name)
+    if dtype not in ("float32", "int32"):
+        raise ExportError(
+            f"the example {what} is {dtype}, but must be float32 (pixels, values) or int32 (classes, tokens): "
+            f"convert it with .astype()"
+        )
+    if not 1 <= array.ndim <= RANK_MAX or 0 in array.shape:
+        raise ExportError(
+            f"the example {what} has shape {list(array.shape)}, but must be [examples, ...], "
+            f"with at most {RANK_MAX} dimensions, none 0"
+        )
+    return array.astype(dtype)
+
+
+def export_jax(
+    folder: str | os.PathLike[str],
+    loss: Loss,
+    parameters: Tree,
+    example_input: ArrayLike,
+    example_target: ArrayLike,
+    *,
+    state: Tree = None,
+    batch: int,
+    classes: int | None = None,
+    predict: Predict | None = None,
+    platforms: Sequence[str] = ("cpu",),
+) -> None:
+    """Exports a training step to `folder`, after checking that the exported functions compute what `loss` does.
+
+    `loss(parameters, state, input, target, seed_key, training)` returns the loss of each target, whether each target was
+    predicted (1 or 0; None: that has no meaning) and the new state. Losses have the shape of the targets, [batch, ...]; do
+    not take their mean, the worker does. A float32 target counts once per example: its losses may have the shape [batch],
+    else the mean within each example is taken. `training` is a bool of Python; `seed_key` differs for each call.
+
+    `parameters` and `state` are pytrees of float32 arrays, with their first values. Examples have a leading axis; there may
+    be any number. `classes` is the number of classes, or the vocabulary, of int32 targets.
+
+    `predict(parameters, state, input)` returns the output. The files of `platforms` ("cpu", "cuda", "tpu") differ only
+    where JAX lowers an operation in another way; the first one's are those that the program names.
+    """
+    if not 1 <= batch <= BATCH_MAX:
+        raise ExportError(f"batch is {batch}, but must be from 1 to {BATCH_MAX}")
+    first_parameters, first_state = named_tensors(parameters, "parameter"), named_tensors(state, "state")
+    if not first_parameters:
+        raise ExportError("there are no parameters to train")
+    both = first_parameters.keys() & first_state.keys()
+    if both:
+        raise ExportError(f"a parameter and a state are both called {min(both)}: rename one of them")
+    inputs, targets = examples_of(example_input, "input"), examples_of(example_target, "target")
+    if len(inputs) != len(targets):
+        raise ExportError(f"there are {len(inputs)} example inputs, but {len(targets)} example targets")
+    if targets.dtype == np.int32 and (classes is None or targets.min() < 0 or targets.max() >= classes):
+        raise ExportError(f"int32 targets need `classes`, a number above all of them; it is {classes}")
+    taken = np.arange(batch) % len(inputs)
+    inputs, targets = inputs[taken], targets[taken]
+
+    parameters_form, state_form = jax.tree.structure(parameters), jax.tree.structure(state)
+
+    def per_target(values: jax.Array, what: str) -> jax.Array:
+        shape, wanted = jnp.shape(values), list(targets.shape if classes else targets.shape[:1])
+        if shape[:1] != (batch,) or (classes and math.prod(shape) != targets.size):
+            raise ExportError(
+                f"the loss function returns {what} of shape {list(shape)}, but must return one for each target: {wanted}. "
+                f"Do not take the mean or sum of the losses."
+            )
+        rows = jnp.reshape(values, (batch, -1)).astype(jnp.float32)
+        return rows if classes else rows.mean(axis=1, keepdims=True)
+
+    def sums(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any, key: Any, training: bool) -> Any:
+        losses, hits, new = loss(
+            jax.tree.unflatten(parameters_form, trained), jax.tree.unflatten(state_form, kept), input, target, key, training
+        )
+        new_state = named_tensors(new, "new state") if training else first_state
+        for name in first_state.keys() | new_state.keys():
+            old_shape, new_shape = (np.shape(of[name]) if name in of else None for of in (first_state, new_state))
+            if old_shape != new_shape:
+                raise ExportError(f"the new state must have the names and shapes of the old one, but {name} differs")
+        weights = weight[:, None]
+        total = jnp.sum(per_target(losses, "losses") * weights)
+        hit = jnp.zeros((), jnp.float32) if hits is None else jnp.sum(per_target(hits, "hits") * weights)
+        return total, (hit, [new_state[name] for name in first_state] if training else [])
+
+    def loss_and_gradients(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any, seed: Any) -> Any:
+        key = jax.random.wrap_key_data(seed, impl="threefry2x32")
+        (total, (hits, new_state)), gradients = jax.value_and_grad(sums, has_aux=True)(
+            trained, kept, input, target, weight, key, True
+        )
+        return total, hits, gradients, new_state
+
+    def evaluate(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any) -> Any:
+        key = jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32), impl="threefry2x32")
+        total, (hits, _) = sums(trained, kept, input, target, weight, key, False)
+        return total, hits
+
+    def output(trained: Arrays, kept: Arrays, input: Any) -> Any:
+        assert predict is not None
+        result = predict(jax.tree.unflatten(parameters_form, trained), jax.tree.unflatten(state_form, kept), input)
+        if jnp.shape(result)[:1] != (batch,):
+            raise ExportError(f"predict must return one array of shape [{batch}, ...]; it is {list(jnp.shape(result))}")
+        return result
+
+    values = (list(map(jnp.asarray, first_parameters.values())), list(map(jnp.asarray, first_state.values())))
+    example = (*values, inputs, targets, np.ones(batch, np.float32))
+    entries = [
+        Entry(
+            "lossAndGradients",
+            loss_and_gradients,
+            (*example, np.array([1, 2], np.uint32)),
+            ["loss", "hits", *map("gradient of {}".format, first_parameters), *map("new state {}".format, first_state)],
+        ),
+        Entry("evaluate", evaluate, example, ["loss", "hits"]),
+    ]
+    if predict is not None:
+        entries.append(Entry("predict", output, (*values, inputs), ["output"]))
+    artifacts = {(entry.name, platform): export_entry(entry, platform) for entry in entries for platform in platforms}
+    document = {
+        "format": FORMAT,
+        "batch": batch,
+        "parameters": [{"name": name, "shape": list(np.shape(value))} for name, value in first_parameters.items()],
+        "state": [{"name": name, "shape": list(np.shape(value))} for name, value in first_state.items()],
+        "input": {"type": inputs.dtype.name, "shape": list(inputs.shape[1:])},
+        "target": {"type": targets.dtype.name, "shape": list(targets.shape[1:])} | ({"classes": classes} if classes else {}),
+        "entries": {entry.name: {"file": FILES[entry.name] + ".mlirbc"} for entry in entries},
+        "weights": "weights.safetensors",
+    }
+    write_program(Path(folder), document, artifacts, platforms, {**first_parameters, **first_state})
+
+
+def export_entry(entry: Entry, platform: str) -> jax.export.Exported:
+    """Exports a function with all its arguments, for one platform, so that there is no argument to choose one."""
+    exported = jax.export.export(jax.jit(entry.function, keep_unused=True), platforms=[platform])(*entry.arguments)
+    foreign = set(re.findall(r"custom_call @([\w.$]+)", exported.mlir_module())) - CUSTOM_CALLS
+    if foreign:
+        raise ExportError(
+            f"{entry.name} for {platform} calls {', '.join(sorted(foreign))}, which only JAX in Python has: use other operations"
+        )
+    return exported
+
+
+def write_program(
+    folder: Path,
+    document: dict[str, Any],
+    artifacts: dict[tuple[str, str], jax.export.Exported],
+    platforms: Sequence[str],
+    weights: dict[str, Any],
+) -> None:
+    """Writes the document last: a folder with one is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program.json").unlink(missing_ok=True)
+    for (name, platform), exported in artifacts.items():
+        entry = document["entries"][name]
+        file = entry["file"]
+        if platform != platforms[0]:
+            file = f"{FILES[name]}.{platform}.mlirbc"
+            entry.setdefault("platforms", {})[platform] = file
+        (folder / file).write_bytes(exported.mlir_module_serialized)
+    arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
+    (folder / document["weights"]).write_bytes(save(arrays))
+    text = json.dumps(document, indent=2) + "\n"
+    shapes_in_lines = re.sub(r"\[[\d,\s]*\]", lambda shape: "".join(shape[0].split()).replace(",", ", "), text)
+    (folder / "program.json").write_text(shapes_in_lines)

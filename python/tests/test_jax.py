@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A perceptron of plain JAX, with dropout and running means."""
+
+import pathlib
+import re
+import tomllib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worker import Program, assert_close
+
+from coxswain_train import ExportError, export_jax
+
+ROOT = pathlib.Path(__file__).parents[2]
+BATCH, WIDTH, HIDDEN, CLASSES = 4, 5, 7, 3
+random = np.random.default_rng(0)
+PARAMETERS = {
+    "hidden": {"kernel": random.normal(size=(WIDTH, HIDDEN)).astype("f"), "bias": np.zeros(HIDDEN, "f")},
+    "out": [random.normal(size=(HIDDEN, CLASSES)).astype("f")],
+}
+STATE = {"norm": {"mean": np.full(HIDDEN, 0.5, "f")}}
+INPUT = random.normal(size=(6, WIDTH)).astype("f")
+TARGET = random.integers(0, CLASSES, 6).astype("i")
+SEED = np.array([3, 4], np.uint32)
+
+
+def outputs(parameters: Any, state: Any, input: Any) -> Any:
+    hidden = jax.nn.gelu(input @ parameters["hidden"]["kernel"] + parameters["hidden"]["bias"], approximate=False)
+    return (hidden - state["norm"]["mean"]) @ parameters["out"][0]
+
+
+def losses_of(logits: Any, target: Any) -> Any:
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[..., None], -1)[..., 0]
+
+
+def loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    mean = 0.9 * state["norm"]["mean"] + 0.1 * input.mean()
+    if training:
+        input = input * jax.random.bernoulli(key, 0.5, input.shape) * 2
+    logits = outputs(parameters, state, input)
+    return losses_of(logits, target), logits.argmax(-1) == target, {"norm": {"mean": mean}}
+
+
+def export(folder: pathlib.Path, function: Any = loss, parameters: Any = PARAMETERS, **further: Any) -> Program:
+    options: dict[str, Any] = {"state": STATE, "batch": BATCH, "classes": CLASSES} | further
+    export_jax(folder, function, parameters, options.pop("input", INPUT), options.pop("target", TARGET), **options)
+    return Program(folder)
+
+
+def without_state(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    logits = outputs(parameters, STATE, input)
+    return losses_of(logits, target), None, state
+
+
+def test_document(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path, predict=outputs)
+    assert program.document == {
+        "format": "coxswain-program/1",
+        "batch": BATCH,
+        "parameters": [
+            {"name": "hidden.bias", "shape": [HIDDEN]},
+            {"name": "hidden.kernel", "shape": [WIDTH, HIDDEN]},
+            {"name": "out.0", "shape": [HIDDEN, CLASSES]},
+        ],
+        "state": [{"name": "norm.mean", "shape": [HIDDEN]}],
+        "input": {"type": "float32", "shape": [WIDTH]},
+        "target": {"type": "int32", "shape": [], "classes": CLASSES},
+        "entries": {
+            "lossAndGradients": {"file": "loss_and_gradients.mlirbc"},
+            "evaluate": {"file": "evaluate.mlirbc"},
+            "predict": {"file": "predict.mlirbc"},
+        },
+        "weights": "weights.safetensors",
+    }
+    assert_close(
+        program.weights,
+        {
+            "hidden.kernel": PARAMETERS["hidden"]["kernel"],
+            "hidden.bias": PARAMETERS["hidden"]["bias"],
+            "out.0": PARAMETERS["out"][0],
+            "norm.mean": STATE["norm"]["mean"],
+        },
+    )
+
+
+def test_gradients_are_those_of_the_weighted_sum(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path)
+    input, target, weight = INPUT[:BATCH], TARGET[:BATCH], np.array([1, 1, 1, 0], "f")
+    key = jax.random.wrap_key_data(SEED, impl="threefry2x32")
+
+    def three(parameters: Any) -> Any:
+        losses, hits, state = loss(parameters, STATE, input, target, key, True)
+        return losses[:3].sum(), (hits[:3].sum(), state)
+
+    (total, (hits, state)), gradients = jax.value_and_grad(three, has_aux=True)(PARAMETERS)
+    got_loss, got_hits, got_gradients, got_state = program.train(input, target, weight, SEED)
+    np.testing.assert_allclose(got_loss, total, rtol=1e-5)
+    assert got_hits == hits
+    assert_close(
+        got_gradients,
+        {
+            "hidden.kernel": gradients["hidden"]["kernel"],
+            "hidden.bias": gradients["hidden"]["bias"],
+            "out.0": gradients["out"][0],
+        },
+    )
+    assert_close(got_state, {"norm.mean": state["norm"]["mean"]})
+
+
+def test_dropout_is_of_the_seed(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path)
+    batch = INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f")
+    first, again, other = (program.train(*batch, seed)[0] for seed in (SEED, SEED, SEED + np.uint32(1)))
+    assert first == again != other
+
+
+def test_evaluate_and_predict(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path, predict=outputs)
+    logits = outputs(PARAMETERS, STATE, INPUT[:BATCH])
+    total, hits = program.run("evaluate", INPUT[:BATCH], TARGET[:BATCH], np.array([1, 0, 1, 1], "f"))
+    losses = losses_of(logits, TARGET[:BATCH])
+    np.testing.assert_allclose(total, losses.sum() - losses[1], rtol=1e-5)
+    assert hits == (logits.argmax(-1) == TARGET[:BATCH])[np.array([0, 2, 3])].sum()
+    np.testing.assert_allclose(program.run("predict", INPUT[:BATCH])[0], logits, rtol=1e-5, atol=1e-6)
+
+
+def test_a_target_of_values_counts_once(tmp_path: pathlib.Path) -> None:
+    def squares(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+        return (outputs(parameters, STATE, input) - target) ** 2, None, state
+
+    target = random.normal(size=(6, CLASSES)).astype("f")
+    program = export(tmp_path, squares, target=target, state=None, classes=None)
+    assert program.document["target"] == {"type": "float32", "shape": [CLASSES]}
+    total, hits = program.run("evaluate", INPUT[:BATCH], target[:BATCH], np.ones(BATCH, "f"))
+    wanted = ((outputs(PARAMETERS, STATE, INPUT[:BATCH]) - target[:BATCH]) ** 2).mean(axis=1).sum()
+    np.testing.assert_allclose(total, wanted, rtol=1e-5)
+    assert hits == 0
+
+
+def test_a_file_for_each_platform(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path, platforms=["cpu", "cuda"])
+    entry = program.document["entries"]["evaluate"]
+    assert entry == {"file": "evaluate.mlirbc", "platforms": {"cuda": "evaluate.cuda.mlirbc"}}
+    assert (tmp_path / "evaluate.cuda.mlirbc").read_bytes().startswith(b"ML\xefR")
+    assert len(program.run("evaluate", INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f"))) == 2
+
+
+def mean_loss(*arguments: Any) -> Any:
+    losses, hits, state = loss(*arguments)
+    return losses.mean(), hits, state
+
+
+def no_new_state(*arguments: Any) -> Any:
+    return *loss(*arguments)[:2], {}
+
+
+def factorised(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    return jnp.linalg.qr(outputs(parameters, state, input))[0].sum(-1), None, state
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parameters": {"a": np.zeros(3, "d")}}, "parameter a is float64, but must be float32"),
+        ({"parameters": {"a": 1.0}}, "parameter a is float, but must be float32"),
+        ({"parameters": {"a": np.zeros((1,) * 9, "f")}}, "at most 8 dimensions"),
+        ({"parameters": {}}, "no parameters"),
+        ({"parameters": np.zeros(3, "f")}, "a name has 1 to 95 bytes"),
+        ({"parameters": {"a": {"b": np.zeros(3, "f")}, "a.b": np.zeros(3, "f")}}, "two parameter tensors are called a.b"),
+        ({"state": {"hidden": {"bias": np.zeros(3, "f")}}}, "both called hidden.bias"),
+        ({"state": {"count": np.zeros((), "i")}}, "state count is int32"),
+        ({"input": INPUT.astype("f2")}, "example input is float16, but must be float32"),
+        ({"target": TARGET.astype("u1")}, "example target is uint8, but must be float32 .* or int32"),
+        ({"target": TARGET[:2]}, "6 example inputs, but 2 example targets"),
+        ({"target": np.int32(1)}, r"example target has shape \[\]"),
+        ({"classes": None}, "int32 targets need `classes`"),
+        ({"classes": 2}, "int32 targets need `classes`, a number above"),
+        ({"batch": 0}, "batch is 0"),
+        ({"function": mean_loss}, r"losses of shape \[\], but must return one for each target: \[4\]"),
+        ({"function": no_new_state}, "norm.mean differs"),
+        ({"function": factorised}, "lapack_.*which only JAX in Python has"),
+        ({"predict": lambda *_: jnp.zeros(())}, r"predict must return one array of shape \[4, ...\]"),
+    ],
+)
+def test_mistakes(tmp_path: pathlib.Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        export(tmp_path, **options)
+    assert not (tmp_path / "program.json").exists()
+
+
+def test_version_is_the_projects() -> None:
+    header = (ROOT / "common/version.h").read_text()
+    version = re.search(r'COXSWAIN_VERSION "(.*)"', header)
+    project = tomllib.loads((ROOT / "python/pyproject.toml").read_text())
+    assert version is not None and version[1] == project["project"]["version"]
