@@ -394,7 +394,7 @@ bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## 
 gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## with CUDA=1, where there are GPUs: every operation and whole models against the CPU, crews
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 $(cuda_environment) tests/run $< tests/gpu/check-real
 
-gpu-sanitize: $(BUILD)/tests/gpu-test ## likewise: gpu-test under NVIDIA's compute-sanitizer, where that is installed
+gpu-sanitize: $(BUILD)/tests/gpu-test ## with CUDA=1: gpu-test under NVIDIA's compute-sanitizer, where that is installed
 	@BUILD=$(abspath $(BUILD)) CUDA_HOME=$(CUDA_HOME) TEST_SECONDS=7200 $(cuda_environment) tests/run tests/gpu/sanitize
 
 .PHONY: cuda-toolkit check-cuda
@@ -404,13 +404,13 @@ cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says w
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
 
-gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## likewise: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
+gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## with CUDA=1: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
 	@BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/peers/bench.py
 
 # GPU_PROFILE: another of tests/gpu/bench_trainee.c
 .PHONY: gpu-profile
 GPU_PROFILE ?= gpt2-124m
-gpu-profile: $(BUILD)/tests/gpu-bench ## likewise: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
+gpu-profile: $(BUILD)/tests/gpu-bench ## with CUDA=1: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
 	@$< $(GPU_PROFILE) 0 0.9 profile
 
 .PHONY: check-cluster check-chart check-e2e check-e2e-smoke check-images check-workflows
