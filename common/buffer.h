@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing byte buffer with a maximum size. Whatever comes from outside (a watch line, a log
- * tail, a manifest, a message) is collected in one of these, so that no peer can make a program
- * grow without bound.
+ * A growing byte buffer with a maximum size. Input from outside (a watch line, a log tail, a manifest, a message) is collected in one of
+ * these, so that no peer can make a program grow without bound.
  *
- * `data` is NUL-terminated whenever it is not NULL, so a text buffer can be
- * passed to functions that take a string; it is NULL only while `capacity` is 0.
- * Life cycle: init -> append … clear … -> release (which leaves it as after init).
+ * `data` is NUL-terminated whenever it is not NULL, so a text buffer can be passed to functions that take a string; it is NULL only while
+ * `capacity` is 0. Life cycle: init -> append … clear … -> release (which leaves it as after init).
  */
 #ifndef COXSWAIN_COMMON_BUFFER_H
 #define COXSWAIN_COMMON_BUFFER_H

@@ -148,7 +148,7 @@ static bool read_zone(const char **text, int *ret_offset_s)
     return hours < 24 && minutes < 60;
 }
 
-/* Years have four digits, in whatever zone: what is written again must be a time, too. */
+/* Years must have four digits in any time zone, so that a time can be printed again. */
 #define FIRST_S INT64_C(-62167219200)
 #define LAST_S INT64_C(253402300799)
 

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a caller may decide by. Everything else is in the message. */
+/* The kinds of errors, by which a caller may decide. Everything else is in the message. */
 #define ERROR_KINDS(X)                                                                                                 \
     X(NONE, "no error")                                                                                                \
     X(INVALID, "the input is wrong; the message says what to change")                                                  \

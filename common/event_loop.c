@@ -319,8 +319,8 @@ int event_loop_signals(const struct event_loop *loop)
 
 /* ---------------------------------------------------------------- transfers */
 
-/* libcurl counts those in use, too: were the limit one of idle connections alone, then beside so many watches every answer's
- * connection would be closed, and each request made a handshake of its own. */
+/* libcurl's limit of connections includes those in use. If it were only IDLE_CONNECTIONS_MAX, many watches would use it up, the
+ * connection of every answer would be closed, and each request would need a handshake of its own. */
 static void transfers_counted(struct event_loop *loop, long change)
 {
     loop->transfers_count += change;

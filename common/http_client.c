@@ -10,7 +10,7 @@
 
 #define DEFAULT_CONNECTIONS 16
 #define DEFAULT_MAX_BODY (16 * 1024 * 1024)
-/* What one round of libcurl may leave undelivered of a streamed body; far above what a round reads. */
+/* The most bytes of a streamed body that one turn of libcurl may leave undelivered; far more than a turn reads. */
 #define STREAM_INBOX_MAX (64 * 1024 * 1024)
 #define CONNECT_TIMEOUT_MS 10000
 #define KEEP_ALIVE_SECONDS 15
@@ -62,7 +62,7 @@ struct http_transfer {
 
 /* ---------------------------------------------------------------- client */
 
-/* Whoever leads the way knows the names there. Free with free(). */
+/* Returns the proxy's address for libcurl; a SOCKS proxy resolves host names itself. Free with free(). */
 static char *proxy_address(const char *proxy)
 {
     static const char socks[] = "socks5://";
@@ -499,7 +499,7 @@ static void set_blob(CURL *easy, CURLoption option, char *pem)
     curl_easy_setopt(easy, option, &blob);
 }
 
-/* Of all hosts, as kubectl does; trusted as the server is. */
+/* Uses the proxy for all hosts, as kubectl does, and trusts it as the server is trusted. */
 static void set_proxy(struct http_transfer *transfer, const char *proxy)
 {
     CURL *easy = transfer->base.easy;

@@ -232,7 +232,7 @@ static void respond_text(struct http_exchange *exchange, int status, const char 
     http_exchange_respond(exchange, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-/* What the client declares to be too large is refused before it is sent. */
+/* A request with a Content-Length that is too large is refused before its body is sent. */
 static bool declared_too_large(const struct http_exchange *exchange)
 {
     const char *declared = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);

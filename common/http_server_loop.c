@@ -7,8 +7,8 @@
 
 static void on_timer(void *context);
 
-/* On the loop of another, libmicrohttpd has no channel to wake itself, and MHD_get_timeout (before 0.9.76) does not tell
- * of connections that were resumed: whoever resumes one, also while libmicrohttpd runs, has it run once more. */
+/* On an event loop, libmicrohttpd has no channel to wake itself, and MHD_get_timeout (before 0.9.76) does not report connections that
+ * were resumed. So resuming one, also from inside libmicrohttpd, makes the loop run it once more. */
 static void arm_timer(struct http_server *server)
 {
     MHD_UNSIGNED_LONG_LONG delay_ms = 0;
@@ -170,8 +170,8 @@ static void stream_unwatch(struct http_stream *stream)
     stream->watched = false;
 }
 
-/* All that a client has to say during a stream is good-bye, by end of file or in TLS, whose version 1.3 hides that it is
- * one. A suspended connection would not hear it. Once the end is on its way, it may be the next request. */
+/* During a stream, a client can only end the connection, by end of file or in TLS, where version 1.3 hides that it is one. libmicrohttpd
+ * would not notice, because the connection is suspended. Once the stream is finished, it may be the next request. */
 static void stream_heard(void *context, int socket, enum event_interest what)
 {
     struct http_stream *stream = context;

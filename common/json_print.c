@@ -96,7 +96,7 @@ static size_t plain_run(const char *text, size_t length)
     return run;
 }
 
-/* What comes from outside need not be UTF-8 (a log line, a container's message); what is printed always is. */
+/* Input from outside (a log line, a container's message) need not be UTF-8, but the output always is. */
 static int print_string(struct printer *printer, const char *text)
 {
     size_t length = strlen(text);

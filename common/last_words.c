@@ -10,7 +10,7 @@
 #define ELLIPSIS "…"
 #define SIGNALLED 128
 #define KILLED (128 + 9)
-/* Of a longer message the first line may have been cut by the kubelet. */
+/* In a longer message, the kubelet may have cut the first line. */
 #define KUBELET_LOG_MAX 2000
 
 struct line {

@@ -114,7 +114,7 @@ static bool parse_radix(const char *text, double *ret_number)
     return true;
 }
 
-/* What an unquoted scalar means; a string when nothing else. */
+/* Returns the value of an unquoted scalar; a string if it is nothing else. */
 static struct json *resolve(const char *text)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};

@@ -28,7 +28,7 @@
 #define STATUS_METRIC_NAME_MAX 64
 #define STATUS_UNKNOWN (-1)
 
-/* What the process is doing, for `phase`. */
+/* The values of `phase`. */
 #define STATUS_PHASES(X)                                                                                               \
     X(STARTING, "Starting")                                                                                            \
     X(JOINING, "Joining")                                                                                              \

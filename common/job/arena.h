@@ -19,7 +19,7 @@ struct arena {
 void *arena_allocate(struct arena *arena, size_t count, size_t size);
 char *arena_copy_string(struct arena *arena, const char *text); /* NULL for NULL */
 void arena_release(struct arena *arena);
-/* Bytes held, for those who account for caches. */
+/* Returns how many bytes the arena holds, for accounting of caches. */
 size_t arena_bytes(const struct arena *arena);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validation by the table of fields: types, bounds, words, forms, required
- * members, unique list keys; and the rules (rules.h) of each object whose own
- * members are sound. Defaults must have been filled in before.
+ * Validates JSON by the table of fields: types, bounds, words, forms, required members, unique list keys, and the rules (rules.h) of each
+ * object whose own members are valid. Defaults must have been filled in before.
  */
 #ifndef COXSWAIN_JOB_FIELD_CHECK_H
 #define COXSWAIN_JOB_FIELD_CHECK_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Static defaults, filled into JSON as the API server's structural defaulting
- * does: members given as null count as absent; absent members get their default;
- * what is inside present objects and list elements likewise.
+ * Fills static defaults into JSON like the API server's structural defaulting: members given as null count as absent, absent members get
+ * their default, and so do members inside objects and list elements that are present.
  */
 #ifndef COXSWAIN_JOB_FIELD_DEFAULT_H
 #define COXSWAIN_JOB_FIELD_DEFAULT_H

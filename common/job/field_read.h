@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON into structs, by the table of fields. Reading cannot fail: whatever is
- * absent, of another type or out of its list's room leaves the member unset, so
- * that an unchecked status is safe to read. Whether a spec is good is
- * fields_check's to say.
+ * Reads JSON into structs by the table of fields. Reading cannot fail: a member that is absent, of another type or beyond its list's room
+ * stays unset, so that an unchecked status is safe to read. fields_check validates a spec.
  */
 #ifndef COXSWAIN_JOB_FIELD_READ_H
 #define COXSWAIN_JOB_FIELD_READ_H

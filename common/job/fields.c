@@ -1426,7 +1426,7 @@ OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields
         .name = field_name, .kind = FIELD_INTEGER, SCHEMA_ONLY, RANGE(0, INT64_MAX), .description = words_about_it     \
     }
 
-/* Of pods of a role, such as 0-3,7. */
+/* Indices of a role's pods, such as 0-3,7. */
 #define SHOWN_INDICES(field_name, words_about_them)                                                                    \
     {                                                                                                                  \
         .name = field_name, .kind = FIELD_STRING, SCHEMA_ONLY, RANGE(1, 4096), .description = words_about_them         \

@@ -28,7 +28,7 @@ enum field_kind {
     FIELD_STRING_LIST,  /* const char *[max]                                                */
     FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
     FIELD_OPAQUE,       /* an object that others judge -> const struct json *               */
-    FIELD_VOLUME,       /* likewise, kept under its name -> const struct json * {name: {…}} */
+    FIELD_VOLUME,       /* the same, kept under its name -> const struct json * {name: {…}} */
 };
 
 enum field_flag {
@@ -80,7 +80,7 @@ struct object_type {
     const char *map_key;            /* the field that tells elements of a list apart, or NULL */
     const struct object_type *base; /* its fields belong to this object as well, … */
     size_t base_offset;             /* … read into the member at this offset */
-    const char *told_by;            /* the field whose word says of which kind an object is; NULL: there are no kinds */
+    const char *told_by;            /* the field that says of which kind an object is; NULL: there are no kinds */
     const char *unnamed;            /* what an object is that leaves it out; `only_for` has "" for it */
 };
 

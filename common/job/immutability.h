@@ -11,7 +11,7 @@
 #include "common/job/fields.h"
 #include "common/job/violations.h"
 
-/* What is left to do then. */
+/* The remedy if a field may not change. */
 #define IMMUTABLE_REMEDY "delete the job and create it anew"
 #define IMMUTABLE_MESSAGE "is immutable; " IMMUTABLE_REMEDY
 #define IMMUTABLE_UNLESS_SUSPENDED                                                                                     \

@@ -134,7 +134,7 @@ enum preset { PRESETS(X) };
 #define TRAINERS_MAX 128     /* members of a crew that train: chief and workers */
 #define CREW_SERVERS_MAX 64  /* ps of a crew */
 #define SHARDS_MAX 4096      /* logical shards of a batch */
-#define SERVED_SHARDS_MAX 64 /* likewise in mode Synchronous of ParameterServer */
+#define SERVED_SHARDS_MAX 64 /* the same for ParameterServer with mode Synchronous */
 
 struct strategy_spec {
     enum strategy_type type;
@@ -203,7 +203,7 @@ struct data_files {
     const char *files;  /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
 };
 
-/* What training does to its images, each time anew; both 0: nothing. */
+/* The random changes that training makes to its images each time; both 0: none. */
 struct augmentation_spec {
     bool horizontal_flip; /* half of them are mirrored */
     int64_t crop_padding; /* zeros on each side, of which a piece of the image's own size is cut */
@@ -290,7 +290,7 @@ struct job_document {
     struct data_spec data;
     struct training_spec training;
     const char *init_storage, *init_path;     /* the path NULL: drawn from the seed; the storage NULL: it is absolute */
-    const char *export_storage, *export_path; /* likewise; the path NULL: nowhere */
+    const char *export_storage, *export_path; /* as above; the path NULL: no export */
     enum export_format export_format;
     enum export_weights export_weights;
     enum export_names export_names;
@@ -318,7 +318,7 @@ const char *strategy_type_name(enum strategy_type value);
 const char *device_type_name(enum device_type value);
 const char *optimizer_type_name(enum optimizer_type value);
 const char *layer_type_name(enum layer_type value);
-/* What a layer without a name is called, before its position: "conv2d". Names of tensors begin with it. */
+/* Returns the name of a layer without one, to which its position is appended: "conv2d". Names of tensors begin with it. */
 const char *layer_default_name(enum layer_type value);
 const char *preset_name(enum preset value);
 

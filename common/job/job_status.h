@@ -8,7 +8,7 @@
 
 #include "common/job/training_job.h"
 
-/* Whatever is absent or wrong stays unset; strings go to the arena. */
+/* Reads a status. Members that are absent or wrong stay unset; strings go to the arena. */
 void job_status_read(const struct json *object, struct job_status *status, struct arena *arena);
 
 #endif

@@ -234,7 +234,7 @@ static bool local_steps_strategy(const struct json *self, const struct json *old
     return !rule_has(self, "localSteps") || rule_is(self, "type", "MultiWorkerMirrored");
 }
 
-/* What it would have to be combined with is not: replicas that differ, other ways of summing. */
+/* A sharded optimizer cannot be combined with strategies in which replicas differ, nor with other ways of summing. */
 static bool sharded_optimizer(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -64,7 +64,7 @@ struct pod_condition_match {
     enum pod_condition_status status;
 };
 
-/* What the end of a pod means, in place of what its exit code or the API says by itself. */
+/* Says how an end of a pod counts, instead of what its exit code or the API says. */
 struct failure_rule {
     enum failure_action action;
     bool has_exit_codes;
@@ -78,10 +78,10 @@ struct failure_policy {
     unsigned rule_count;
 };
 
-/* All pods or none: who sees to that, and how. */
+/* Gang scheduling: all pods or none. */
 struct gang_spec {
     enum gang_scheduler scheduler;
-    int64_t min_available;            /* FIELD_UNSET: all that are required */
+    int64_t min_available;            /* FIELD_UNSET: all required pods */
     int64_t schedule_timeout_seconds; /* FIELD_UNSET: the scheduler's own */
     const char *queue;                /* NULL: the scheduler's default */
 };
@@ -114,7 +114,7 @@ struct run_policy {
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
 const char *condition_type_name(enum condition_type type);
-/* So many fit into a status, those that others put there included. */
+/* The most conditions of a status, including those that other programs have added. */
 #define JOB_CONDITIONS_MAX 16
 
 enum condition_status { CONDITION_ABSENT, CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN };
@@ -128,7 +128,7 @@ struct condition {
     int64_t last_transition_ms;
 };
 
-/* Indices as ranges ("0-3,7"); NULL: none. What is missing, not promised (plan.h) and not completed was lost. */
+/* Indices as ranges ("0-3,7"); NULL: none. A pod that is missing, not promised (plan.h) and not completed was lost. */
 struct replica_status {
     int64_t active, ready, succeeded, failed;
 
@@ -137,7 +137,7 @@ struct replica_status {
         *pending; /* their pods of the present incarnation are still to be created: promised before that, for good */
     const char *completed;    /* their pods were seen to finish, whether they are still there or not */
     const char *restarting;   /* their pods were lost, and no successor has been ready yet */
-    const char *backing_off;  /* those of `pending` whose pods ended so soon that their successors wait … */
+    const char *backing_off;  /* indices in `pending` whose pods ended so soon that their successors wait … */
     int64_t backoff_until_ms; /* … until then; 0 where nobody does */
 };
 
@@ -213,9 +213,9 @@ struct training_job {
 int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error);
 void training_job_release(struct training_job *job);
 
-/* All that is wrong with a spec, not just the first: one Kubernetes-style cause an entry. The C twins of the CEL rules;
- * `old` is the stored object on an update (immutability rules), else NULL. Returns a JSON array
- * [{"field":"spec.workers.replicas","message":"…"}], empty when the spec is good; free with json_free. */
+/* Finds all violations of a spec, not just the first, with the C versions of the CEL rules. `old` is the stored object on an update (for
+ * immutability), else NULL. Returns a JSON array [{"field":"spec.workers.replicas","message":"…"}], empty if the spec is valid; free with
+ * json_free. */
 struct json *training_job_violations(const struct json *object, const struct json *old);
 
 /* ERROR_INVALID, with what to do, for an object of another version of the API. */
@@ -223,7 +223,7 @@ int training_job_check_version(const struct json *object, struct error *error);
 
 /* Which framework's section a spec has; FRAMEWORK_COXSWAIN where it has none. */
 enum framework spec_framework(const struct json *spec);
-/* The pods of a role that a spec asks for, by whatever it holds. */
+/* Returns how many pods of a role a spec asks for; the spec need not be valid. */
 int64_t spec_role_count(const struct json *spec, enum role role);
 
 /* Static defaults filled in, as the CRD's schema would; in place. */

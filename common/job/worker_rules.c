@@ -42,7 +42,7 @@ bool worker_rule_server_rate(const struct json *self, const struct json *old)
            !rule_is(self, "training.scaleLearningRate", "Linear");
 }
 
-/* Steps are skipped by the verdict of all who share them. */
+/* All processes that take a step together must agree to skip it. */
 bool worker_rule_float16(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -78,7 +78,7 @@ static bool has_global_statistics(const struct json *self)
     return global;
 }
 
-/* All shards of a batch must be computed at once, by those who hear of each other. */
+/* All shards of a batch must be computed at once, by processes that exchange values. */
 bool worker_rule_global_statistics(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -149,7 +149,7 @@ bool worker_rule_fewest_shards(const struct json *self, const struct json *old)
     return is_foreign(self) || rule_integer(self, "training.logicalShards", SHARDS_MAX) >= replicas(self);
 }
 
-/* Of micro-batches that nobody counted there are as many as fit. */
+/* Without a given number of micro-batches, there are as many as fit. */
 bool worker_rule_most_shards(const struct json *self, const struct json *old)
 {
     (void)old;
