@@ -26,12 +26,12 @@
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
 
-/* Requests that wait hold memory: beyond so many no further job is looked at, unless few jobs have made them all. */
+/* Waiting requests take memory: beyond this number no further job is planned, unless only a few jobs have made them all. */
 #define WAITING_MAX 512
 #define EXECUTING_MIN 64
 #define HELD_BYTES_MAX ((size_t)32 * 1024 * 1024)
 
-/* While so many requests wait, a status that only tells people something waits for more to tell, but not for ever. */
+/* While this many requests wait, a status that only informs users waits for further changes, for a limited time. */
 #define BUSY_WAITING 32
 #define TELL_RETRY_MS 500
 #define TELL_MAX_MS 5000
@@ -53,7 +53,7 @@ struct controller {
     struct progress_poller *poller;
     struct event_recorder *recorder;
     struct executor executor;
-    size_t executing; /* jobs whose plan is under way */
+    size_t executing; /* jobs with a plan under way */
     struct clock_watch clock;
     struct event_timer *clock_look; /* the next one */
     struct reconcile_metrics metrics;
@@ -106,7 +106,7 @@ static int64_t clock_set_by(struct controller *controller)
     return clock_watch_look(&controller->clock, before_ms, now_ms, clock_elapsed_ns() / 1000000);
 }
 
-/* All that waits for a time waits anew. True: every job has been put into the queue for it. */
+/* Restarts all waits for a time. Returns true if the clock was set and every job was therefore queued. */
 static bool heed_clock(struct controller *controller)
 {
     int64_t by_ms = clock_set_by(controller);
@@ -300,7 +300,7 @@ static void note_since(int64_t *since_ms, bool is, int64_t now_ms)
         *since_ms = now_ms;
 }
 
-/* What the next plan is to know of this one. */
+/* Notes what the next plan must know of this one. */
 static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t now_ms)
 {
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
@@ -511,8 +511,8 @@ static void look(void *context, const char *key)
     work_queue_add(controller->queue, entry_of(controller, key));
 }
 
-/* What comes after the first complete state came into being while we were the only one to act, where a lease makes sure
- * of that (main.c holds it before it starts a controller, and ends when it is lost). */
+/* A job that appears after the first complete list was created while this operator was the only one to act, if a lease ensures that
+ * (main.c holds it before it starts a controller, and exits when it is lost). */
 static void job_added(void *context, const char *key, const void *item)
 {
     struct controller *controller = context;
@@ -647,7 +647,7 @@ static struct informer_options base_options(struct controller *controller, struc
     };
 }
 
-/* For what belongs to a job and has its label: whatever becomes of it, the job is looked at. */
+/* For objects that belong to a job and have its label: every change of one makes the operator look at the job. */
 static struct informer_options child_options(struct controller *controller, struct kube_resource resource,
                                              void *(*parse)(void *context, const struct json *object))
 {
@@ -691,7 +691,7 @@ static void *parse_flavor(void *context, const struct json *object)
     return flavor_view_new(object);
 }
 
-/* A flavor concerns whoever waits for one. */
+/* Looks at all jobs, because some may wait for this flavor. */
 static void flavor_added(void *context, const char *key, const void *item)
 {
     (void)key;
@@ -827,7 +827,7 @@ const struct error *controller_refusal(const struct controller *controller)
     return refusal;
 }
 
-/* What no job has asked for lately keeps none. */
+/* An API that no job has asked for within this time is not reported. */
 #define NEED_MS 60000
 static void write_optional(const struct optional_api *api, struct buffer *out)
 {

@@ -20,7 +20,7 @@
 #include "operator/kube/lease.h"
 
 #define METRICS_MAX (1024 * 1024)
-/* The port is open to whoever reaches it, and a kubelet whose probes find no place ends the operator. */
+/* The port is open to all clients, and the kubelet ends the operator if its probes get no connection. */
 #define CONNECTIONS_MAX 256
 #define IDLE_SECONDS 10
 #define HEAP_TRIM_MS 10000 /* a walk over the free pieces of a large heap takes milliseconds */

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 
-/* xorshift64* (Vigna 2016): spread is all that is wanted here, not secrecy. */
+/* xorshift64* (Vigna 2016): the numbers need to be spread, not secret. */
 static uint64_t random_next(void)
 {
     static uint64_t state;

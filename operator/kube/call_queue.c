@@ -20,7 +20,7 @@ void call_queue_release(struct call_queue *queue)
     hash_map_release(&queue->flows, NULL);
 }
 
-/* A new flow comes last: just before the one whose turn it is. */
+/* Adds a flow at the end of the round, just before the flow that is next. */
 static struct call_flow *flow_add(struct call_queue *queue, const char *name)
 {
     struct call_flow *flow = memory_allocate(1, sizeof *flow);

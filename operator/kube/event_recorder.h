@@ -23,7 +23,7 @@ struct event_recorder;
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
-/* What an event is about (`regarding`); strings are copied. */
+/* The object that an event is about (`regarding`); strings are copied. */
 struct event_subject {
     const char *api_version;
     const char *kind;

@@ -27,7 +27,7 @@ struct lease {
     int64_t record_changed_ns;
 
     bool held;
-    int64_t held_until_ns; /* the gate closes here whatever the loop is doing */
+    int64_t held_until_ns; /* when the gate closes, even if the loop is busy */
     int64_t request_began_ns;
     char trouble[ERROR_MESSAGE_MAX]; /* of the last try; "": it went well */
     struct event_timer *retry;       /* the next look or renewal */

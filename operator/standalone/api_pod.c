@@ -100,7 +100,7 @@ bool api_pod_refuse_stream(struct api_request *request)
 
 /* ---- eviction ---- */
 
-/* What the eviction API leaves on a pod besides deleting it: whoever judges its end sees a disruption. */
+/* The condition that the eviction API sets on a pod besides deleting it, so that its end counts as a disruption. */
 static const char disruption[] = "{\"status\":{\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\","
                                  "\"reason\":\"EvictionByEvictionAPI\","
                                  "\"message\":\"Eviction API: evicting\"}]}}";

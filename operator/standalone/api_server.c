@@ -24,7 +24,7 @@ static const char *after(const char *text, const char *prefix)
     return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
 
-/* ---- who asks ---- */
+/* ---- authentication ---- */
 
 /* Takes as long for a wrong token as for the right one. */
 static bool is_token(const char *given, const char *token)
@@ -142,7 +142,7 @@ static void serve_discovery(struct api_request *request, bool core)
         api_answer(request, 200, discovery_resources(table, path->group, path->version));
 }
 
-/* ---- reviews: whoever has the token may do everything ---- */
+/* ---- reviews: the token allows everything ---- */
 
 static bool serve_review(struct api_request *request)
 {
@@ -290,7 +290,7 @@ static void serve_resource(struct api_request *request)
 
 /* ---- the door ---- */
 
-/* Reads show only what is on disk; those who hear of a commit may write in turn. */
+/* Reads must show only what is on disk. Watchers that are told of a commit may write in turn. */
 static int commit_all(struct registry *registry)
 {
     while (store_is_dirty(registry_store(registry)))

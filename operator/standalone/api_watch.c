@@ -108,7 +108,7 @@ static bool is_in_namespace(const struct watch *watch, const struct json *object
     return wanted[0] == '\0' || strcmp(wanted, json_string_at(object, "metadata.namespace", "")) == 0;
 }
 
-/* What a change means to this watcher depends on whether the object was selected before it and is after. */
+/* The meaning of a change for this watcher depends on whether the object was selected before and after it. */
 static void relay(struct watch *watch, enum store_change change, const struct json *object, const struct json *previous)
 {
     if (!is_in_namespace(watch, object))
@@ -170,7 +170,7 @@ static void send_bookmark(struct watch *watch, bool initial_end)
     send(watch, "BOOKMARK", object);
 }
 
-/* What is not committed is not to be told. */
+/* Changes that are not committed must not be reported. */
 static void mark_position(struct watch *watch)
 {
     if (watch->bookmarks && !store_is_dirty(registry_store(watch->server->registry)))

@@ -162,7 +162,7 @@ struct json *api_patch_kind(const struct api_request *request, enum patch_kind *
                        custom ? "" : ", application/strategic-merge-patch+json");
 }
 
-/* Who applies is asked of the request; an apply that makes an object answers 201. */
+/* The field manager comes from the request. An apply that creates an object answers 201. */
 static struct json *apply_object(struct api_request *request, struct write *write, const struct json *config,
                                  int *ret_status)
 {
@@ -257,7 +257,7 @@ static bool asks_dry_run(const struct delete_body *body)
     return same(json_string(json_first(json_member(body->json, "dryRun")), ""), "All");
 }
 
-/* What a DELETE does once its options are read. */
+/* Carries out a DELETE whose options were read. */
 typedef struct json *deletion(struct api_request *request, struct write *write, const struct delete_body *body);
 
 static void delete_by(struct api_request *request, deletion *act)

@@ -64,7 +64,7 @@ static void take_away(struct json *value, const struct json *gone, struct field_
 
 /* ---------------------------------------------------------------- conflicts */
 
-/* Who says {} only says that there is an object; its members are each somebody's own. */
+/* An applier that writes {} only says that the object exists; its members belong to other managers. */
 static bool is_granular(const struct json *value, struct field_place place)
 {
     struct field_keys keys = field_keys_of(place, value);
@@ -72,7 +72,7 @@ static bool is_granular(const struct json *value, struct field_place place)
                                           : json_type(value) == JSON_OBJECT && !field_is_atomic(place);
 }
 
-/* The path of the first leaf that both sets have and whose values differ; NULL: none. Free with free(). */
+/* Returns the path of the first leaf that both sets have with different values; NULL: none. Free with free(). */
 static char *find_conflict(const struct json *own, const struct json *other, const struct json *config,
                            const struct json *live, struct field_place place)
 {
@@ -131,7 +131,7 @@ static struct json *new_entry(const struct apply_request *request, const struct 
     return entry;
 }
 
-/* Who says the same as before keeps the entry, its time included. */
+/* A manager that applies the same as before keeps its entry, including its time. */
 static void add_own_entry(struct json *entries, const struct apply_request *request, const struct json *before,
                           const struct json *set)
 {
@@ -141,7 +141,7 @@ static void add_own_entry(struct json *entries, const struct apply_request *requ
         json_append(entries, new_entry(request, set));
 }
 
-/* What identifies the object is nobody's field. */
+/* Fields that identify the object belong to no manager. */
 static struct json *own_set(const struct apply_request *request, const struct json *config)
 {
     static const char *const nobodys[] = {"name",         "namespace",        "uid",      "resourceVersion",

@@ -13,7 +13,7 @@ static bool same(const char *left, const char *right)
     return strcmp(left, right) == 0;
 }
 
-/* A write whose refusal nobody waits for: what is already gone is as good as deleted. */
+/* Ignores a refusal: an object that is already gone is as good as deleted. */
 static void forget(struct json *refused, struct write *write)
 {
     json_free(refused);

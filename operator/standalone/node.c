@@ -290,7 +290,7 @@ static void pod_lost(struct node *node, const struct json *pod)
     registry_update_status(node->options.registry, "pods", lost, NULL, NULL);
 }
 
-/* What an earlier life left: finished pods keep their logs, pods that were to restart do so, the others are lost. */
+/* Handles the pods that an earlier process left: finished pods keep their logs, pods that were to restart do so, the others are lost. */
 static int pods_adopt(struct node *node, struct error *error)
 {
     SCOPED_JSON *pods = NULL;

@@ -85,7 +85,7 @@ static int mounts_prepare(const struct volume_source *source, const struct json 
 
 /* ---------------------------------------------------------------- environment */
 
-/* What stands for an image's environment: the machine's, as far as programs need it to run. */
+/* Takes the machine's environment, as far as programs need it to run, in place of an image's. */
 static void inherit(struct environment *environment, const char *program_directory)
 {
     static const char *const names[] = {

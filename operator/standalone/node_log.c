@@ -129,7 +129,7 @@ static int put_lines(struct log_cursor *cursor, struct buffer *out, struct error
     return 0;
 }
 
-/* Appends all that there is by now. */
+/* Appends everything that is in the log now. */
 static int cursor_read(struct log_cursor *cursor, struct buffer *out, struct error *error)
 {
     char chunk[READ_CHUNK];

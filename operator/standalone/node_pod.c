@@ -300,7 +300,7 @@ static int container_start(struct pod_container *container, struct error *error)
     return launch_start(container, &launch, error);
 }
 
-/* What may come later is waited for; what is wrong ends the container. */
+/* If something is missing that may still come, waits for it; if something is wrong, ends the container. */
 static void container_try(struct pod_container *container)
 {
     struct error error = ERROR_INIT;

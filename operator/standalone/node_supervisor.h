@@ -22,7 +22,8 @@
 
 struct supervisor_spec {
     const struct process_spec *process;
-    int report; /* SOCK_SEQPACKET: one report, whose credentials have the command's PID, then its end */
+    /* SOCK_SEQPACKET: one report with credentials that contain the command's PID, then the end of the stream */
+    int report;
     int output; /* pipes */
     int errors;
     int lifeline; /* read end; the write end closes with the control plane */

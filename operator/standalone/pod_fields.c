@@ -5,8 +5,7 @@
 
 #include "common/memory.h"
 
-/* "name" is a field of whatever kind, "name:Type" an object of that type or a list of them. Types that no line is about
- * are not looked into. */
+/* "name" is a field of any kind, "name:Type" an object of that type or a list of them. Types without a line are not checked. */
 static const struct {
     const char *type, *fields;
 } types[] = {

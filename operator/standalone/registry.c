@@ -11,7 +11,7 @@
 #include "operator/standalone/garbage_collector.h"
 #include "operator/standalone/registry_private.h"
 
-/* The log of changes holds at least so many revisions; it is trimmed when it is a quarter longer. */
+/* The log of changes holds at least this many revisions; it is trimmed when it is a quarter longer. */
 #define CHANGES_KEPT 8192
 
 struct resource_table *registry_resources(const struct registry *registry)

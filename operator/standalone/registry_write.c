@@ -226,7 +226,7 @@ static void keep_server_metadata(struct json *object, const struct json *old)
         keep(metadata, json_member(old, "metadata"), fields[i]);
 }
 
-/* What a status write may change: status, and for built-in types nothing else. */
+/* Returns the old object with the new status, which is all that a status write may change. */
 static struct json *only_status(const struct json *old, const struct json *object)
 {
     struct json *merged = json_copy(old);
@@ -422,7 +422,7 @@ static struct json *check_apply(const struct write *write, const struct json *co
     return NULL;
 }
 
-/* What is stored, or what a new object begins with; `ret_created` tells which. */
+/* Returns the stored object, or the beginning of a new one; `ret_created` tells which. */
 static struct json *start_of_apply(struct registry *registry, const struct write *write, struct json **ret_object,
                                    bool *ret_created)
 {

@@ -66,7 +66,7 @@ static const struct status_metric *find_metric(const struct status_document *doc
     return NULL;
 }
 
-/* What the evaluator has found, beside what the chief tells. What the chief has found itself is of the end, and newer. */
+/* Adds the evaluator's scores to the chief's document. The chief's own are from the end of the run, and newer. */
 static bool keep_scores(struct job_entry *entry, const char *uid, const char *text, size_t length)
 {
     struct status_document scores;
@@ -126,7 +126,7 @@ static void count(struct progress_poller *poller, enum chief_voice voice)
     poller->counts.refused += voice == CHIEF_STRANGE;
 }
 
-/* The chief's document is there, whatever the evaluator says. */
+/* The chief's document is used even if the evaluator gives no answer. */
 static void evaluator_answered(void *context, const struct http_response *response)
 {
     struct question *question = context;

@@ -6,14 +6,14 @@
 
 #include "common/memory.h"
 
-/* ---------------------------------------------------------------- who refused */
+/* ---------------------------------------------------------------- which part of the API server refused */
 
 /* Where a webhook refuses, code, reason and causes are the webhook's own. That it was one shows in these words alone, with
  * which the API server begins the message. */
 #define WEBHOOK "admission webhook \""
 
-/* What the API server's own admission plugins say. Each of them answers 403 with reason Forbidden (a policy with what its
- * author chose) and without a cause that names a field, so only the words differ. */
+/* Messages of the API server's own admission plugins. Each answers 403 with reason Forbidden (a policy with what its author chose) and
+ * without a cause that names a field, so only the words differ. */
 static const struct {
     const char *words;
     enum obstacle_kind kind;
@@ -50,7 +50,7 @@ static const struct {
 };
 #define SPEAKERS (sizeof speakers / sizeof *speakers)
 
-/* The words that come first in a message are those of whoever wrote it; what follows may quote others. SPEAKERS: none. */
+/* Returns the plugin that wrote a message. Its words come first; the rest may quote others. SPEAKERS: none. */
 static size_t speaker_of(const char *message)
 {
     size_t found = SPEAKERS;

@@ -31,7 +31,7 @@ static char *secret_name(const struct training_job *job, int64_t generation)
     return memory_format("%s-tls-%.*s-%s", job->name, UID_PART, job->uid, places[generation % 2]);
 }
 
-/* What worker/comm/crew_certificates.h reads. */
+/* Returns the text that worker/comm/crew_certificates.h reads. */
 static char *file_text(const struct certificate *made, int64_t from_s)
 {
     return memory_format("from %lld\n%s%s", (long long)from_s, made->certificate_pem, made->key_pem);
@@ -75,7 +75,7 @@ void crew_certificate_add_volume(struct json *volumes, const struct training_job
     struct json *volume = json_append(volumes, json_new_object());
     json_set_string(volume, "name", CREW_CERTIFICATE_VOLUME);
     struct json *projected = json_set_object(volume, "projected");
-    json_set_integer(projected, "defaultMode", 0444); /* whatever user a template chooses */
+    json_set_integer(projected, "defaultMode", 0444); /* readable for any user that a template sets */
     for (int place = 0; place < 2; place++)
         add_source(json_set_array(projected, "sources"), job, place);
 }

@@ -50,7 +50,7 @@ void crew_key_add_volume(struct json *volumes, const struct training_job *job)
     json_set_string(volume, "name", CREW_KEY_VOLUME);
     struct json *source = json_set(volume, "secret", json_new_object());
     json_set_string(source, "secretName", name);
-    json_set_integer(source, "defaultMode", 0444); /* whatever user a template chooses */
+    json_set_integer(source, "defaultMode", 0444); /* readable for any user that a template sets */
 }
 
 void crew_key_add_mount(struct json *mounts)

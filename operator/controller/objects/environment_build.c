@@ -44,7 +44,7 @@ static void add_storage(struct json *list, const struct training_job *job)
         environment_add(list, ENV_STORAGE, text.data);
 }
 
-/* What the pod will have when the template is laid over the default one. */
+/* Adds the grace period that the pod has once the template is merged over the default one. */
 static void add_grace(struct json *list, const struct role_spec *role)
 {
     int64_t seconds = json_integer_at(role->template, "spec.terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);

@@ -54,7 +54,7 @@ static void add(const struct training_job *job, enum role role, int64_t index, c
         add_rendezvous(job, host, meeting.port, list);
 }
 
-/* Who is who, and where they meet. The ports are moved by the template's port named "crew", for all pods alike. */
+/* Variables for ranks and the rendezvous. A port named "crew" in the template moves the ports, for all pods alike. */
 static const char *const reserved[] = {
     "MASTER_ADDR",     "MASTER_PORT",     "WORLD_SIZE",        "RANK", "PET_NNODES", "PET_NODE_RANK",
     "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT", NULL};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TF_CONFIG. Dense: everybody sees all addresses of all roles that compute; the
- * evaluator, which takes no part in the crew, sees them too. Sparse, for elastic
- * workers, who come and go: a worker sees every ps and only itself.
+ * Builds TF_CONFIG. Dense: every pod gets the addresses of all roles that compute; so does the evaluator, which is not part of the crew.
+ * Sparse, for elastic workers, which come and go: a worker gets the address of every ps and its own.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -87,8 +87,8 @@ static int fill_coscheduling(struct json *spec, const struct pod_builder *builde
     return add_resources(spec, builder, error);
 }
 
-/* From Kubernetes 1.37 on a pod is refused whose priority is not its group's, and a template may name another PriorityClass than
- * the run policy. */
+/* From Kubernetes 1.37 on, a pod is refused if its priority is not its group's. A template may name another PriorityClass than the run
+ * policy, so the group gets the pod's. */
 static int fill_native(struct json *spec, const struct pod_builder *builder, struct error *error)
 {
     SCOPED_JSON *pod = NULL;

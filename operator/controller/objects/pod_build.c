@@ -132,7 +132,7 @@ static void set_devices(struct json *container, const struct training_job *job, 
     child_label_number(limits, resource, count);
 }
 
-/* What the Pod Security Standard "restricted" asks for. */
+/* Sets what the Pod Security Standard "restricted" requires. */
 static void set_container_security(struct json *container)
 {
     struct json *context = json_set(container, "securityContext", json_new_object());
@@ -198,7 +198,7 @@ static struct json *default_spec(const struct pod_builder *builder, enum role ro
     return spec;
 }
 
-/* What is set by name wins over what comes from a whole ConfigMap, unless that is meant to look like ours. */
+/* Variables set by name take precedence over those of a whole ConfigMap, so only a source with the operator's prefix is refused. */
 static int check_sources(const struct json *container, struct error *error)
 {
     const struct json *sources = json_member(container, "envFrom");

@@ -16,7 +16,7 @@ struct pod_options {
     const char *worker_image;           /* for jobs with section coxswain that name no image */
 };
 
-/* What all pods of a job share. Borrows the job. */
+/* The values that all pods of a job share. Borrows the job. */
 struct pod_builder {
     const struct training_job *job;
     const struct pod_options *options;

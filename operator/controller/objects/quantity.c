@@ -142,7 +142,7 @@ static struct json *of_init_containers(const struct json *containers, struct jso
     return most;
 }
 
-/* What the pod asks for as a whole; a limit of it is a request where nobody has one, as the API server fills in. */
+/* Applies the resources of the pod as a whole. As in the API server, a limit is the request if there is no request. */
 static void take_whole(const struct json *resources, struct json *sum)
 {
     const struct json *requests = json_member(resources, "requests");

@@ -37,7 +37,7 @@ static void leave_out_environment(struct json *spec)
     json_remove(spec, "subdomain");
 }
 
-/* An elastic crew is admitted with all that it may grow to. */
+/* Returns the most pods of a role. An elastic crew is admitted with its maximum. */
 static int64_t most_pods(const struct training_job *job, enum role role)
 {
     int64_t count = crew_role_count(job, role);
@@ -150,7 +150,7 @@ struct json *queue_build_status(const struct training_job *job, const char *vers
     return workload;
 }
 
-/* Who was pushed aside goes back into the queue at once; who was evicted for another reason waits until Kueue says so. */
+/* A preempted job is queued again at once; a job that was evicted for another reason waits until Kueue requeues it. */
 static bool is_requeued_at_once(const char *reason)
 {
     return strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0;
@@ -210,7 +210,7 @@ void queue_place(struct json *pod, enum role role, const struct json *placement)
     queue_part_take_place(json_member(pod, "spec"), place);
     queue_part_take_members(metadata, "annotations", place);
     for (const struct json *label = json_first(given); label; label = json_next(label))
-        if (!json_member(labels, json_key(label))) /* by the others it is known whose the pod is */
+        if (!json_member(labels, json_key(label))) /* the existing labels say to which job the pod belongs */
             json_set(labels, json_key(label), json_copy(label));
     json_set_string(labels, LABEL_QUEUE_POD_SET, role_name(role));
 }

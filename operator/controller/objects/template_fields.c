@@ -20,7 +20,7 @@ static char *unknown(const struct json *object, const char *const *known, const 
 char *template_fields_unknown(const struct json *template)
 {
     static const char *const members[] = {"apiVersion", "kind", "metadata", "spec", NULL};
-    /* An ObjectMeta: whatever a pod was copied with; what follows from the job is put in its place. */
+    /* Fields of ObjectMeta: a template may have been copied from a pod. Values that follow from the job are replaced. */
     static const char *const metadata[] = {
         "name",
         "generateName",

@@ -9,7 +9,7 @@
 
 struct job_record {
     char *invalid;
-    unsigned char words[]; /* of a struct training_job, whose strings and lists lie where they were parsed to */
+    unsigned char words[]; /* a struct training_job; its strings and lists are in the parsed job's memory */
 };
 
 #define JOB_WORDS (sizeof(struct training_job) / sizeof(uint64_t))

@@ -66,7 +66,7 @@ static const char **text_field(struct pod_view *view, unsigned field)
     return (const char **)(void *)((char *)view + text_fields[field]);
 }
 
-/* Of a pod of ours the owner is the job, which the label names as well. */
+/* The owner of one of the operator's own pods is the job, which the label names as well. */
 static bool owner_is_job(const struct pod_view *view)
 {
     return strcmp(view->owner_uid, view->job_uid) == 0;
@@ -129,7 +129,7 @@ static void leave_out_name(struct pod_view *view, uint16_t *flags)
     view->name = "";
 }
 
-/* The record of a view whose times are shifted. */
+/* Packs a view, with shifted times, into a record. */
 static struct pod_record *record_of(struct pod_view *view, uint16_t flags)
 {
     char head[NUMBER_FIELDS * NUMBER_BYTES_MAX + 2 * UID_BYTES], *end = head;

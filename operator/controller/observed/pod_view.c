@@ -48,7 +48,7 @@ static int64_t number_label(const struct json *pod, const char *key)
     return *text != '\0' && *end == '\0' && number >= 0 && number <= COUNTER_MAX ? number : -1;
 }
 
-/* The element of `list` whose `key` is `value`. */
+/* Returns the element of `list` in which `key` is `value`. */
 static const struct json *find(const struct json *list, const char *key, const char *value)
 {
     for (const struct json *item = json_first(list); item; item = json_next(item))
@@ -92,7 +92,7 @@ bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_
     return length > 0 && length < POD_PLACE_NAME_MAX;
 }
 
-/* Whatever else is in its place was not made by an operator, or not for this place. */
+/* A pod with another name was not made by an operator, or not for this place. */
 static bool has_name_of_place(const struct pod_view *view)
 {
     char name[POD_PLACE_NAME_MAX];
@@ -104,7 +104,8 @@ static bool is_told(const struct json *environment, const char *name, const char
     return strcmp(json_string_at(find(environment, "name", name), "value", ""), value) == 0;
 }
 
-/* Who it is and what fences it off stands in its environment, which nobody can change: labels alone would not do. */
+/* Returns whether the labels match the environment. Nobody can change the environment of a pod, which identifies and fences its process;
+ * labels alone can be changed. */
 static bool is_told_its_labels(const struct json *pod)
 {
     static const char *const told[][2] = {{ENV_JOB_UID, LABEL_JOB_UID},
@@ -236,7 +237,8 @@ static bool has_checkpoint(const struct json *pod)
            *json_string_at(document, "checkpoint.storage", "") != '\0';
 }
 
-/* What has begun, began below the incarnations of whoever comes later. What has not may yet do so on its node, above them. */
+/* A process that has started is fenced by the incarnations of its successors, which are higher. One that has not started may still start
+ * on its node, with a claim above theirs. */
 static bool is_fenced(const struct json *pod, const struct pod_view *view)
 {
     return pod_view_deleting(view) && *view->init_container == '\0' && view->started_ms != FIELD_UNSET &&
@@ -292,7 +294,7 @@ bool pod_view_succeeded(const struct pod_view *pod)
     return pod->exit_code == 0 || (pod->exit_code == EXIT_CODE_NONE && pod->phase == POD_SUCCEEDED);
 }
 
-/* What a kubelet reports while image, command or configuration keep a container from starting. */
+/* Returns whether image, command or configuration keep a container from starting, as the kubelet reports it. */
 bool pod_view_waits_in_vain(const struct pod_view *pod)
 {
     static const char *const reasons_to_wait[] = {

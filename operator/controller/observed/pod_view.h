@@ -32,8 +32,7 @@ struct pod_view {
     const char *job_uid, *owner_uid; /* from the label; of its controller (owner.h) */
     const char *ip;
     const char *reason, *message; /* of the pod's end: status.reason "Evicted", … */
-    /* Of the main container, or of an init container that has failed or keeps the main one from
-     * starting. */
+    /* These describe the main container, or an init container that has failed or keeps the main one from starting. */
     const char *init_container;                   /* its name; "": the following are the main container's */
     const char *waiting_reason, *waiting_message; /* "ImagePullBackOff", … */
     const char *end_reason, *termination_message; /* "OOMKilled", "StartError", … */
