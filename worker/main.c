@@ -61,7 +61,7 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
 {
     struct identity identity;
     struct job_document job;
-    /* Who only uses a model has nothing to save: signals end it as any program. */
+    /* A process that only uses a model has nothing to save, so signals end it as usual. */
     if (!arguments_use_model(arguments) && stop_watch(error) < 0) {
         *ret_code = EXIT_CODE_INTERNAL;
         return -1;
@@ -97,7 +97,7 @@ int main(int argument_count, char **argument_values)
     enum exit_code code = EXIT_CODE_INTERNAL; /* of what fails without naming a better one */
     /* A peer that closes its connection is an error to handle, not a reason to die. */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* likewise a file that may not grow: a save that fails ends no training */
+    signal(SIGXFSZ, SIG_IGN); /* and a file at its size limit: a save that fails does not end training */
     if (arguments_parse(argument_count, argument_values, &arguments, &error) < 0) {
         tell_end(arguments_name_use(argument_count, argument_values), EXIT_CODE_BAD_JOB, &error);
         return EXIT_CODE_BAD_JOB;

@@ -218,7 +218,7 @@ int checkpoint_store_check(const struct checkpoint_store *store, struct error *e
     return lineage_check_current(store->directory, &store->own, error);
 }
 
-/* What one save has achieved. */
+/* The result of one save. */
 struct progress {
     int64_t bytes, committed_ns;
 };

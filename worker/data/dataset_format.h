@@ -18,7 +18,7 @@ struct dataset {
     char description[256];
 };
 
-/* What a format's `open` gets. */
+/* The arguments of a format's `open`. */
 struct dataset_source {
     const struct data_spec *spec;
     const struct data_files *files;

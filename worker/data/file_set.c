@@ -28,7 +28,7 @@ static int add_path(struct file_set *set, char *path, struct error *error)
     return 0;
 }
 
-/* Of what a shell takes for a pattern only the * is one here: the rest may stand in names. */
+/* Escapes the shell's other wildcards, which may be part of names: only * is one here. */
 static char *shell_pattern(const char *name)
 {
     char *pattern = memory_allocate(2 * strlen(name) + 1, 1), *end = pattern;

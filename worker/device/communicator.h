@@ -31,7 +31,7 @@ struct communicator_id {
     char bytes[COMMUNICATOR_ID_BYTES];
 };
 
-/* What the ranks must compare before they form a group. */
+/* The values that the ranks must compare before they form a group. */
 struct communicator_standing {
     int version;           /* version of the library, which must be the same on all ranks; 0: no library */
     uint64_t place;        /* identifies the device within its machine */
@@ -83,10 +83,9 @@ struct communicator_operation {
 int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,
                          const struct communicator_operation *operations, unsigned count, struct error *error);
 
-/* Returns the part of one device, for use by that device's own thread. In the part, the device
- * has index 0, and other threads may use the other parts at the same time. Call it once all that
- * was started before is handed over. Only the whole communicator may be aborted, when no part is
- * inside a call. The part is owned by the communicator. */
+/* Returns the part of one device, for use by that device's own thread. In the part, the device has index 0, and other threads may use the
+ * other parts at the same time. Call it once everything that was started before is handed over. Only the whole communicator may be
+ * aborted, when no part is inside a call. The part is owned by the communicator. */
 struct communicator *communicator_part(struct communicator *communicator, unsigned device);
 
 /* Aborts all work and frees the communicator; NULL is allowed. Streams continue; operations may

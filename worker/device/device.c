@@ -18,7 +18,7 @@ static int open_one(const struct device_options *options, struct device **ret_de
     }
 }
 
-/* What is missing has been said; what to do about it depends on what was asked for. */
+/* Adds what to do to a message that says what is missing; the remedy depends on the requested type. */
 static int refuse_gpus(const struct error *cause, struct error *error)
 {
     if (cause->kind != ERROR_UNSUPPORTED)

@@ -11,7 +11,7 @@
 #define TOLD_MAX 4096
 #define BATCH_MAX 64 /* a CPU gains little by more */
 
-/* What the run alone needs is left aside, so that it need not be there; so are the checkpoints until they are looked for. */
+/* Removes what only training needs, so that those files need not exist, and the checkpoints, which are looked for separately. */
 static struct job_document without_run(const struct job_document *job, bool weights_are_given)
 {
     struct job_document result = *job;

@@ -9,7 +9,7 @@
 #include "worker/train/trainer.h"
 
 struct trained_model {
-    struct job_document job; /* a copy of the given one, whose memory it borrows */
+    struct job_document job; /* a copy of the given job, which shares its memory */
     struct trainer trainer;  /* only its storage, device, stream, graph and state are open */
 };
 

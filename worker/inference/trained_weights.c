@@ -41,7 +41,8 @@ static int load_checkpoint(struct training_state *state, const char *path, const
     return 0;
 }
 
-/* The newest that is whole. What is wrong with the newest of all is said: as the error where none is. */
+/* Loads the newest checkpoint that is whole. If it is not the newest of all, appends what is wrong with that one; if none is whole, that
+ * is the error. */
 static int load_newest(struct training_state *state, const char *directory, struct buffer *told, struct error *error)
 {
     struct lineage lineage;

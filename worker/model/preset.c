@@ -210,7 +210,7 @@ static void build_resnet50(struct builder *builder, const struct preset_sizes *s
 
 /* ---------------------------------------------------------------- transformers */
 
-/* What the branch adds, less what dropout takes; returns the name of its last layer. */
+/* Adds dropout to the branch, if there is any; returns the name of the branch's last layer. */
 static const char *drop(struct builder *builder, const char *name, double rate)
 {
     if (!(rate > 0))

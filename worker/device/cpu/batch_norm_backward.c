@@ -4,8 +4,8 @@
 #include "worker/device/cpu/lanes.h"
 #include "worker/device/shard_exchange.h"
 
-/* What stands between dy and the gradient of what is normalised: nothing, or the rectifier that the way there applied. One of a sum is
- * gone back through first, row by row as the sums are made. */
+/* The mask between dy and the gradient of the normalised values: none, or that of the rectifier that the forward pass applied. If a sum
+ * came before the rectifier, the mask is applied first, row by row, as the sums are made. */
 struct mask {
     bool own;
     const float *slope, *start; /* [C], of x: as batch_norm_forward has them */
@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void sum_rows(const struct batch_no
 
 /* dx = (dy - sum / rows - (x - mean) dot rstd^2 / rows) weight rstd, as dy * a + x * b + d. */
 struct gradient_lines {
-    const struct batch_norm_backward *op; /* whose dy is that which goes on behind a sum */
+    const struct batch_norm_backward *op; /* its dy is the masked one if a sum came before the rectifier */
     const struct batch_norm_backward *whole;
     float *slope, *start; /* [C], behind all blocks */
     float *a, *b;         /* [C], where the sums of block 0 lay: a is the slope; d in its place */
@@ -112,7 +112,7 @@ static void store(float *to, double value, bool accumulate)
     *to = accumulate ? *to + (float)value : (float)value;
 }
 
-/* Of a column, over some rows: the sums of dy and of dy (x - mean). */
+/* The sums of dy and of dy (x - mean) over some rows of a column. */
 struct sums {
     double rows, sum, dot;
 };

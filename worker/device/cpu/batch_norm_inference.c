@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cpu/batch_norm.h"
 
-/* Columns whose lines are worked out at a time, on the stack. */
+/* Number of columns whose lines are computed at a time, on the stack. */
 #define STRIPE 1024
 
 struct stripe {

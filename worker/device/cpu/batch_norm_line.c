@@ -2,7 +2,7 @@
 #include "worker/device/cpu/batch_norm.h"
 #include "worker/device/cpu/lanes.h"
 
-/* So many columns, as a loop: comparisons of whole vectors are taken apart where registers are shorter. */
+/* Computes `columns` columns in a loop, because compilers split comparisons of whole vectors if registers are shorter. */
 static inline __attribute__((always_inline)) void run_columns(const struct batch_norm_line *line, int64_t first,
                                                               int64_t rows, int64_t columns, bool relu, bool adds)
 {

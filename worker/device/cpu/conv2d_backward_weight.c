@@ -111,7 +111,7 @@ static void add_tiles(const struct weight_gradient *job, const struct gradient_b
     }
 }
 
-/* Of every fourth pixel apart, since an addition waits for the one before it. */
+/* Sums every fourth pixel separately, so that additions need not wait for each other. */
 CPU_VECTORISED static void add_bias(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
 {
     int64_t columns = job->columns, pixels = band->rows * job->op->shape.ow, fours = pixels / 4 * 4, j = 0;
@@ -152,7 +152,7 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
     return value < most ? value : most;
 }
 
-/* Output lines whose operands fit the buffers that they are copied to, if they are. */
+/* Returns how many output lines have operands that fit the buffers into which they may be copied. */
 static int64_t lines_of_a_band(const struct weight_gradient *job)
 {
     const struct conv2d_shape *shape = &job->op->shape;

@@ -177,7 +177,7 @@ static void correlate_phase(const struct band *band, const struct panel *panel, 
 
 /* ---------------------------------------------------------------- images */
 
-/* Output lines whose rows fit a buffer. */
+/* Returns how many output lines have rows that fit a buffer. */
 static int64_t lines_of_a_band(const struct correlation *job)
 {
     if (padded_image_is_plain(&job->view))

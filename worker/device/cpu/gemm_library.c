@@ -11,8 +11,7 @@
 #define ROWS_MIN 256
 #define DEPTH_MIN 64
 #define COLUMNS_MIN 64
-/* Sums over a long batch, whose operand our kernel would copy too: the weight gradient of a wide
- * layer. */
+/* Sums over a long batch, for which our kernel would copy its operand, too: the weight gradient of a wide layer. */
 #define DEEP_ROWS_MIN 128
 #define DEEP_COLUMNS_MIN 512
 #define DEEP_DEPTH_MIN 1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums a row, or finds its maximum, in sixteen fixed lanes: fast, and with the same bits whatever
- * the vector length. Inlined into CPU_VECTORISED functions.
+ * Sums a row, or finds its maximum, in sixteen fixed lanes: fast, and with the same bits for any vector length. Inlined into
+ * CPU_VECTORISED functions.
  */
 #ifndef COXSWAIN_DEVICE_CPU_LANES_H
 #define COXSWAIN_DEVICE_CPU_LANES_H

@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void give(struct spread *spread, co
     }
 }
 
-/* What one image has. */
+/* The data of one image. */
 struct image {
     const float *x, *y, *dy;
     float *dx;

@@ -195,7 +195,7 @@ static __host__ __device__ inline int tile_in_turn(int width, int columns)
     return tile_by_column(width) > tile_by_row(columns) ? tile_by_column(width) : tile_by_row(columns);
 }
 
-/* Returns the bytes of so many tiles of each kind, and of a tile of scores. */
+/* Returns the bytes of the given numbers of tiles of each kind, and of a tile of scores. */
 static inline size_t attention_bytes(int64_t width, int columns, int by_column, int by_row, int in_turn)
 {
     const int floats = by_column * tile_by_column((int)width) + by_row * tile_by_row(columns) +

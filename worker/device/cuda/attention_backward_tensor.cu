@@ -6,8 +6,8 @@
  */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* Scores are taken a slice of a tile at a time, so many times eight rows of the other factor, so that two strips' sums stay in
- * registers. Whatever their number, sums are taken in one order. */
+/* Scores are computed for a slice of a tile at a time: this many times eight rows of the other factor, so that the sums of two strips
+ * stay in registers. The order of the sums does not depend on it. */
 #define KEY_SLICE 4
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define QUERY_SLICE 2 /* its compiler would spill with more */
@@ -15,7 +15,7 @@
 #define QUERY_SLICE 4
 #endif
 
-/* Of a row of queries: its softmax weights are 2^(score factor + shift); dot is the sum of dy y, divided by sqrt(width). */
+/* Values of a row of queries: its softmax weights are 2^(score factor + shift); dot is the sum of dy y, divided by sqrt(width). */
 struct alignas(8) row_knowledge {
     float shift, dot;
 };
@@ -51,7 +51,8 @@ static __device__ inline element_pack<Stored> read_piece(const head_rows<const S
     return piece;
 }
 
-/* Of the warp's rows, which begin with `first`, into the block's memory and into the GPU's: lanes side by side have pieces of a row. */
+/* Computes these values for the warp's rows, which begin with `first`, and writes them to the block's memory and to the GPU's. Adjacent
+ * lanes hold pieces of a row. */
 template <int STEPS, int STRIPS, typename Stored>
 static __device__ inline void learn_rows(const struct attention_part &part, const struct attention_head &head,
                                          int64_t number, const head_rows<const Stored> &dy, int first,
@@ -94,7 +95,7 @@ static __device__ inline void weigh_rows(float factor, float scale, const struct
         }
 }
 
-/* What a warp has of its rows of queries while keys pass by; for dy as factors there are no registers left. */
+/* A warp's rows of queries, which it holds while keys pass by. There are no registers left to hold dy as factors, too. */
 template <int STEPS, int STRIPS, typename Stored> struct query_strips {
     int first;
     float factor, scale;
@@ -201,7 +202,7 @@ static __device__ inline void weigh_columns(float factor, float scale, const str
         }
 }
 
-/* What a warp has of its rows of keys and values while queries pass by. */
+/* A warp's rows of keys and values, which it holds while queries pass by. */
 template <int STEPS, int STRIPS, typename Stored> struct key_strips {
     int first;
     float factor, scale;
@@ -297,7 +298,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_key_tile(struct atte
 
 /* ---------------------------------------------------------------- launches */
 
-/* Of either kernel: its own rows of two factors, and of two others as many tiles as there are stages; then what is known of rows
+/* Returns the shared memory of either kernel: its own rows of two factors, one tile per stage of the two others, and the values of rows
  * of queries, the block's or each stage's. */
 static size_t bytes_of(int steps, int strips, int stages)
 {

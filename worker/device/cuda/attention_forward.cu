@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* What a row of queries knows after the keys seen so far: the largest score, the sum of powers, the weighted values. */
+/* The state of a row of queries after the keys seen so far: the largest score, the sum of powers, the weighted values. */
 template <int COLUMNS> struct row_state {
     float maximum[ATTENTION_SHARE], sum[ATTENTION_SHARE], output[ATTENTION_SHARE][COLUMNS];
 };

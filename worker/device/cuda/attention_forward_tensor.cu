@@ -3,7 +3,7 @@
 
 #define KEY_TILES (ATTENTION_TILE / 8) /* of scores, side by side */
 
-/* What a lane knows of its two rows of a strip after the keys seen so far: the largest score, and its part of the sum of powers. */
+/* A lane's state of its two rows of a strip after the keys seen so far: the largest score, and its part of the sum of powers. */
 struct strip_state {
     float maximum[2], sum[2];
 };
@@ -58,7 +58,7 @@ static __device__ inline void finish(const struct attention_forward &op, const s
     }
 }
 
-/* Of keys and values there is the tile that is multiplied, and the one that comes. */
+/* Keys and values have two tiles: the one that is multiplied, and the one that is being loaded. */
 #define FORWARD_ELEMENTS(steps, strips) (ROW_TILE(steps, BLOCK_ROWS(strips)) + 4 * ROW_TILE(steps, ATTENTION_TILE))
 
 /* The longest rows of tiles come first. */

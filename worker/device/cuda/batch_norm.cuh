@@ -52,15 +52,14 @@ template <typename Operation> static inline struct batch_norm_line batch_norm_li
 
 /* ---------------------------------------------------------------- sums over rows */
 
-/* The groups' two sums of each column, [2,groups,c], are combined by blocks of so many lines and
- * columns. */
+/* The groups' two sums of each column, [2,groups,c], are combined by blocks of this many lines and columns. */
 #define BATCH_NORM_FINISH_LINES 32
 #define BATCH_NORM_FINISH_COLUMNS 32
 
 template <typename Stored> static inline struct column_stripes batch_norm_sum_stripes(int64_t rows, int64_t c)
 {
     struct column_stripes stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, BATCH_NORM_SUM_BLOCKS);
-    if (2 * c * stripes.groups > CUDA_SCRATCH_FLOATS) /* so many columns that one group is enough */
+    if (2 * c * stripes.groups > CUDA_SCRATCH_FLOATS) /* with this many columns, one group is enough */
         stripes = stripe_columns<Stored>(rows, c, BATCH_NORM_AT_ONCE, 1);
     return stripes;
 }

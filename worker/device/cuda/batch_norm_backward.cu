@@ -6,7 +6,7 @@
  */
 #include "worker/device/cuda/batch_norm.cuh"
 
-/* What stands between dy and the gradient of what is normalised. */
+/* The mask between dy and the gradient of the normalised values. */
 enum mask { MASK_NONE, MASK_OWN, MASK_SUM, MASK_SUM_OF_TWO };
 
 struct gradient_job {
@@ -160,7 +160,7 @@ static __global__ void __launch_bounds__(BATCH_NORM_FINISH_LINES *BATCH_NORM_FIN
 
 /* ---------------------------------------------------------------- dx */
 
-/* Of a thread's columns besides. */
+/* Further values of a thread's columns. */
 template <int LENGTH> struct gradient_line {
     float slope[LENGTH], back[LENGTH], away[LENGTH];
 };
@@ -237,7 +237,7 @@ static enum mask mask_of(const struct batch_norm_backward *op)
 template <typename Stored, bool ALIGNED, enum mask MASK>
 static void launch_masked(const struct cuda_call *call, struct gradient_job job)
 {
-    /* Who reads what is masked works nothing out. */
+    /* The first pass writes the masked gradient, so the second need not compute the mask. */
     const enum mask later = MASK == MASK_SUM_OF_TWO ? MASK_SUM : MASK;
     const struct batch_norm_backward &op = job.op;
     job.stripes = batch_norm_sum_stripes<Stored>(op.rows, op.c);

@@ -12,7 +12,7 @@ struct moments_job {
     float *partial; /* [2,groups,c]: means of groups, their squares */
 };
 
-/* What a thread knows of its columns. */
+/* A thread's moments of its columns. */
 template <int LENGTH> struct moments {
     float count, mean[LENGTH], squares[LENGTH];
 };

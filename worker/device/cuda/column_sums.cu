@@ -8,7 +8,7 @@
 #define THREADS 256
 #define LANES_MAX 32 /* of a block, that have a row's columns between them; as many threads have the next row */
 #define AT_ONCE 4    /* rows that a thread reads before it adds them */
-/* Of GPT-2's widths whole rounds of the blocks that an H200 runs at once, four on each of 132 multiprocessors. */
+/* With GPT-2's widths, this gives whole rounds of the blocks that an H200 runs at once, four on each of 132 multiprocessors. */
 #define GROUPS_MAX 176
 
 struct matrix {

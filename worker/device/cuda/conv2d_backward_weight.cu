@@ -4,7 +4,7 @@
 #include "worker/device/cuda/each.cuh"
 #include "worker/device/cuda/patches.cuh"
 
-/* Pixels are cut into groups so that about so many blocks run; each sums alone, then groups are added in order. */
+/* Pixels are cut into groups so that about this many blocks run. Each block sums by itself; then the groups are added in order. */
 #define BLOCKS_WANTED 528
 #define GROUP_PIXELS 256 /* a group has at least */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes convolutions with cuDNN. Each direction has one algorithm, which adds in one order
- * whatever the shape (convolution_plan.c). cuDNN is asked once per shape and stream whether it
- * supports the shape, and the answer is kept. Images are stored as ours (N H W C); weights are
- * packed as O KH KW C in the operation's workspace. cuDNN's workspace is the stream's memory for
- * patches, so that nothing but a handle is allocated on the device.
+ * Computes convolutions with cuDNN.
+ *
+ * Each direction has one algorithm, which adds in one order for any shape (convolution_plan.c). cuDNN is asked once per shape and stream
+ * whether it supports the shape, and the answer is kept. Images are stored as ours (N H W C); weights are packed as O KH KW C in the
+ * operation's workspace. cuDNN's workspace is the stream's memory for patches, so that nothing but a handle is allocated on the device.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CONVOLUTION_H
 #define COXSWAIN_DEVICE_CUDA_CONVOLUTION_H

@@ -7,8 +7,8 @@
 
 #include "common/memory.h"
 
-/* What cuDNN's kernels on tensor cores want of pointers. Where each image begins so does any part of a batch, so whether it is so
- * follows from shapes alone. */
+/* Alignment that cuDNN's kernels for tensor cores require of pointers. If each image is aligned, so is any part of a batch; so the shape
+ * alone decides. */
 #define ALIGNMENT 16
 
 static bool is_aligned(const struct convolution *job)
@@ -42,7 +42,8 @@ bool convolution_check_at(const struct cuda_call *call, cudnnStatus_t status, co
     return false;
 }
 
-/* There is another way to such a convolution. What this machine lacks, and another may have, is a failure: bits would follow it. */
+/* Returns whether cuDNN refuses the convolution, which is then computed in another way. If it refuses because this machine lacks
+ * something, that is a failure instead, since the bits would depend on the machine. */
 bool convolution_is_refused(cudnnStatus_t status)
 {
     switch ((int)status) {

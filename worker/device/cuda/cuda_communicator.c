@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs of one process or several as one group, by NCCL: a communicator of its own
- * for each GPU here, whose calls are grouped, since each waits for its peers among
- * the others. They do not block: a call may answer ncclInProgress, and until
- * ncclCommGetAsyncError says otherwise of all of them no other call but that and
- * ncclCommAbort is made.
+ * Joins GPUs of one or several processes into a group, by NCCL. Each GPU of this process has a communicator of its own, and calls to them
+ * are grouped, since each waits for its peers among the others. Calls do not block: a call may return ncclInProgress, and until
+ * ncclCommGetAsyncError reports otherwise for all communicators, only that function and ncclCommAbort are called.
  */
 #include <pthread.h>
 #include <signal.h>

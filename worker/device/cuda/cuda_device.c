@@ -145,7 +145,7 @@ static struct device_library_work cuda_count_library_work(const struct device *b
                                         .refused_convolutions = atomic_load(&device->refused_convolutions)};
 }
 
-/* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
+/* The kernels that need least work on every GPU from compute capability 8.0 on. */
 static int cuda_check_attention(const struct device *base, int64_t width, enum stored stored, struct error *error)
 {
     const struct cuda_device *device = (const struct cuda_device *)base;

@@ -98,8 +98,8 @@ void cuda_launch_stored(struct device_stream *stream, enum stored stored, enum d
 
 /* ---------------------------------------------------------------- products */
 
-/* What CUDA says of a failure of a library's. Such a library has a runtime of its own, whose last error is not ours: what the GPU
- * has died of shows on the stream, but while that captures. */
+/* Returns CUDA's reason for a library's failure. The library has a CUDA runtime of its own, whose last error is not visible here; the
+ * reason why the GPU failed is visible on the stream, except while it captures. */
 static cudaError_t reason_behind(const struct cuda_call *call)
 {
     cudaError_t reason = cudaGetLastError();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens are sorted by the row of the table that they are, once, by counting: a warp counts a chunk of them, the counts of all
- * chunks say where each chunk's tokens of a row belong, and the warp goes through its chunk again and puts them there. So a row's
- * tokens lie together in their order, and whoever sums a row reads its own tokens alone. Counts have one writer each: nothing is
- * atomic.
+ * Computes the gradient of an embedding table. Tokens are sorted by their row of the table once, by counting: a warp counts the tokens of
+ * a chunk, the counts of all chunks tell where each chunk's tokens of a row belong, and the warp goes through its chunk again and puts
+ * them there. So a row's tokens are together and in order, and a warp that sums a row reads only that row's tokens. Each count has one
+ * writer: nothing is atomic.
  */
 #include "common/extremes.h"
 #include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
-#define TOKENS_AT_ONCE 8   /* whose gradients a lane reads before it adds them */
-#define ROWS_AT_ONCE 8     /* likewise, numbers of a row */
+#define TOKENS_AT_ONCE 8   /* a lane reads the gradients of this many tokens before it adds them */
+#define ROWS_AT_ONCE 8     /* a lane reads the numbers of this many rows before it uses them */
 #define SEGMENT_TOKENS 256 /* a segment has at least */
 #define SEGMENTS_MAX 32
 #define SUMMING_WARPS 8 /* of a block */
@@ -18,7 +18,7 @@
 #define CHUNKS_MAX 128
 #define SCAN_THREADS 1024
 
-/* What is sorted at once; more is done piece by piece. The counts of one chunk fit at least. */
+/* The most tokens and rows that are sorted at once; more are sorted piece by piece. The counts of one chunk fit at least. */
 #define PIECE_TOKENS (1 << 22)
 #define PIECE_ROWS (1 << 17)
 
@@ -89,7 +89,7 @@ static __global__ void sum_chunks(struct token_job job)
     job.begins[row] = sum;
 }
 
-/* From how many tokens each row has to where they begin: one block, each of whose threads has a part of the rows. */
+/* Turns each row's number of tokens into the position where they begin. One block; each thread has a part of the rows. */
 static __global__ void begin_rows(struct token_job job)
 {
     __shared__ int sums[SCAN_THREADS];
@@ -175,7 +175,7 @@ static __device__ inline void store(const struct token_job &job, int64_t row, in
     write_numbers<ALIGNED, LENGTH>(to, there, left);
 }
 
-/* A warp owns a row of the table, and so many columns as its lanes have in packs. */
+/* A warp owns a row of the table, and as many columns as its lanes hold in packs. */
 template <typename Stored, bool ALIGNED>
 static __global__ void __launch_bounds__(WARP *SUMMING_WARPS, ALIGNED ? 4 : 2) each_table_row(struct token_job job)
 {
@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(WARP *SUMMING_WARPS, ALIGNED ? 4 : 2) e
     store<ALIGNED, length>(job, row, column, sums);
 }
 
-/* The first of the sorted tokens begin..end-1 whose number is `token` or above. */
+/* Returns the first of the sorted tokens begin..end-1 with a number of at least `token`. */
 static __device__ int from_token(const struct token_job &job, int begin, int end, int64_t token)
 {
     while (begin < end) {
@@ -205,7 +205,7 @@ static __device__ int from_token(const struct token_job &job, int begin, int end
     return begin;
 }
 
-/* A block owns them, and its warps share out the segments, whose sums are added in order. */
+/* A block owns a row; its warps divide the segments among them, and the segments' sums are added in order. */
 template <typename Stored, bool ALIGNED>
 static __global__ void __launch_bounds__(WARP *SUMMING_WARPS, ALIGNED ? 3 : 2) each_shared_row(struct token_job job)
 {

@@ -14,7 +14,7 @@
 #define MULTIPROCESSORS 132
 #define WARPS 20
 #define THREADS_MAX 320
-#define REGISTERS_FOR 2 /* blocks of so many */
+#define REGISTERS_FOR 2 /* blocks per multiprocessor for which registers suffice */
 
 struct norm_job {
     struct layer_norm_backward op;
@@ -22,7 +22,7 @@ struct norm_job {
     float *partial; /* [2,groups,c] */
 };
 
-/* What a thread has of its group. */
+/* A thread's values of its group. */
 template <typename Stored> struct norm_columns {
     static const int LENGTH = element_pack<Stored>::LENGTH;
     int column, left; /* the first, and how many there are from there on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/pool.cuh"
 
-/* Of a pack's channels those, as bits, of whose maxima the pack has none. */
+/* Returns, as bits, the channels of a pack whose values are not the maxima. */
 template <typename Stored>
 static __device__ inline unsigned differ(const element_pack<Stored> &x, const float maximum[element_pack<Stored>::LENGTH])
 {
@@ -12,7 +12,7 @@ static __device__ inline unsigned differ(const element_pack<Stored> &x, const fl
     return bits;
 }
 
-/* Of the channels those in which no element of the window before (row, column) has its maximum, and so its gradient. */
+/* Returns those of `channels` in which no element of the window before (row, column) is the maximum, and so gets the gradient. */
 template <bool ALIGNED, typename Stored>
 static __device__ inline unsigned left_over(const struct max_pool_backward &op, const struct place &at, const Stored *x,
                                             int i, int j, unsigned channels,

@@ -16,7 +16,7 @@
 #define WIDE_WARPS (WIDE_THREADS / WARP)
 #define AT_ONCE 4 /* reads that a thread has under way */
 
-/* e to the power of x, which is not positive. What is rounded to two bytes afterwards need not have the last place. */
+/* e to the power of x, which is not positive. Values that are rounded to two bytes afterwards do not need full precision. */
 template <typename Stored> static __device__ inline float power(float x)
 {
     return sizeof(Stored) == 2 ? quick_power(x * LOG2_E) : expf(x);
