@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports a model of Keras 3 whose backend is JAX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coxswain_train.program import ExportError, export_jax
+
+
+def names_of(model: Any, variables: list[Any]) -> list[str]:
+    """Returns the variables' paths, from the model on, joined by dots."""
+    names = [variable.path.removeprefix(model.name + "/").replace("/", ".") for variable in variables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ExportError(f"two variables are called {name}: give their layers different names")
+    return names
+
+
+def export_keras(
+    folder: str | os.PathLike[str],
+    model: Any,
+    loss: str | Callable[[Any, Any], Any],
+    example_input: ArrayLike,
+    example_target: ArrayLike,
+    *,
+    batch: int,
+    platforms: Sequence[str] = ("cpu",),
+) -> None:
+    """Exports a model with one input and one output; `loss` is one of Keras' losses, its name, or a function like those.
+
+    Trainable variables are the parameters. All others that are float32 are state, such as the moving means of batch
+    normalisations. The states of seed generators are neither: at each call a generator gets its own key of two words,
+    derived from the step's seed and the generator's number among the model's. So dropout differs at each step and is the
+    same when a step is repeated, whatever seed a layer was made with.
+
+    Losses of regularisers are added to each target's loss, so that the mean has them once, as in Keras. Hits are counted
+    for sparse categorical losses. Metrics are not exported.
+    """
+    import keras
+    from keras.src.backend import get_keras_mask
+
+    if keras.backend.backend() != "jax":
+        raise ExportError(f"Keras runs on {keras.backend.backend()}: set KERAS_BACKEND=jax before Keras is imported")
+    reducing = keras.losses.get(loss)
+    losses_of = reducing.call if isinstance(reducing, keras.losses.Loss) else reducing
+    sparse = keras.losses.sparse_categorical_crossentropy in (reducing, getattr(reducing, "fn", None))
+    if reducing is not losses_of and reducing.get_config().get("ignore_class") is not None:
+        raise ExportError("a program counts all targets: a loss with ignore_class cannot be exported")
+    output = model(np.asarray(example_input)[:1])  # builds the model if need be
+    if not isinstance(output, jax.Array):
+        raise ExportError("the model must have one output")
+    if get_keras_mask(output) is not None:
+        raise ExportError("a program counts all targets: a model whose output has a mask (mask_zero, Masking) cannot be exported")
+
+    trainable, others = model.trainable_variables, model.non_trainable_variables
+    is_seed = [variable.name == "seed_generator_state" for variable in others]
+    kept = [variable for variable, seeds in zip(others, is_seed) if not seeds]
+    parameter_names, state_names = names_of(model, trainable), names_of(model, kept)
+
+    def run(parameters: Any, state: Any, input: Any, key: Any, training: bool) -> Any:
+        states = iter(state_names)
+        values = [
+            jax.random.key_data(jax.random.fold_in(key, number)) if seeds else state[next(states)]
+            for number, seeds in enumerate(is_seed)
+        ]
+        outputs, new, regularisers = model.stateless_call(
+            [parameters[name] for name in parameter_names], values, input, training=training, return_losses=True
+        )
+        new_state = dict(zip(state_names, (value for value, seeds in zip(new, is_seed) if not seeds)))
+        return outputs.astype(jnp.float32), new_state, sum(regularisers)
+
+    def step(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+        outputs, new_state, regularisers = run(parameters, state, input, key, training)
+        losses, hits = losses_of(target, outputs), None
+        if sparse:
+            found = outputs.argmax(-1)
+            hits = found == target.reshape(found.shape)
+        return losses + regularisers, hits, new_state
+
+    def predict(parameters: Any, state: Any, input: Any) -> Any:
+        return run(parameters, state, input, jax.random.key(0, impl="threefry2x32"), False)[0]
+
+    export_jax(
+        folder,
+        step,
+        dict(zip(parameter_names, (variable.value for variable in trainable))),
+        example_input,
+        np.asarray(example_target, None if sparse else np.float32),
+        state=dict(zip(state_names, (variable.value for variable in kept))),
+        batch=batch,
+        classes=output.shape[-1] if sparse else None,
+        predict=predict,
+        platforms=platforms,
+    )

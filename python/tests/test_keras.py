@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example: a convolutional network with batch normalisation and dropout. And what else Keras models may have."""
+
+import pathlib
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+import pytest
+from keras import layers
+from worker import Program, assert_close
+
+from coxswain_train import ExportError, export_keras
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+from digits import digits
+
+BATCH = 16
+random = np.random.default_rng(0)
+PIXELS = random.random((BATCH, 28, 28, 1), np.float32)
+LABELS = random.integers(0, 10, BATCH).astype("i")
+WEIGHT = np.array([1] * 12 + [0] * 4, "f")
+SEED = np.array([3, 4], np.uint32)
+CROSS_ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def path_to_name(variable: Any) -> str:
+    return str(variable.path).removeprefix("digits/").replace("/", ".")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: Any) -> Any:
+    model, folder = digits(), tmp_path_factory.mktemp("digits")
+    export_keras(folder, model, CROSS_ENTROPY, PIXELS, LABELS, batch=BATCH)
+    return model, Program(folder)
+
+
+def test_document(exported: Any) -> None:
+    model, program = exported
+    assert program.shapes("parameters") == {
+        "convolution1.kernel": [3, 3, 1, 16],
+        "convolution2.kernel": [3, 3, 16, 32],
+        "norm1.beta": [16],
+        "norm1.gamma": [16],
+        "norm2.beta": [32],
+        "norm2.gamma": [32],
+        "out.bias": [10],
+        "out.kernel": [800, 10],
+    }
+    assert program.shapes("state") == {
+        "norm1.moving_mean": [16],
+        "norm1.moving_variance": [16],
+        "norm2.moving_mean": [32],
+        "norm2.moving_variance": [32],
+    }
+    assert program.document["batch"] == BATCH
+    assert program.document["input"] == {"type": "float32", "shape": [28, 28, 1]}
+    assert program.document["target"] == {"type": "int32", "shape": [], "classes": 10}
+    assert list(program.document["entries"]) == ["lossAndGradients", "evaluate", "predict"]
+    float_variables = [variable for variable in model.variables if variable.dtype == "float32"]
+    assert_close(program.weights, {path_to_name(variable): variable.value for variable in float_variables})
+
+
+def test_gradients_and_moving_means_are_those_of_keras(exported: Any) -> None:
+    """With the dropout that Keras itself applies, when its generator has the state that the export derives."""
+    model, program = exported
+    key = jax.random.wrap_key_data(SEED, impl="threefry2x32")
+    frozen = model.non_trainable_variables
+    seeds = [number for number, variable in enumerate(frozen) if variable.dtype == "uint32"]
+    assert len(seeds) == 1
+    values = [variable.value for variable in frozen]
+    values[seeds[0]] = jax.random.key_data(jax.random.fold_in(key, seeds[0]))
+    per_example = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
+
+    def total(trainable: Any) -> Any:
+        logits, new = model.stateless_call(trainable, values, PIXELS, training=True)
+        return jnp.dot(per_example(LABELS, logits), WEIGHT), (logits, new)
+
+    trainable = [variable.value for variable in model.trainable_variables]
+    (loss, (logits, new)), gradients = jax.jit(jax.value_and_grad(total, has_aux=True))(trainable)
+    got_loss, got_hits, got_gradients, got_state = program.train(PIXELS, LABELS, WEIGHT, SEED)
+    np.testing.assert_allclose(got_loss, loss, rtol=1e-5)
+    assert got_hits == (logits.argmax(-1) == LABELS)[:12].sum()
+    assert_close(got_gradients, dict(zip(map(path_to_name, model.trainable_variables), gradients)))
+    floats = [number for number in range(len(frozen)) if number not in seeds]
+    assert_close(got_state, {path_to_name(frozen[number]): new[number] for number in floats})
+
+
+def test_evaluate_and_predict(exported: Any) -> None:
+    model, program = exported
+    logits = model(PIXELS, training=False)
+    loss, hits = program.run("evaluate", PIXELS, LABELS, np.ones(BATCH, "f"))
+    np.testing.assert_allclose(loss, BATCH * CROSS_ENTROPY(LABELS, logits), rtol=1e-5)
+    assert hits == (logits.argmax(-1) == LABELS).sum()
+    np.testing.assert_allclose(program.run("predict", PIXELS)[0], logits, rtol=1e-4, atol=1e-5)
+
+
+def test_each_dropout_has_its_own_numbers(tmp_path: pathlib.Path) -> None:
+    """Two layers that were made with one seed, each on half of the input: what one leaves, the other does not."""
+    source = keras.Input((64,))
+    halves = [layers.Dropout(0.5, seed=1)(source) for _ in range(2)]
+    out = layers.Dense(1, use_bias=False, kernel_initializer="ones", name="out")
+    model = keras.Model(source, out(layers.Concatenate()(halves)))
+    export_keras(tmp_path, model, "mean_absolute_error", np.ones((2, 64), "f"), np.zeros((2, 1), "f"), batch=2)
+    batch = np.ones((2, 64), "f"), np.full((2, 1), -1, "f"), np.array([1, 0], "f")
+    kernel = Program(tmp_path).train(*batch, SEED)[2]["out.kernel"][:, 0]
+    assert set(kernel) == {0, 2} and (kernel[:64] != kernel[64:]).any()
+
+
+def test_regularisers_count_once_in_the_mean(tmp_path: pathlib.Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2, kernel_regularizer="l2", name="out")])
+    inputs, targets = random.random((4, 3), np.float32), random.random((4, 2), np.float32)
+    export_keras(tmp_path, model, "mse", inputs, targets, batch=4)
+    program = Program(tmp_path)
+    assert program.document["target"] == {"type": "float32", "shape": [2]}
+    model.compile(loss="mse")
+    wanted = model.test_on_batch(inputs, targets)
+    loss, hits = program.run("evaluate", inputs, targets, np.ones(4, "f"))
+    np.testing.assert_allclose(loss / 4, wanted, rtol=1e-5)
+    assert hits == 0
+
+
+def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens, source = np.ones((2, 6), "i"), keras.Input((6,), dtype="int32")
+    embedded = layers.Embedding(10, 4, mask_zero=True)(source)
+    masked = keras.Model(source, layers.Dense(10)(embedded))
+    double = keras.Model(source, [embedded, embedded])
+    half = keras.Sequential([keras.Input((3,)), layers.Dense(2, dtype="float16", name="out")])
+    ignoring = keras.losses.SparseCategoricalCrossentropy(ignore_class=0)
+    for model, loss, inputs, message in [
+        (masked, CROSS_ENTROPY, tokens, "whose output has a mask"),
+        (masked, ignoring, tokens, "ignore_class"),
+        (double, CROSS_ENTROPY, tokens, "one output"),
+        (half, "mse", np.ones((2, 3), "f"), "parameter out.bias is float16"),
+    ]:
+        with pytest.raises(ExportError, match=message):
+            export_keras(tmp_path, model, loss, inputs, np.zeros((2, 6), "i"), batch=2)
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(ExportError, match="set KERAS_BACKEND=jax"):
+        export_keras(tmp_path, masked, CROSS_ENTROPY, tokens, tokens, batch=2)
