@@ -5,6 +5,7 @@
 #   docker build --target operator    -t coxswain-operator .
 #   docker build --target worker-cpu  -t coxswain-worker .
 #   docker build --target worker-cuda -t coxswain-worker:cuda .       (GPUs; the CUDA toolkit comes from PyPI)
+#   docker build --target worker-xla-cpu -t coxswain-worker:xla .     (programs, docs/programs.md; the plugin comes from PyPI)
 #
 # All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
 # SOURCE_DATE_EPOCH (--build-arg, with --output rewrite-timestamp=true or buildah --timestamp) settles the rest.
@@ -53,6 +54,19 @@ RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 CUDA=1 CUD
     strip /out/coxswain-worker && mkdir -p /libraries/lib && cd /usr/local/cuda && cp -r licenses /libraries/ && \
     cp lib/libcublas.so.13 lib/libcublasLt.so.13 lib/libnccl.so.2 /libraries/lib/
 
+FROM toolchain AS build-xla
+RUN apt-get install -y -qq --no-install-recommends golang-go python3-pip && \
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --dest /wheels lammps-jax-pjrt-cpu==0.11.2 && \
+    python3 -m zipfile -e /wheels/*.whl /plugin
+COPY scripts/pjrt-header scripts/
+COPY Makefile ./
+COPY common common
+COPY operator operator
+COPY worker worker
+COPY deploy deploy
+ARG JOBS
+RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 XLA=1 && strip /out/coxswain-worker
+
 # ---------------------------------------------------------------- operator: these programs and their libraries, nothing else
 FROM scratch AS operator
 ARG VERSION=0.1.0
@@ -84,6 +98,19 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /out/coxswain-worker /usr/bin/
+ENTRYPOINT ["coxswain-worker"]
+
+FROM worker-base AS worker-xla-cpu
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-worker" \
+      org.opencontainers.image.description="Trains exported programs through XLA on CPUs, one worker of a crew" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build-xla /plugin/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so /usr/lib/coxswain/pjrt-cpu.so
+COPY --from=build-xla /out/coxswain-worker /usr/bin/
+ENV COXSWAIN_PJRT_PLUGIN=/usr/lib/coxswain/pjrt-cpu.so
 ENTRYPOINT ["coxswain-worker"]
 
 # The CUDA runtime is linked in, the driver comes from the node; cuBLAS and NCCL are opened when a job wants them.

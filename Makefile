@@ -6,6 +6,7 @@
 #   SANITIZE=address,undefined | thread
 #   CUDA=1            with GPUs; CUDA_HOME (/usr/local/cuda) has nvcc, headers and the static runtime
 #   CUDA=emulated     with GPUs that the processor plays (tests/gpu/emulated): to run kernels where there is no GPU
+#   XLA=1             with programs, which run through a PJRT plugin (docs/programs.md)
 #   PLAIN=dir         with CUDA: a build without, of the same sources, whose objects are taken where CUDA makes no difference
 #   V=1               show whole commands
 
@@ -86,6 +87,20 @@ else
 cuda_left_out := worker/device/cuda/%
 endif
 
+# ---------------------------------------------------------------- XLA
+# With XLA=1 the worker runs programs (docs/programs.md) through a PJRT plugin, which it opens when it runs.
+XLA ?= 0
+ifeq ($(XLA),1)
+xla_left_out := worker/xla/without_pjrt.c
+pjrt_include := $(shell scripts/pjrt-header)
+ifeq ($(pjrt_include),)
+$(error XLA=1 needs the header of PJRT)
+endif
+xla_include := -isystem $(pjrt_include)
+else
+xla_left_out := worker/xla/pjrt_client.c
+endif
+
 # ---------------------------------------------------------------- libraries of the system
 modules_common := libcjson yaml-0.1 libmicrohttpd
 modules_loop := libcurl libssl libcrypto
@@ -107,7 +122,7 @@ libs_worker := -lgrpc -lgpr -lz -ldnnl -lssl -lcrypto $(libs_cuda)
 # What an object is made of is written down under both names that BUILD may give it, below here and from the root: whoever gave
 # one name and then the other would keep what is out of date. nvcc takes one name only.
 DEPENDENCIES = -MMD -MP $(foreach name,$(patsubst $(CURDIR)/%,%,$@) $(abspath $@),-MT $(name))
-CPPFLAGS_OURS = $(DEPENDENCIES) $(LANGUAGE) $(module_cflags) $(cuda_include)
+CPPFLAGS_OURS = $(DEPENDENCIES) $(LANGUAGE) $(module_cflags) $(cuda_include) $(xla_include)
 COMPILE = $(CC) $(CPPFLAGS_OURS) $(WARNINGS) $(OPTIMISE) $(HARDENING) $(CFLAGS)
 BANNED := -include common/banned.h
 
@@ -143,13 +158,13 @@ find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 generator_folder := common/job/generate
 # What the embedded control plane loads into foreign programs: a library of its own, of this one folder.
 preload_folder := operator/standalone/preload
-room_sources = $(filter-out %/main.c $(generator_folder)/% $(preload_folder)/% $(cuda_left_out),$(call find_sources,$(folder_$(1))))
+room_sources = $(filter-out %/main.c $(generator_folder)/% $(preload_folder)/% $(cuda_left_out) $(xla_left_out),$(call find_sources,$(folder_$(1))))
 $(foreach r,$(ROOMS),$(eval sources_$(r) := $(call room_sources,$(r))))
 kernels_worker := $(cuda_sources) $(cuda_runtime)
 
 # With PLAIN objects that know nothing of CUDA come from there, where an ordinary build has made them (tests/gpu/build).
 PLAIN ?=
-plain = $(if $(PLAIN),$(filter-out worker/device/cuda/%,$(filter common/%.c worker/%.c,$(1))))
+plain = $(if $(PLAIN),$(filter-out worker/device/cuda/% worker/xla/%,$(filter common/%.c worker/%.c,$(1))))
 objects_in = $(addprefix $(1)/obj/,$(addsuffix .o,$(basename $(2))))
 objects = $(call objects_in,$(PLAIN),$(call plain,$(1))) $(call objects_in,$(BUILD),$(filter-out $(call plain,$(1)),$(1)))
 library = $(patsubst %,$(BUILD)/lib/lib%.a,$(1))
@@ -397,12 +412,15 @@ gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## 
 gpu-sanitize: $(BUILD)/tests/gpu-test ## with CUDA=1: gpu-test under NVIDIA's compute-sanitizer, where that is installed
 	@BUILD=$(abspath $(BUILD)) CUDA_HOME=$(CUDA_HOME) TEST_SECONDS=7200 $(cuda_environment) tests/run tests/gpu/sanitize
 
-.PHONY: cuda-toolkit check-cuda
+.PHONY: cuda-toolkit check-cuda check-programs
 cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
+
+check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's own losses (packages from PyPI, once)
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check
 
 gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## with CUDA=1: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
 	@BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/peers/bench.py

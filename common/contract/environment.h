@@ -60,6 +60,8 @@
 /* File to which all processes of a crew append the examples of each step
  * (worker/data/step_record.h); for verification. */
 #define ENV_RECORD "COXSWAIN_RECORD"
+/* Path of the PJRT plugin that runs programs (model.program); set in images that have one. */
+#define ENV_PJRT_PLUGIN "COXSWAIN_PJRT_PLUGIN"
 /* Instruction set for computing on the CPU ("avx2", "portable") instead of the best one; for
  * tests. */
 #define ENV_ARITHMETIC "COXSWAIN_ARITHMETIC"

@@ -174,6 +174,20 @@ static const struct field devices_fields[] = {
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 
+/* A file on storage is named the same way everywhere. */
+#define FILE_ON_STORAGE(owner, storage_member, storage_words, path_member, path_words)                                 \
+    {.name = "storage",                                                                                                \
+     .kind = FIELD_STRING,                                                                                             \
+     MEMBER(owner, storage_member),                                                                                    \
+     LONE,                                                                                                             \
+     RANGE(1, NAME_MAX_LENGTH),                                                                                        \
+     FORMAT(NAME),                                                                                                     \
+     .description = storage_words},                                                                                    \
+    {                                                                                                                  \
+        .name = "path", .kind = FIELD_STRING, MEMBER(owner, path_member), LONE, .flags = FIELD_REQUIRED,               \
+        RANGE(1, PATH_MAX_LENGTH), FORMAT(PATH), .description = path_words                                             \
+    }
+
 /* ---------------------------------------------------------------- model */
 
 static const struct field layer_fields[] = {
@@ -319,7 +333,22 @@ static const struct field layer_fields[] = {
 };
 OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec), .told_by = "type");
 
+static const struct field program_fields[] = {
+    FILE_ON_STORAGE(model_spec, program_storage,
+                    "Name of the storage that holds the program. Without it the path is absolute and inside the image.",
+                    program_path, "Folder of the program: a path in the storage."),
+};
+OBJECT_TYPE(program_type, "Program", program_fields);
+
 static const struct field model_fields[] = {
+    {.name = "program",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct model_spec),
+     LONE,
+     .type = &program_type,
+     .description = "A model of JAX, Flax, Keras or PyTorch that was exported as StableHLO (docs/programs.md). Needs a "
+                    "PJRT plugin in the image."},
     {.name = "preset",
      .kind = FIELD_ENUM,
      MEMBER(model_spec, preset),
@@ -329,7 +358,8 @@ static const struct field model_fields[] = {
          "A ready-made model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), resnet20 (He et "
          "al., "
          "2016, for 32 x 32 x 3), resnet50 (for 224 x 224 x 3), gpt-bytes (a small transformer over bytes), gpt2-124m, "
-         "-355m, -774m and -1558m (GPT-2's layers and sizes, output tied to the embedding). Either this or layers."},
+         "-355m, -774m and -1558m (GPT-2's layers and sizes, output tied to the embedding). One of preset, layers and "
+         "program is required."},
     {.name = "inputShape",
      .kind = FIELD_INTEGER_LIST,
      MEMBER(model_spec, input_shape),
@@ -346,7 +376,7 @@ static const struct field model_fields[] = {
      COMPANION(model_spec, layer_count),
      RANGE(1, 256),
      .type = &layer_type_type,
-     .description = "The layers in the order of computation. Either these or a preset."},
+     .description = "The layers in the order of computation."},
     {.name = "loss",
      .kind = FIELD_ENUM,
      MEMBER(model_spec, loss),
@@ -741,29 +771,15 @@ OBJECT_TYPE(training_type, "Training", training_fields);
 
 /* ---------------------------------------------------------------- init, export, evaluate, checkpoint, storage */
 
-/* A file on storage is named the same way everywhere. */
-#define FILE_ON_STORAGE(storage_member, storage_words, path_member, path_words)                                        \
-    {.name = "storage",                                                                                                \
-     .kind = FIELD_STRING,                                                                                             \
-     MEMBER(job_document, storage_member),                                                                             \
-     LONE,                                                                                                             \
-     RANGE(1, NAME_MAX_LENGTH),                                                                                        \
-     FORMAT(NAME),                                                                                                     \
-     .description = storage_words},                                                                                    \
-    {                                                                                                                  \
-        .name = "path", .kind = FIELD_STRING, MEMBER(job_document, path_member), LONE, .flags = FIELD_REQUIRED,        \
-        RANGE(1, PATH_MAX_LENGTH), FORMAT(PATH), .description = path_words                                             \
-    }
-
 static const struct field init_fields[] = {
-    FILE_ON_STORAGE(init_storage,
+    FILE_ON_STORAGE(job_document, init_storage,
                     "Name of the storage that holds the file. Without it the path is absolute and inside the image.",
                     init_path, "A safetensors file to take the first weights from: a path in the storage."),
 };
 OBJECT_TYPE(init_type, "Init", init_fields);
 
 static const struct field export_fields[] = {
-    FILE_ON_STORAGE(export_storage,
+    FILE_ON_STORAGE(job_document, export_storage,
                     "Name of the storage to write to. Without it the path is absolute and the file ends with the pod.",
                     export_path, "Where the trained weights go: a path in the storage."),
     {.name = "format",

@@ -88,8 +88,8 @@ extern const struct object_type training_job_spec_type;   /* of struct training_
 extern const struct object_type training_job_status_type; /* of struct job_status */
 extern const struct object_type job_document_type;        /* of struct job_document */
 /* The section of our own worker, which the job document consists of, and the parts that rules are about. */
-extern const struct object_type coxswain_type, training_type, model_type, layer_type_type, data_type, checkpoint_type,
-    init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type;
+extern const struct object_type coxswain_type, training_type, model_type, program_type, layer_type_type, data_type,
+    checkpoint_type, init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type;
 
 /* Each field of `object`, the base's first:
  *     for (struct field_cursor at = field_first(&type); at.field; field_next(&at)) */

@@ -182,7 +182,8 @@ struct layer_spec {
 
 struct model_spec {
     enum preset preset;
-    int64_t input_shape[INPUT_RANK_MAX]; /* without the batch: H W C */
+    const char *program_storage, *program_path; /* the path NULL: no program; the storage NULL: it is absolute */
+    int64_t input_shape[INPUT_RANK_MAX];        /* without the batch: H W C */
     unsigned input_rank;
     struct layer_spec *layers;
     unsigned layer_count;

@@ -460,10 +460,35 @@ static bool checkpoint_interval(const struct json *self, const struct json *old)
     return !rule_has(self, "everySeconds") || !rule_has(self, "everySteps");
 }
 
-static bool preset_or_layers(const struct json *self, const struct json *old)
+static bool one_kind_of_model(const struct json *self, const struct json *old)
 {
     (void)old;
-    return rule_has(self, "preset") != rule_has(self, "layers");
+    return rule_has(self, "preset") + rule_has(self, "layers") + rule_has(self, "program") == 1;
+}
+
+static bool program_alone(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "program") || !rule_has(self, "inputShape");
+}
+
+static bool program_storage(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_exists(self, "model.program.storage");
+}
+
+static bool program_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "model.program") || !rule_is(self, "strategy.type", "Pipeline");
+}
+
+static bool program_precision(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "model.program") || rule_is(self, "training.precision", "Float32") ||
+           !rule_has(self, "training.precision");
 }
 
 static bool layers_have_input_shape(const struct json *self, const struct json *old)
@@ -1014,12 +1039,43 @@ const struct rule rules[] = {
      .holds = checkpoint_interval,
      .cel = "!has(self.everySeconds) || !has(self.everySteps)",
      .message = "give either everySeconds or everySteps, not both"},
-    {.name = "PresetOrLayers",
+    {.name = "OneKindOfModel",
      .about = &model_type,
      .field = "preset",
-     .holds = preset_or_layers,
-     .cel = "has(self.preset) != has(self.layers)",
-     .message = "give either a preset or layers"},
+     .holds = one_kind_of_model,
+     .cel = "(has(self.preset) ? 1 : 0) + (has(self.layers) ? 1 : 0) + (has(self.program) ? 1 : 0) == 1",
+     .message = "give a preset, layers or a program, and only one of them"},
+    {.name = "ProgramAlone",
+     .about = &model_type,
+     .field = "inputShape",
+     .holds = program_alone,
+     .cel = "!has(self.program) || !has(self.inputShape)",
+     .message = "is for layers; a program says itself what it reads, so leave it out"},
+    {.name = "ProgramPath",
+     .about = &program_type,
+     .field = "path",
+     .holds = path_without_storage,
+     .cel = "has(self.storage) || self.path.startsWith('/')",
+     .message = "is relative, and to which storage is not said; name that in storage, or give an absolute path"},
+    {.name = "ProgramStorage",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.model.program.storage",
+     .holds = program_storage,
+     .cel = OURS EXISTING("coxswain.model.program"),
+     .message = "is not the name of a storage of this job; add it to storage or correct it"},
+    {.name = "ProgramStrategy",
+     .about = &coxswain_type,
+     .field = "strategy.type",
+     .holds = program_strategy,
+     .cel = "!has(self.model.program) || self.strategy.type != 'Pipeline'",
+     .message = "Pipeline cuts a model between its layers, which a program does not have; take another strategy"},
+    {.name = "ProgramPrecision",
+     .about = &coxswain_type,
+     .field = "training.precision",
+     .holds = program_precision,
+     .cel = "!has(self.model.program) || self.training.precision == 'Float32'",
+     .message = "a program computes as it was exported; leave precision out"},
     {.name = "InputShape",
      .about = &model_type,
      .field = "inputShape",
@@ -1266,7 +1322,8 @@ const struct rule rules[] = {
      .about = &coxswain_type,
      .field = "data.format",
      .holds = worker_rule_texts,
-     .cel = "self.data.format == 'Synthetic' || (self.data.format in ['Bytes', 'Tokens']) == " MODEL_READS_TOKENS,
+     .cel = "self.data.format == 'Synthetic' || has(self.model.program) || (self.data.format in ['Bytes', 'Tokens']) "
+            "== " MODEL_READS_TOKENS,
      .message =
          "Bytes and Tokens are for gpt presets and layers that begin with an Embedding, and the other formats for the "
          "other models; change format or model"},

@@ -223,7 +223,7 @@ bool worker_rule_texts(const struct json *self, const struct json *old)
     (void)old;
     static const char *const texts[] = {"Bytes", "Tokens", NULL};
     return is_foreign(self) || !rule_has(self, "model") || !rule_has(self, "data") ||
-           rule_is(self, "data.format", "Synthetic") ||
+           rule_is(self, "data.format", "Synthetic") || rule_has(self, "model.program") ||
            rule_is_one_of(self, "data.format", texts) == reads_tokens(self);
 }
 

@@ -60,6 +60,8 @@ struct device_backend {
     int (*stream_synchronise)(struct device_stream *stream, struct error *error);
     void (*stream_wait)(struct device_stream *stream, struct device_event *event);
     void (*stream_call)(struct device_stream *stream, device_host_function *function, void *context);
+    /* NULL if memory is not shared. */
+    void (*stream_compute)(struct device_stream *stream, device_host_operation *function, void *context);
     void (*launch)(struct device_stream *stream, enum device_operation operation, const void *arguments);
     /* Launches an operation on values of two bytes; NULL: not supported. */
     void (*launch_stored)(struct device_stream *stream, enum stored stored, enum device_operation operation,

@@ -176,6 +176,11 @@ void device_stream_call(struct device_stream *stream, device_host_function *func
     stream->backend->stream_call(stream, function, context);
 }
 
+void device_stream_compute(struct device_stream *stream, device_host_operation *function, void *context)
+{
+    stream->backend->stream_compute(stream, function, context);
+}
+
 void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments)
 {
     stream->backend->launch(stream, operation, arguments);

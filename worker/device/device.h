@@ -115,6 +115,12 @@ void device_stream_wait(struct device_stream *stream, struct device_event *event
 typedef void device_host_function(void *context);
 void device_stream_call(struct device_stream *stream, device_host_function *function, void *context);
 
+/* Computes on the host in the stream's order, like an operation: a failure of `function` fails the stream. It is called
+ * in any case, so that it can release `context`; if the stream has failed before, `error` says so already and the
+ * function must not compute. Only for devices that share the host's memory. */
+typedef int device_host_operation(void *context, struct error *error);
+void device_stream_compute(struct device_stream *stream, device_host_operation *function, void *context);
+
 /* A recording holds launches that are queued together with one call, as often as wanted (CUDA
  * graphs). Launches between device_record_begin and device_record_end are recorded and not
  * executed. Their arguments are fixed: what changes between replays must be read from device

@@ -42,6 +42,7 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
     const struct graph_options options = {
         .device = trainer->device,
         .model = &trainer->job->model,
+        .program = trainer->program,
         .precision = passes == TRAINED_TOKEN_BY_TOKEN ? PRECISION_FLOAT32 : trainer->job->training.precision,
         .max_examples = examples_at_once(&plan, passes),
         .layout_only = passes == TRAINED_TOKEN_BY_TOKEN,
@@ -79,6 +80,16 @@ static int open_paths(struct trained_model *model, const struct job_document *jo
     return trainer_resolve_checkpoint(trainer, error);
 }
 
+/* Programs have no entry yet for what single examples give. */
+static int open_program(struct trainer *trainer, enum trained_passes passes, struct error *error)
+{
+    if (trainer->job->model.program_path != NULL && passes != TRAINED_IN_BATCHES)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "of a program only --predict all can be had; load the exported weights in "
+                         "the framework that the model comes from");
+    return trainer_open_program(trainer, error);
+}
+
 /* NULL: nowhere. */
 static const char *find_weights(const struct trainer *trainer)
 {
@@ -113,6 +124,8 @@ int trained_model_open(struct trained_model *model, const struct arguments *argu
     *trainer = (struct trainer){.arguments = arguments, .identity = identity, .job = &model->job};
     *ret_code = EXIT_CODE_BAD_JOB;
     int result = open_paths(model, job, error);
+    if (result == 0)
+        result = open_program(trainer, passes, error);
     if (result == 0)
         result = open_graph(trainer, passes, error);
     if (result == 0)

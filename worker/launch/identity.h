@@ -28,6 +28,7 @@ struct identity {
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not set */
     const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best available */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; NULL: not set */
+    const char *pjrt_plugin;          /* COXSWAIN_PJRT_PLUGIN; NULL: not set */
     bool launches_singly;             /* COXSWAIN_GPU_GRAPHS is 0 */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     bool waits_for_device;            /* COXSWAIN_GPU_AHEAD is 0 */

@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
+#include "worker/model/graph_program.h"
 
 static size_t element_bytes(enum element_type type)
 {
@@ -43,6 +44,8 @@ static int build(struct graph *graph, const struct graph_options *options, struc
 {
     if (options->max_examples < 1)
         return error_set(error, ERROR_INVALID, "a pass needs at least 1 example");
+    if (options->program != NULL)
+        return graph_program_build(graph, options, error);
     if (graph_resolve_layers(graph, options->model, error) < 0)
         return -1;
     if (options->partition && graph_take_stage(graph, options, error) < 0)
@@ -97,6 +100,7 @@ void graph_free(struct graph *graph)
         device_event_free(graph->bucket_events[b]);
     device_free(graph->device, graph->arena);
     device_free(graph->device, graph->slot_arena);
+    free(graph->program_gradients);
     free(graph->values);
     free(graph->gradients);
     free(graph->block_stays);

@@ -30,6 +30,7 @@ struct graph;
 #define LOGIT_ROWS_ALL INT64_MAX
 struct graph_partition;
 struct shard_exchange;
+struct program;
 
 /* The format of one example in the buffers that a pass reads. Data sets describe theirs in the
  * same way (data/dataset.h). */
@@ -52,6 +53,9 @@ int64_t example_targets(const struct example_format *format);
 struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
+    /* Not NULL: the model, instead of `model`'s layers. Outlives the graph; compiled, unless the graph is for its layout
+     * or plan only. Float32, on devices that share the host's memory. */
+    struct program *program;
     enum precision precision;
     int64_t max_examples; /* of one pass, at least 1: the largest logical shard or evaluation batch */
     /* Keep only the values at the borders of the part or of residual blocks; compute the others

@@ -51,6 +51,8 @@ struct graph_node {
 
 struct graph {
     struct device *device;
+    struct program *program; /* NULL: layers. With one there are no nodes and no arena */
+    float *program_gradients;
     enum precision precision;
     enum stored stored; /* how activations are stored in the blocks */
     int64_t max_examples;

@@ -9,6 +9,7 @@
 
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
+#include "worker/model/graph_program.h"
 
 /* Returns the number of the layer that concatenates the slices of this one. */
 static unsigned graph_whole_layer(const struct graph *graph, unsigned number)
@@ -219,6 +220,8 @@ void graph_lay_out_parameters(struct graph *graph)
 unsigned graph_parameter_pieces(const struct graph *graph, struct parameter_piece *ret_pieces)
 {
     unsigned count = 0;
+    if (graph->program != NULL)
+        return graph_program_pieces(graph, ret_pieces);
     for (unsigned t = 0; t < graph->layout.tensor_count; t++) {
         const struct parameter_tensor *tensor = &graph->tensors[t];
         int64_t row = row_elements_of(tensor);

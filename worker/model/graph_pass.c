@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "worker/model/graph_internal.h"
+#include "worker/model/graph_program.h"
 
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot)
 {
@@ -350,6 +351,8 @@ int graph_forward_backward(struct graph *graph, struct device_stream *stream, co
         return -1;
     if (graph->evaluation_only || graph->layout_only || graph->is_stage)
         return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+    if (graph->program != NULL)
+        return graph_program_launch(graph, stream, pass, false);
     struct graph_run run = {.graph = graph, .stream = stream, .pass = pass};
     graph_run_begin(&run);
     graph_run_forward(&run);
@@ -367,6 +370,8 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
         return -1;
     if (graph->layout_only || graph->is_stage)
         return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+    if (graph->program != NULL)
+        return graph_program_launch(graph, stream, pass, true);
     struct graph_run run = {.graph = graph, .stream = stream, .pass = pass, .evaluation = true};
     graph_run_begin(&run);
     graph_run_forward(&run);
@@ -376,6 +381,8 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 
 const float *graph_outputs(const struct graph *graph)
 {
+    if (graph->program != NULL)
+        return NULL;
     int owner = graph_output_owner(graph, (int)graph->node_count - 1);
     return graph->stored == STORED_FLOAT32 && owner != MODEL_INPUT && graph->head_rows == 0
                ? graph_block_memory(graph, graph->nodes[owner].output, 0)

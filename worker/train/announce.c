@@ -2,6 +2,7 @@
 #include "worker/train/announce.h"
 
 #include "worker/comm/crew_certificates.h"
+#include "worker/model/program.h"
 #include "worker/optimizer/optimizer.h"
 
 #include <stdio.h>
@@ -11,8 +12,12 @@
 static void say_model(const struct trainer *trainer)
 {
     const char *preset = preset_name(trainer->job->model.preset);
-    report_say(trainer->report, "model      %s, %lld parameters", preset[0] ? preset : "layers of the job",
-               (long long)graph_layout(trainer->graph)->elements);
+    if (trainer->program != NULL)
+        report_say(trainer->report, "model      program %s, %lld parameters, %s", trainer->job->model.program_path,
+                   (long long)graph_layout(trainer->graph)->elements, program_engine(trainer->program));
+    else
+        report_say(trainer->report, "model      %s, %lld parameters", preset[0] ? preset : "layers of the job",
+                   (long long)graph_layout(trainer->graph)->elements);
 }
 
 static void say_examples(const struct trainer *trainer, const char *label, const struct dataset *dataset)

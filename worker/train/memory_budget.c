@@ -284,6 +284,7 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
     const struct graph_options options = {
         .device = trainer->device,
         .model = &job->model,
+        .program = trainer->program,
         .precision = job->training.precision,
         .max_examples = question.steps.max_shard_examples,
         .logit_rows = trainer->identity->logit_rows,

@@ -330,6 +330,7 @@ static int start_worker(struct ps_chief *chief, struct error *error)
         return 0;
     const struct graph_options options = {.device = trainer->device,
                                           .model = &trainer->job->model,
+                                          .program = trainer->program,
                                           .precision = trainer->job->training.precision,
                                           .max_examples = graph_max_examples(trainer->graph),
                                           .evaluation_only = true};

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "worker/model/program.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
@@ -22,13 +23,13 @@ static const struct stage {
     int (*open)(struct trainer *trainer, struct error *error);
     enum exit_code code; /* of plain bad input found there */
 } stages[] = {
-    {trainer_open_crew, EXIT_CODE_BAD_JOB},     {trainer_open_paths, EXIT_CODE_BAD_JOB},
-    {trainer_open_report, EXIT_CODE_INTERNAL},  {trainer_open_store, EXIT_CODE_NO_CHECKPOINT},
-    {trainer_open_plan, EXIT_CODE_BAD_JOB},     {trainer_open_devices, EXIT_CODE_NO_DEVICE},
-    {trainer_open_memory, EXIT_CODE_BAD_JOB},   {trainer_open_graphs, EXIT_CODE_BAD_JOB},
-    {trainer_open_data, EXIT_CODE_BAD_DATA},    {trainer_open_state, EXIT_CODE_BAD_JOB},
-    {trainer_open_secrets, EXIT_CODE_BAD_JOB},  {trainer_open_member, EXIT_CODE_INTERNAL},
-    {trainer_open_strategy, EXIT_CODE_BAD_JOB},
+    {trainer_open_crew, EXIT_CODE_BAD_JOB},        {trainer_open_paths, EXIT_CODE_BAD_JOB},
+    {trainer_open_report, EXIT_CODE_INTERNAL},     {trainer_open_program, EXIT_CODE_BAD_JOB},
+    {trainer_open_store, EXIT_CODE_NO_CHECKPOINT}, {trainer_open_plan, EXIT_CODE_BAD_JOB},
+    {trainer_open_devices, EXIT_CODE_NO_DEVICE},   {trainer_open_memory, EXIT_CODE_BAD_JOB},
+    {trainer_open_graphs, EXIT_CODE_BAD_JOB},      {trainer_open_data, EXIT_CODE_BAD_DATA},
+    {trainer_open_state, EXIT_CODE_BAD_JOB},       {trainer_open_secrets, EXIT_CODE_BAD_JOB},
+    {trainer_open_member, EXIT_CODE_INTERNAL},     {trainer_open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,
@@ -58,6 +59,7 @@ void trainer_release(struct trainer *trainer)
     dataset_free(trainer->training);
     for (unsigned i = 0; i < trainer->device_count; i++)
         graph_free(trainer->devices[i].graph);
+    program_free(trainer->program);
     device_stream_free(trainer->stream);
     for (unsigned i = 0; i < trainer->device_count; i++)
         device_close(trainer->devices[i].device);

@@ -29,6 +29,7 @@
 
 struct abandonment;
 struct best;
+struct program;
 
 struct trainer {
     /* Borrowed; must outlive the trainer. */
@@ -53,6 +54,7 @@ struct trainer {
     struct communicator_standing communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
     struct device_stream *stream;                                     /* for evaluations */
     struct graph *graph;                                              /* of the first device */
+    struct program *program;                                          /* NULL: the model is a preset or layers */
     struct dataset *training, *validation;
     struct sampler sampler;
     struct training_state state;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/trainer_stages.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/model/program.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/sharded_optimizer.h"
 #include "worker/train/export.h"
@@ -11,11 +17,41 @@ struct graph_options trainer_graph_options(const struct trainer *trainer, struct
     return (struct graph_options){
         .device = device,
         .model = &trainer->job->model,
+        .program = trainer->program,
         .precision = trainer->job->training.precision,
         .max_examples = trainer->plan.max_shard_examples,
         .logit_rows = trainer->identity->logit_rows,
         .recompute = trainer->job->strategy.recompute,
     };
+}
+
+/* Unless the job says where first weights come from, they are the program's own. */
+static int take_weights(struct trainer *trainer, const char *folder, struct error *error)
+{
+    const char *name = program_weights(trainer->program);
+    if (trainer->init_path != NULL || name == NULL)
+        return 0;
+    size_t size = strlen(folder) + strlen(name) + 2;
+    trainer->init_path = memory_allocate(size, 1);
+    return snprintf(trainer->init_path, size, "%s/%s", folder, name) < 0
+               ? error_set(error, ERROR_INTERNAL, "cannot format a path")
+               : 0;
+}
+
+int trainer_open_program(struct trainer *trainer, struct error *error)
+{
+    const struct model_spec *model = &trainer->job->model;
+    SCOPED_FREE char *folder = NULL;
+    if (model->program_path == NULL)
+        return 0;
+    if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
+        program_open(folder, &trainer->program, error) < 0 || take_weights(trainer, folder, error) < 0)
+        return error_wrap(error, "model.program");
+    if (trainer->crew.part == CREW_SERVES)
+        return 0;
+    if (trainer->report != NULL)
+        report_phase(trainer->report, STATUS_STARTING, "compiling the program");
+    return program_compile(trainer->program, trainer->identity->pjrt_plugin, error);
 }
 
 int trainer_open_graphs(struct trainer *trainer, struct error *error)

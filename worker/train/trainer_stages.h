@@ -18,6 +18,7 @@ int trainer_open_memory(struct trainer *trainer, struct error *error);        /*
 /* Plans and checks the memory of a Pipeline whose stages are now known. For
  * strategy_options.check_stages; `context` is the trainer. In trainer_devices.c. */
 int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
+int trainer_open_program(struct trainer *trainer, struct error *error);
 int trainer_open_graphs(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Returns the options for a graph of the whole model that takes part in training. In
  * trainer_model.c. */

@@ -80,6 +80,7 @@ const struct device_backend cpu_backend = {
     .stream_synchronise = cpu_stream_synchronise,
     .stream_wait = cpu_stream_wait,
     .stream_call = cpu_stream_call,
+    .stream_compute = cpu_stream_compute,
     .launch = cpu_launch,
     .event_new = cpu_event_new,
     .event_free = cpu_event_free,

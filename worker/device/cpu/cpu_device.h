@@ -28,11 +28,12 @@ struct cpu_event {
 };
 
 struct cpu_command {
-    enum { COMMAND_OPERATION, COMMAND_RECORD, COMMAND_WAIT, COMMAND_CALL, COMMAND_END } kind;
+    enum { COMMAND_OPERATION, COMMAND_RECORD, COMMAND_WAIT, COMMAND_CALL, COMMAND_COMPUTE, COMMAND_END } kind;
     enum device_operation operation;
     uint32_t ticket; /* value of the event's `recorded` counter */
     struct cpu_event *event;
     device_host_function *function;
+    device_host_operation *computes;
     void *context;
     union operation_arguments arguments;
 };
@@ -67,6 +68,7 @@ void cpu_stream_free(struct device_stream *stream);
 int cpu_stream_synchronise(struct device_stream *stream, struct error *error);
 void cpu_stream_wait(struct device_stream *stream, struct device_event *event);
 void cpu_stream_call(struct device_stream *stream, device_host_function *function, void *context);
+void cpu_stream_compute(struct device_stream *stream, device_host_operation *function, void *context);
 void cpu_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
 int cpu_event_new(struct device *device, struct device_event **ret_event, struct error *error);

@@ -53,6 +53,9 @@ static void run_command(struct cpu_stream *stream, const struct cpu_command *com
     case COMMAND_CALL:
         command->function(command->context);
         break;
+    case COMMAND_COMPUTE:
+        (void)command->computes(command->context, &stream->error);
+        break;
     case COMMAND_END:
         break;
     }
@@ -139,6 +142,16 @@ void cpu_stream_call(struct device_stream *base, device_host_function *function,
     struct cpu_command *command = reserve(stream);
     command->kind = COMMAND_CALL;
     command->function = function;
+    command->context = context;
+    publish(stream);
+}
+
+void cpu_stream_compute(struct device_stream *base, device_host_operation *function, void *context)
+{
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    struct cpu_command *command = reserve(stream);
+    command->kind = COMMAND_COMPUTE;
+    command->computes = function;
     command->context = context;
     publish(stream);
 }

@@ -65,6 +65,33 @@ Test(stream, one_stream_waits_for_an_event_of_another)
     close_fixture(&f);
 }
 
+/* A computation that fails after the second of three. */
+static int compute_two(void *context, struct error *error)
+{
+    int *calls = context;
+    calls[0]++;
+    if (error->kind != ERROR_NONE)
+        return -1;
+    return ++calls[1] == 2 ? error_set(error, ERROR_DEVICE, "the second") : 0;
+}
+
+Test(stream, a_computation_of_the_host_that_fails_fails_its_stream)
+{
+    struct fixture f = open_fixture(1);
+    struct error error = ERROR_INIT;
+    int calls[2] = {0, 0};
+    float x[4] = {0};
+    for (int i = 0; i < 3; i++)
+        device_stream_compute(f.first, compute_two, calls);
+    device_fill(f.first, &(struct fill){4, 1.0f, x});
+    cr_expect_eq(device_stream_synchronise(f.first, &error), -1);
+    cr_expect_str_eq(error.message, "the second");
+    cr_expect_eq(calls[0], 3, "each is called, to release its context");
+    cr_expect_eq(calls[1], 2);
+    cr_expect_eq(x[0], 0.0f, "what was queued behind it is skipped");
+    close_fixture(&f);
+}
+
 Test(stream, more_launches_than_the_queue_holds_run_in_order)
 {
     struct fixture f = open_fixture(3);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes are either a program's document whose tensors lie in its layout, or an error.
+ */
+#include <stdlib.h>
+
+#include "worker/model/program.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    struct error error = ERROR_INIT;
+    struct program *program;
+    if (program_parse((const char *)bytes, length, &program, &error) < 0) {
+        if (error.message[0] == '\0')
+            abort();
+        return 0;
+    }
+    const struct parameter_layout *layout = program_layout(program);
+    for (unsigned i = 0; i < layout->tensor_count; i++)
+        if (layout->tensors[i].offset < 0 || layout->tensors[i].offset + layout->tensors[i].elements > layout->elements)
+            abort();
+    program_free(program);
+    return 0;
+}

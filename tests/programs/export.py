@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports the programs that tests/programs/check trains, and says what JAX itself makes of one of them.
+
+    export.py mlp FOLDER BATCH      a JAX function, 28x28 digits
+    export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
+    export.py losses IMAGES LABELS STEPS RATE   the losses of full-batch gradient descent on the same function, by JAX alone
+"""
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import coxswain_train
+
+WIDTH, CLASSES = 32, 10
+
+
+def first_parameters():
+    random = np.random.default_rng(1)
+
+    def matrix(rows, columns):
+        return jnp.asarray(random.normal(0, rows**-0.5, (rows, columns)), jnp.float32)
+
+    return {
+        "hidden": {"kernel": matrix(784, WIDTH), "bias": jnp.zeros(WIDTH, jnp.float32)},
+        "output": {"kernel": matrix(WIDTH, CLASSES), "bias": jnp.zeros(CLASSES, jnp.float32)},
+    }
+
+
+def losses_of(parameters, state, images, classes, key, training):
+    hidden, output = parameters["hidden"], parameters["output"]
+    flat = images.reshape(images.shape[0], -1)
+    logits = jax.nn.relu(flat @ hidden["kernel"] + hidden["bias"]) @ output["kernel"] + output["bias"]
+    losses = -jnp.take_along_axis(jax.nn.log_softmax(logits), classes[:, None], 1)[:, 0]
+    return losses, (logits.argmax(1) == classes).astype(jnp.float32), state
+
+
+def example(batch):
+    random = np.random.default_rng(2)
+    images = random.normal(size=(batch, 28, 28, 1)).astype(np.float32)
+    return images, random.integers(0, CLASSES, batch).astype(np.int32)
+
+
+def export_mlp(folder, batch):
+    images, classes = example(batch)
+    coxswain_train.export_jax(
+        folder, losses_of, first_parameters(), images, classes, batch=batch, classes=CLASSES
+    )
+
+
+def export_keras(folder, batch):
+    import keras
+
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            keras.layers.Conv2D(8, 3, strides=2),
+            keras.layers.BatchNormalization(),
+            keras.layers.ReLU(),
+            keras.layers.Flatten(),
+            keras.layers.Dropout(0.25),
+            keras.layers.Dense(CLASSES),
+        ]
+    )
+    images, classes = example(batch)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch)
+
+
+def read_idx(path, header):
+    with open(path, "rb") as file:
+        return np.frombuffer(file.read()[header:], np.uint8)
+
+
+def print_losses(images_path, labels_path, steps, rate):
+    """Images are scaled as the worker scales them: to 0..1, then by MNIST's mean and deviation where it does so."""
+    images = read_idx(images_path, 16).reshape(-1, 28, 28, 1).astype(np.float32) / 255
+    classes = jnp.asarray(read_idx(labels_path, 8).astype(np.int32))
+    parameters = first_parameters()
+
+    @jax.jit
+    def step(parameters):
+        def mean(parameters):
+            return losses_of(parameters, {}, jnp.asarray(images), classes, None, True)[0].mean()
+
+        loss, gradients = jax.value_and_grad(mean)(parameters)
+        return loss, jax.tree.map(lambda value, gradient: value - rate * gradient, parameters, gradients)
+
+    for _ in range(steps):
+        loss, parameters = step(parameters)
+        print(f"{loss:.4f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "mlp":
+        export_mlp(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "keras":
+        export_keras(sys.argv[2], int(sys.argv[3]))
+    else:
+        print_losses(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))

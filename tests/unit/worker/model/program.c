@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents of programs: what they say, and what is refused. Programs are run by tests/programs/check.
+ */
+#include "worker/model/program.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GOOD                                                                                                           \
+    "{\"format\":\"coxswain-program/1\",\"batch\":4,"                                                                  \
+    "\"parameters\":[{\"name\":\"kernel\",\"shape\":[6,3]},{\"name\":\"scale\",\"shape\":[]}],"                        \
+    "\"state\":[{\"name\":\"mean\",\"shape\":[3]}],"                                                                   \
+    "\"input\":{\"type\":\"float32\",\"shape\":[2,3,1]},\"target\":{\"type\":\"int32\",\"shape\":[],\"classes\":3},"   \
+    "\"entries\":{},\"weights\":\"w.safetensors\"}"
+
+Test(program, a_document_gives_layout_and_format)
+{
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(program_parse(GOOD, strlen(GOOD), &program, &error), 0, "%s", error.message);
+    const struct parameter_layout *layout = program_layout(program);
+    cr_expect_eq(layout->elements, 3 + 18 + 1);
+    cr_expect_eq(layout->statistics, 3);
+    cr_assert_eq(layout->tensor_count, 3);
+    cr_expect_str_eq(layout->tensors[0].name, "mean");
+    cr_expect_str_eq(layout->tensors[1].name, "kernel");
+    cr_expect_eq(layout->tensors[1].offset, 3);
+    cr_expect_eq(layout->tensors[2].elements, 1);
+    const struct example_format *format = program_example_format(program);
+    cr_expect_eq(format->input_elements, 6);
+    cr_expect_eq(format->image[1], 3);
+    cr_expect_eq(format->target_elements, 1);
+    cr_expect_eq(format->classes, 3);
+    cr_expect_eq(program_batch(program), 4);
+    cr_expect_str_eq(program_weights(program), "w.safetensors");
+    program_free(program);
+}
+
+/* Each replaces words of the good document, and is refused with words of the message. */
+static const struct {
+    const char *from, *to, *message;
+} lies[] = {
+    {"program/1", "program/2", "format: must be \"coxswain-program/1\""},
+    {"\"batch\":4", "\"batch\":0", "batch: must be from 1 to 65536"},
+    {"\"batch\":4", "\"batch\":65537", "batch: must be from 1 to 65536"},
+    {"\"batch\":4", "\"batch\":\"4\"", "batch: must be from 1 to 65536"},
+    {"\"parameters\":[", "\"parameters\":7,\"others\":[", "parameters: must be a list"},
+    {"[6,3]", "[6,-3]", "parameters[0].shape: must be positive sizes"},
+    {"[6,3]", "[6,0]", "parameters[0].shape: must be positive sizes"},
+    {"[6,3]", "[65536,65536]", "parameters[0].shape: must be positive sizes"},
+    {"[6,3]", "[1,1,1,1,1]", "parameters[0].shape: must be a list of at most 4 sizes"},
+    {"[6,3]", "6", "parameters[0].shape: must be a list"},
+    {"\"shape\":[3]}]", "\"shape\":[0]}]", "state[0].shape: must be positive sizes"},
+    {"\"kernel\"", "\"\"", "parameters: each needs a name"},
+    {"\"kernel\"", "\"mean\"", "two tensors are called mean"},
+    {"float32", "float64", "input.type: must be float32 or int32"},
+    {"[2,3,1]", "[2,3,1,1,1,1,1,1]", "input.shape: must be a list of at most 7 sizes"},
+    {"[2,3,1]", "[2147483647]", "input.shape: must be small enough"},
+    {"\"classes\":3", "\"classes\":0", "target.classes: must be the number of classes"},
+    {"\"entries\":{}", "\"entries\":{", "program.json: "},
+};
+
+Test(program, a_wrong_document_is_refused_with_the_member_that_is_wrong)
+{
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        char text[2048];
+        struct program *program;
+        struct error error = ERROR_INIT;
+        const char *place = strstr(GOOD, lies[i].from);
+        cr_assert_not_null(place, "%s", lies[i].from);
+        int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(place - GOOD), GOOD, lies[i].to,
+                              place + strlen(lies[i].from));
+        cr_expect(program_parse(text, (size_t)length, &program, &error) < 0, "%s", lies[i].to);
+        cr_expect_not_null(strstr(error.message, lies[i].message), "%s: %s", lies[i].to, error.message);
+    }
+}
+
+Test(program, a_folder_without_a_document_is_refused_by_its_path)
+{
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_expect(program_open("/nonexistent", &program, &error) < 0);
+    cr_expect_not_null(strstr(error.message, "/nonexistent/program.json"), "%s", error.message);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/graph_program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/philox.h"
+#include "worker/model/graph_internal.h"
+#include "worker/model/program.h"
+
+/* Cuts the layout into buckets; bucket 0 is the end of it. */
+static int plan_buckets(struct graph *graph, struct error *error)
+{
+    int64_t limit = GRAPH_BUCKET_BYTES / (int64_t)sizeof(float), elements = graph->layout.elements;
+    unsigned count = (unsigned)((elements + limit - 1) / limit);
+    graph->buckets = memory_allocate(count, sizeof *graph->buckets);
+    graph->bucket_events = memory_allocate(count, sizeof(struct device_event *));
+    graph->bucket_count = count;
+    for (unsigned b = 0; b < count; b++) {
+        int64_t first = elements * (count - 1 - b) / count, end = elements * (count - b) / count;
+        graph->buckets[b] = (struct graph_bucket){first, end - first};
+        if (!graph->plan_only && device_event_new(graph->device, &graph->bucket_events[b], error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int graph_program_build(struct graph *graph, const struct graph_options *options, struct error *error)
+{
+    graph->program = options->program;
+    graph->layout = *program_layout(options->program);
+    graph->format = *program_example_format(options->program);
+    if (options->partition != NULL)
+        return error_set(error, ERROR_UNSUPPORTED, "a program cannot be cut into stages; take another strategy");
+    if (options->layout_only)
+        return 0;
+    if (options->precision != PRECISION_FLOAT32 || options->recompute)
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "a program has the precision that it was exported with, and recomputes what it was exported to; "
+            "leave out training.precision and strategy.recompute");
+    if (!device_memory_is_shared(options->device))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "a program's optimizer runs on the CPU in this release; set devices.type to CPU");
+    int64_t flat = graph->layout.elements * (int64_t)sizeof(float);
+    graph->activation_bytes = program_workspace(options->program);
+    graph->workspace_bytes = options->evaluation_only ? 0 : flat; /* gradients of one call */
+    if (!options->plan_only && !options->evaluation_only)
+        graph->program_gradients = memory_allocate((size_t)graph->layout.elements, sizeof(float));
+    return plan_buckets(graph, error);
+}
+
+unsigned graph_program_pieces(const struct graph *graph, struct parameter_piece *ret_pieces)
+{
+    for (unsigned t = 0; t < graph->layout.tensor_count && ret_pieces != NULL; t++) {
+        const struct parameter_tensor *tensor = &graph->layout.tensors[t];
+        ret_pieces[t] =
+            (struct parameter_piece){.offset = tensor->offset, .elements = tensor->elements, .number = tensor->number};
+    }
+    return graph->layout.tensor_count;
+}
+
+/* ---------------------------------------------------------------- passes */
+
+struct program_pass {
+    struct graph *graph;
+    struct graph_pass pass;
+    bool evaluation;
+};
+
+/* Adds a call's gradients to the pass's, scaled. For state, which the call gives anew, the gradient is the step to take,
+ * times the call's share of the batch (parameter_layout.h). */
+static void add_gradients(const struct graph *graph, const struct graph_pass *pass, int64_t examples)
+{
+    float loss_scale = pass->values != NULL ? pass->values->loss_scale : pass->loss_scale;
+    float scale = pass->scale * (loss_scale != 0 ? loss_scale : 1);
+    float share = pass->scale * (float)(examples * example_targets(&graph->format));
+    const float *from = graph->program_gradients;
+    for (int64_t i = 0; i < graph->layout.statistics; i++)
+        pass->gradients[i] += share * (pass->parameters[i] - from[i]);
+    for (int64_t i = graph->layout.statistics; i < graph->layout.elements; i++)
+        pass->gradients[i] += scale * from[i];
+}
+
+/* XLA reads no target that does not exist, but gives no error either. */
+static int check_targets(const struct graph *graph, const void *targets, int64_t count, struct error *error)
+{
+    const int32_t *classes = targets;
+    if (graph->format.target_type != ELEMENT_INT32)
+        return 0;
+    for (int64_t i = 0; i < count * graph->format.target_elements; i++)
+        if (classes[i] < 0 || classes[i] >= graph->format.classes)
+            return error_set(error, ERROR_INVALID, "a target is %d, and the program has %lld classes", classes[i],
+                             (long long)graph->format.classes);
+    return 0;
+}
+
+static int run_call(const struct program_pass *context, int64_t first, int64_t count, struct error *error)
+{
+    struct graph *graph = context->graph;
+    const struct graph_pass *pass = &context->pass;
+    int64_t step = pass->values != NULL ? pass->values->pass : pass->step;
+    struct philox_words words = philox(pass->seed, (uint64_t)step, (uint64_t)(pass->first_example + first));
+    float loss = 0, hits = 0;
+    const struct program_call call = {
+        .parameters = pass->parameters,
+        .inputs = (const char *)pass->inputs + (size_t)first * example_input_bytes(&graph->format),
+        .targets = (const char *)pass->targets + (size_t)first * example_target_bytes(&graph->format),
+        .examples = count,
+        .seed = {words.word[0], words.word[1]},
+        .gradients = context->evaluation ? NULL : graph->program_gradients,
+        .loss = &loss,
+        .hits = &hits,
+    };
+    if (check_targets(graph, call.targets, count, error) < 0 || program_run(graph->program, &call, error) < 0)
+        return -1;
+    if (!context->evaluation)
+        add_gradients(graph, pass, count);
+    pass->sums->loss += loss;
+    pass->sums->correct += isfinite(hits) ? llrintf(hits) : 0;
+    pass->sums->count += count * example_targets(&graph->format);
+    return 0;
+}
+
+static int run_pass(const struct program_pass *context, struct error *error)
+{
+    const struct graph *graph = context->graph;
+    const struct graph_pass *pass = &context->pass;
+    int64_t batch = program_batch(graph->program);
+    *pass->sums = (struct loss_sums){0};
+    if (!context->evaluation && !pass->accumulate)
+        memset(pass->gradients, 0, (size_t)graph->layout.elements * sizeof(float));
+    for (int64_t first = 0; first < pass->examples; first += batch) {
+        int64_t left = pass->examples - first;
+        if (run_call(context, first, left < batch ? left : batch, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* On the stream's thread. */
+static int run_and_free(void *owner, struct error *error)
+{
+    struct program_pass *context = owner;
+    int result = error->kind == ERROR_NONE ? run_pass(context, error) : -1;
+    free(context);
+    return result;
+}
+
+int graph_program_launch(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                         bool evaluation)
+{
+    struct program_pass *context = memory_allocate(1, sizeof *context);
+    *context = (struct program_pass){.graph = graph, .pass = *pass, .evaluation = evaluation};
+    device_stream_compute(stream, run_and_free, context);
+    for (unsigned b = 0; b < graph->bucket_count && !evaluation && !pass->is_whole_step; b++)
+        device_event_record(graph->bucket_events[b], stream);
+    return 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/xla/client.h"
+
+#define FORMAT "coxswain-program/1"
+#define DOCUMENT "program.json"
+/* Values of one tensor, and of one example. */
+#define ELEMENTS_MAX ((int64_t)1 << 31)
+
+enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_COUNT };
+static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate"};
+
+struct program {
+    struct json *document;
+    struct parameter_tensor *tensors;
+    unsigned state_count;
+    struct parameter_layout layout;
+    struct example_format format;
+    struct xla_value input, target; /* of a whole call */
+    int64_t batch;
+    struct buffer artifacts[ENTRY_COUNT];
+    struct xla_client *client;
+    struct xla_executable *executables[ENTRY_COUNT];
+};
+
+/* ---------------------------------------------------------------- the document */
+
+static int wrong(struct error *error, const char *member, const char *wanted)
+{
+    return error_set(error, ERROR_INVALID, DOCUMENT ": %s: must be %s", member, wanted);
+}
+
+/* Reads a shape of at most `most` dimensions; *ret_elements is their product. */
+static int parse_shape(const struct json *list, const char *member, unsigned most, int64_t *ret_shape,
+                       unsigned *ret_rank, int64_t *ret_elements, struct error *error)
+{
+    unsigned rank = 0;
+    int64_t elements = 1;
+    if (json_type(list) != JSON_ARRAY || json_count(list) > most)
+        return error_set(error, ERROR_INVALID, DOCUMENT ": %s: must be a list of at most %u sizes", member, most);
+    for (const struct json *item = json_first(list); item != NULL; item = json_next(item)) {
+        int64_t size = json_integer(item, 0);
+        if (size < 1 || size > ELEMENTS_MAX / elements)
+            return wrong(error, member, "positive sizes whose product is at most 2^31");
+        ret_shape[rank++] = size;
+        elements *= size;
+    }
+    *ret_rank = rank;
+    *ret_elements = elements;
+    return 0;
+}
+
+static int parse_tensor(struct program *program, const struct json *item, const char *list, struct error *error)
+{
+    char member[64];
+    struct parameter_layout *layout = &program->layout;
+    unsigned number = layout->tensor_count;
+    struct parameter_tensor *tensor = &program->tensors[number];
+    const char *name = json_string_at(item, "name", "");
+    snprintf(member, sizeof member, "%s[%u].shape", list, number - (*list == 'p' ? program->state_count : 0));
+    *tensor = (struct parameter_tensor){.offset = layout->elements, .place = layout->elements, .number = number};
+    if (*name == '\0' || strlen(name) >= sizeof tensor->name)
+        return error_set(error, ERROR_INVALID, DOCUMENT ": %s: each needs a name of at most %zu bytes", list,
+                         sizeof tensor->name - 1);
+    if (parameter_layout_find(layout, name) != NULL)
+        return error_set(error, ERROR_INVALID, DOCUMENT ": %s: two tensors are called %s", list, name);
+    snprintf(tensor->name, sizeof tensor->name, "%s", name);
+    if (parse_shape(json_member(item, "shape"), member, PARAMETER_RANK_MAX, tensor->shape, &tensor->rank,
+                    &tensor->elements, error) < 0)
+        return -1;
+    tensor->whole_rows = tensor->shape[0];
+    layout->tensor_count++;
+    layout->elements += tensor->elements;
+    return 0;
+}
+
+static int parse_tensors(struct program *program, struct error *error)
+{
+    const struct json *state = json_member(program->document, "state");
+    const struct json *parameters = json_member(program->document, "parameters");
+    size_t count = json_count(state) + json_count(parameters);
+    if (json_type(parameters) != JSON_ARRAY || json_count(parameters) == 0)
+        return wrong(error, "parameters", "a list of at least one tensor");
+    if (count > PROGRAM_TENSORS_MAX)
+        return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": %zu tensors; at most %d are possible", count,
+                         PROGRAM_TENSORS_MAX);
+    program->tensors = memory_allocate(count, sizeof *program->tensors);
+    program->layout.tensors = program->tensors;
+    for (const struct json *item = json_first(state); item != NULL; item = json_next(item))
+        if (parse_tensor(program, item, "state", error) < 0)
+            return -1;
+    program->state_count = program->layout.tensor_count;
+    program->layout.statistics = program->layout.elements;
+    for (const struct json *item = json_first(parameters); item != NULL; item = json_next(item))
+        if (parse_tensor(program, item, "parameters", error) < 0)
+            return -1;
+    return 0;
+}
+
+/* Reads the type and shape of `input` or `target`, and puts the call's batch in front of the shape. */
+static int parse_field(const struct program *program, const char *name, struct xla_value *ret_value,
+                       int64_t *ret_elements, struct error *error)
+{
+    char member[32];
+    unsigned rank;
+    const struct json *field = json_member(program->document, name);
+    const char *type = json_string_at(field, "type", "");
+    snprintf(member, sizeof member, "%s.shape", name);
+    if (strcmp(type, "float32") != 0 && strcmp(type, "int32") != 0)
+        return error_set(error, ERROR_INVALID, DOCUMENT ": %s.type: must be float32 or int32", name);
+    if (parse_shape(json_member(field, "shape"), member, XLA_RANK_MAX - 1, ret_value->shape + 1, &rank, ret_elements,
+                    error) < 0)
+        return -1;
+    if (*ret_elements > ELEMENTS_MAX / program->batch)
+        return wrong(error, member, "small enough that a whole call has at most 2^31 values");
+    ret_value->type = *type == 'f' ? XLA_FLOAT32 : XLA_INT32;
+    ret_value->shape[0] = program->batch;
+    ret_value->rank = rank + 1;
+    return 0;
+}
+
+static int parse_fields(struct program *program, struct error *error)
+{
+    struct example_format *format = &program->format;
+    if (parse_field(program, "input", &program->input, &format->input_elements, error) < 0 ||
+        parse_field(program, "target", &program->target, &format->target_elements, error) < 0)
+        return -1;
+    format->input_type = program->input.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+    format->target_type = program->target.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+    if (format->target_type == ELEMENT_INT32) {
+        format->classes = json_integer_at(program->document, "target.classes", 0);
+        if (format->classes < 1 || format->classes > INT32_MAX)
+            return wrong(error, "target.classes", "the number of classes, or of the vocabulary");
+    }
+    if (format->input_type == ELEMENT_FLOAT32 && program->input.rank == 4)
+        memcpy(format->image, program->input.shape + 1, sizeof format->image);
+    return 0;
+}
+
+static int parse_document(struct program *program, struct error *error)
+{
+    if (strcmp(json_string_at(program->document, "format", ""), FORMAT) != 0)
+        return wrong(error, "format", "\"" FORMAT "\"; was the program exported for another release?");
+    program->batch = json_integer_at(program->document, "batch", 0);
+    if (program->batch < 1 || program->batch > PROGRAM_BATCH_MAX)
+        return wrong(error, "batch", "from 1 to 65536 examples");
+    if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0)
+        return -1;
+    if (2 * program->layout.tensor_count + 8 > XLA_VALUES_MAX)
+        return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": too many tensors");
+    return 0;
+}
+
+int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error)
+{
+    struct program *program = memory_allocate(1, sizeof *program);
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
+        buffer_init(&program->artifacts[i], PROGRAM_ARTIFACT_MAX);
+    int result = json_parse(text, length, PROGRAM_DOCUMENT_MAX, &program->document, error);
+    if (result < 0)
+        (void)error_wrap(error, DOCUMENT);
+    if (result < 0 || parse_document(program, error) < 0) {
+        program_free(program);
+        return -1;
+    }
+    *ret_program = program;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- files */
+
+/* A name in the document is one of the folder's own files: it says nothing of other folders. */
+static int path_in(const char *folder, const char *name, const char *member, struct buffer *ret_path,
+                   struct error *error)
+{
+    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
+        return wrong(error, member, "the name of a file in the program's folder");
+    buffer_clear(ret_path);
+    return buffer_format(ret_path, "%s/%s", folder, name) < 0
+               ? error_set(error, ERROR_TOO_LARGE, "the program's path is too long")
+               : 0;
+}
+
+static int read_artifacts(struct program *program, const char *folder, struct error *error)
+{
+    SCOPED_BUFFER path;
+    char member[64];
+    buffer_init(&path, 8192);
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        snprintf(member, sizeof member, "entries.%s.file", entry_names[i]);
+        const char *name = json_string_at(program->document, member, "");
+        if (path_in(folder, name, member, &path, error) < 0 ||
+            buffer_read_file(&program->artifacts[i], buffer_text(&path), error) < 0)
+            return -1;
+    }
+    const char *weights = program_weights(program);
+    return weights != NULL ? path_in(folder, weights, "weights", &path, error) : 0;
+}
+
+int program_open(const char *folder, struct program **ret_program, struct error *error)
+{
+    SCOPED_BUFFER path, text;
+    struct program *program;
+    buffer_init(&path, 8192);
+    buffer_init(&text, PROGRAM_DOCUMENT_MAX);
+    if (path_in(folder, DOCUMENT, "", &path, error) < 0 || buffer_read_file(&text, buffer_text(&path), error) < 0 ||
+        program_parse(buffer_text(&text), text.length, &program, error) < 0)
+        return -1;
+    if (read_artifacts(program, folder, error) < 0) {
+        program_free(program);
+        return -1;
+    }
+    *ret_program = program;
+    return 0;
+}
+
+void program_free(struct program *program)
+{
+    if (program == NULL)
+        return;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        xla_executable_free(program->executables[i]);
+        buffer_release(&program->artifacts[i]);
+    }
+    xla_client_close(program->client);
+    json_free(program->document);
+    free(program->tensors);
+    free(program);
+}
+
+const struct parameter_layout *program_layout(const struct program *program)
+{
+    return &program->layout;
+}
+
+const struct example_format *program_example_format(const struct program *program)
+{
+    return &program->format;
+}
+
+int64_t program_batch(const struct program *program)
+{
+    return program->batch;
+}
+
+const char *program_weights(const struct program *program)
+{
+    return json_string_at(program->document, "weights", NULL);
+}
+
+/* ---------------------------------------------------------------- running */
+
+/* One call of each function, with zeros: what the document says of arguments and results is so, or is refused here. */
+static int try_out(struct program *program, struct error *error)
+{
+    size_t elements = (size_t)program->layout.elements;
+    SCOPED_FREE float *parameters = memory_allocate(elements, sizeof *parameters);
+    SCOPED_FREE float *gradients = memory_allocate(elements, sizeof *gradients);
+    SCOPED_FREE void *inputs = memory_allocate((size_t)program->batch, example_input_bytes(&program->format));
+    SCOPED_FREE void *targets = memory_allocate((size_t)program->batch, example_target_bytes(&program->format));
+    float loss, hits;
+    struct program_call call = {.parameters = parameters,
+                                .inputs = inputs,
+                                .targets = targets,
+                                .examples = program->batch,
+                                .gradients = gradients,
+                                .loss = &loss,
+                                .hits = &hits};
+    if (program_run(program, &call, error) < 0)
+        return -1;
+    call.gradients = NULL;
+    return program_run(program, &call, error);
+}
+
+int program_compile(struct program *program, const char *plugin, struct error *error)
+{
+    if (program->client != NULL)
+        return 0;
+    if (plugin == NULL || *plugin == '\0')
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "a program needs a PJRT plugin: set COXSWAIN_PJRT_PLUGIN to the path of one, or take an image "
+                         "that has one");
+    if (xla_client_open(plugin, &program->client, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        const struct buffer *artifact = &program->artifacts[i];
+        if (xla_executable_compile(program->client, artifact->data, artifact->length, &program->executables[i], error) <
+            0)
+            return error_wrap(error, "program %s", entry_names[i]);
+    }
+    return try_out(program, error);
+}
+
+const char *program_engine(const struct program *program)
+{
+    return program->client != NULL ? xla_client_description(program->client) : "";
+}
+
+int64_t program_workspace(const struct program *program)
+{
+    int64_t most = 0;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
+        if (program->executables[i] != NULL && xla_executable_workspace(program->executables[i]) > most)
+            most = xla_executable_workspace(program->executables[i]);
+    return most;
+}
+
+static struct xla_value value_of_tensor(const struct parameter_tensor *tensor, const float *flat)
+{
+    struct xla_value value = {.type = XLA_FLOAT32, .rank = tensor->rank, .data = (float *)flat + tensor->offset};
+    memcpy(value.shape, tensor->shape, sizeof tensor->shape);
+    return value;
+}
+
+/* Appends trained parameters, then state: the document's order. `flat` has state first. */
+static unsigned append_tensors(const struct program *program, const float *flat, struct xla_value *values)
+{
+    unsigned count = 0, total = program->layout.tensor_count;
+    for (unsigned i = 0; i < total; i++)
+        values[count++] = value_of_tensor(&program->tensors[(i + program->state_count) % total], flat);
+    return count;
+}
+
+/* Copies the examples of a call and fills it up with them, from the first on: statistics of a batch are then of examples
+ * that are there. */
+static void *fill_up(const void *from, size_t bytes, int64_t examples, int64_t batch)
+{
+    char *filled = memory_allocate((size_t)batch, bytes);
+    for (int64_t i = 0; i < batch; i++)
+        memcpy(filled + (size_t)i * bytes, (const char *)from + (size_t)(i % examples) * bytes, bytes);
+    return filled;
+}
+
+int program_run(struct program *program, const struct program_call *call, struct error *error)
+{
+    bool trains = call->gradients != NULL, is_short = call->examples < program->batch;
+    unsigned tensors = program->layout.tensor_count, argument_count = 0, result_count = 2;
+    SCOPED_FREE struct xla_value *arguments = memory_allocate(tensors + 4, sizeof *arguments);
+    SCOPED_FREE struct xla_value *results = memory_allocate(tensors + 2, sizeof *results);
+    SCOPED_FREE float *weight = memory_allocate((size_t)program->batch, sizeof *weight);
+    SCOPED_FREE void *inputs =
+        is_short ? fill_up(call->inputs, example_input_bytes(&program->format), call->examples, program->batch) : NULL;
+    SCOPED_FREE void *targets =
+        is_short ? fill_up(call->targets, example_target_bytes(&program->format), call->examples, program->batch)
+                 : NULL;
+    uint32_t seed[2] = {call->seed[0], call->seed[1]};
+    for (int64_t i = 0; i < call->examples; i++)
+        weight[i] = 1;
+    argument_count = append_tensors(program, call->parameters, arguments);
+    arguments[argument_count] = program->input;
+    arguments[argument_count++].data = is_short ? inputs : (void *)call->inputs;
+    arguments[argument_count] = program->target;
+    arguments[argument_count++].data = is_short ? targets : (void *)call->targets;
+    arguments[argument_count++] =
+        (struct xla_value){.type = XLA_FLOAT32, .rank = 1, .shape = {program->batch}, .data = weight};
+    results[0] = (struct xla_value){.type = XLA_FLOAT32, .data = call->loss};
+    results[1] = (struct xla_value){.type = XLA_FLOAT32, .data = call->hits};
+    if (trains) {
+        arguments[argument_count++] = (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = seed};
+        result_count += append_tensors(program, call->gradients, results + 2);
+    }
+    struct xla_executable *executable = program->executables[trains ? ENTRY_TRAIN : ENTRY_EVALUATE];
+    if (executable == NULL)
+        return error_set(error, ERROR_INTERNAL, "a program is run before it is compiled");
+    if (xla_executable_run(executable, arguments, argument_count, results, result_count, error) < 0)
+        return error_wrap(error, "program %s", entry_names[trains ? ENTRY_TRAIN : ENTRY_EVALUATE]);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A model that is given as StableHLO functions instead of layers: a folder with program.json and the files that it names
+ * (docs/programs.md). A graph runs it through XLA (graph_options.program); everything above a graph sees no difference.
+ *
+ * Life cycle: program_open reads the document; program_compile opens the PJRT plugin and compiles the functions, once,
+ * before the first pass; program_free last, after the graphs that use it. After program_compile any number of threads
+ * may call program_run.
+ */
+#ifndef COXSWAIN_MODEL_PROGRAM_H
+#define COXSWAIN_MODEL_PROGRAM_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/device/operations.h"
+#include "worker/model/graph.h"
+#include "worker/model/parameter_layout.h"
+
+#define PROGRAM_DOCUMENT_MAX (4u << 20)
+#define PROGRAM_ARTIFACT_MAX ((size_t)256 << 20)
+#define PROGRAM_TENSORS_MAX 16384
+/* Examples of one call. */
+#define PROGRAM_BATCH_MAX 65536
+
+struct program;
+
+/* Reads and checks the document and reads the functions' files. ERROR_INVALID names the member of program.json that is
+ * wrong and what it should be. */
+int program_open(const char *folder, struct program **ret_program, struct error *error);
+/* Parses a document alone; no function can be run then. For tests and fuzzing. */
+int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
+void program_free(struct program *program);
+
+/* State first, then parameters, as in every layout; each in the document's order. */
+const struct parameter_layout *program_layout(const struct program *program);
+const struct example_format *program_example_format(const struct program *program);
+int64_t program_batch(const struct program *program);
+/* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
+const char *program_weights(const struct program *program);
+
+/* Compiles through the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
+int program_compile(struct program *program, const char *plugin, struct error *error);
+/* Describes the plugin for people; "" before program_compile. */
+const char *program_engine(const struct program *program);
+/* Bytes that one call needs besides its arguments and results. */
+int64_t program_workspace(const struct program *program);
+
+/* One call: up to program_batch() examples. */
+struct program_call {
+    const float *parameters; /* program_layout()->elements */
+    const void *inputs, *targets;
+    int64_t examples;   /* at least 1 */
+    uint32_t seed[2];   /* for dropout; read by training calls only */
+    float *gradients;   /* program_layout()->elements; for state, the new values. NULL: an evaluation */
+    float *loss, *hits; /* sums over the targets of the examples */
+};
+int program_run(struct program *program, const struct program_call *call, struct error *error);
+
+#endif

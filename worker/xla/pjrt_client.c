@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <pjrt_c_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/xla/client.h"
+
+#define OLDEST_MINOR 57
+#define PLUGIN_WORDS_MAX 600
+
+struct xla_client {
+    const PJRT_Api *api;
+    PJRT_Client *client;
+    PJRT_Device *device;
+    char description[96];
+};
+
+struct xla_executable {
+    struct xla_client *client;
+    PJRT_LoadedExecutable *loaded;
+    unsigned result_count;
+    int64_t workspace;
+};
+
+/* A plugin checks struct_size, by which it knows which members the caller has. */
+#define ARGUMENTS(type, ...)                                                                                           \
+    (type)                                                                                                             \
+    {                                                                                                                  \
+        .struct_size = type##_STRUCT_SIZE, __VA_ARGS__                                                                 \
+    }
+
+/* ---------------------------------------------------------------- errors */
+
+/* Compilers' messages have many lines; the first ones say what is wrong. */
+static void copy_words(char *words, size_t size, const char *message, size_t length)
+{
+    size_t count = length < size - 1 ? length : size - 1;
+    for (size_t i = 0; i < count; i++)
+        words[i] = (unsigned char)message[i] < ' ' || message[i] == 0x7f ? ' ' : message[i];
+    words[count] = '\0';
+}
+
+static enum error_kind kind_of(PJRT_Error_Code code)
+{
+    switch (code) {
+    case PJRT_Error_Code_INVALID_ARGUMENT:
+        return ERROR_INVALID;
+    case PJRT_Error_Code_RESOURCE_EXHAUSTED:
+        return ERROR_NO_SPACE;
+    case PJRT_Error_Code_UNIMPLEMENTED:
+        return ERROR_UNSUPPORTED;
+    default:
+        return ERROR_DEVICE;
+    }
+}
+
+/* Returns 0 if the call went well; else takes the plugin's error over into `error`. */
+static int check(const PJRT_Api *api, PJRT_Error *failure, const char *what, struct error *error)
+{
+    if (failure == NULL)
+        return 0;
+    char words[PLUGIN_WORDS_MAX];
+    PJRT_Error_Message_Args message = ARGUMENTS(PJRT_Error_Message_Args, .error = failure);
+    PJRT_Error_GetCode_Args code = ARGUMENTS(PJRT_Error_GetCode_Args, .error = failure);
+    api->PJRT_Error_Message(&message);
+    PJRT_Error *unknown = api->PJRT_Error_GetCode(&code);
+    copy_words(words, sizeof words, message.message, message.message_size);
+    api->PJRT_Error_Destroy(&ARGUMENTS(PJRT_Error_Destroy_Args, .error = failure));
+    if (unknown != NULL)
+        api->PJRT_Error_Destroy(&ARGUMENTS(PJRT_Error_Destroy_Args, .error = unknown));
+    return error_set(error, unknown != NULL ? ERROR_DEVICE : kind_of(code.code), "%s: %s", what, words);
+}
+
+/* Waits for the event and destroys it. */
+static int await(const PJRT_Api *api, PJRT_Event *event, const char *what, struct error *error)
+{
+    if (event == NULL)
+        return 0;
+    int result = check(api, api->PJRT_Event_Await(&ARGUMENTS(PJRT_Event_Await_Args, .event = event)), what, error);
+    PJRT_Error *failure = api->PJRT_Event_Destroy(&ARGUMENTS(PJRT_Event_Destroy_Args, .event = event));
+    return check(api, failure, what, result < 0 ? NULL : error) < 0 ? -1 : result;
+}
+
+/* ---------------------------------------------------------------- clients */
+
+static const PJRT_Api *find_api(const char *path, struct error *error)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return error_set(error, ERROR_UNSUPPORTED, "cannot open the PJRT plugin: %s", dlerror()), NULL;
+    const PJRT_Api *(*get)(void);
+    *(void **)&get = dlsym(library, "GetPjrtApi");
+    const PJRT_Api *api = get != NULL ? get() : NULL;
+    if (api == NULL)
+        return error_set(error, ERROR_UNSUPPORTED, "%s is no PJRT plugin: it has no GetPjrtApi", path), NULL;
+    const PJRT_Api_Version *version = &api->pjrt_api_version;
+    if (version->major_version != 0 || version->minor_version < OLDEST_MINOR)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "%s speaks PJRT %d.%d, and this worker 0.%d or newer; take a newer plugin", path,
+                         version->major_version, version->minor_version, OLDEST_MINOR),
+               NULL;
+    return api;
+}
+
+static int find_device(struct xla_client *client, struct error *error)
+{
+    PJRT_Client_AddressableDevices_Args devices =
+        ARGUMENTS(PJRT_Client_AddressableDevices_Args, .client = client->client);
+    if (check(client->api, client->api->PJRT_Client_AddressableDevices(&devices), "list devices", error) < 0)
+        return -1;
+    if (devices.num_addressable_devices == 0)
+        return error_set(error, ERROR_DEVICE, "the PJRT plugin finds no device on this machine");
+    client->device = devices.addressable_devices[0];
+    return 0;
+}
+
+static int describe(struct xla_client *client, struct error *error)
+{
+    PJRT_Client_PlatformName_Args name = ARGUMENTS(PJRT_Client_PlatformName_Args, .client = client->client);
+    if (check(client->api, client->api->PJRT_Client_PlatformName(&name), "ask for the platform", error) < 0)
+        return -1;
+    snprintf(client->description, sizeof client->description, "%.*s by PJRT %d.%d", (int)name.platform_name_size,
+             name.platform_name, client->api->pjrt_api_version.major_version,
+             client->api->pjrt_api_version.minor_version);
+    return 0;
+}
+
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+{
+    const PJRT_Api *api = find_api(path, error);
+    if (api == NULL)
+        return -1;
+    PJRT_Error *failure = api->PJRT_Plugin_Initialize(&ARGUMENTS(PJRT_Plugin_Initialize_Args, .extension_start = NULL));
+    if (check(api, failure, "start the PJRT plugin", error) < 0)
+        return -1;
+    PJRT_Client_Create_Args create = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
+    if (check(api, api->PJRT_Client_Create(&create), "open the PJRT plugin's devices", error) < 0)
+        return -1;
+    struct xla_client *client = memory_allocate(1, sizeof *client);
+    *client = (struct xla_client){.api = api, .client = create.client};
+    if (find_device(client, error) < 0 || describe(client, error) < 0) {
+        xla_client_close(client);
+        return -1;
+    }
+    *ret_client = client;
+    return 0;
+}
+
+void xla_client_close(struct xla_client *client)
+{
+    if (client == NULL)
+        return;
+    (void)check(client->api,
+                client->api->PJRT_Client_Destroy(&ARGUMENTS(PJRT_Client_Destroy_Args, .client = client->client)), "",
+                NULL);
+    free(client);
+}
+
+const char *xla_client_description(const struct xla_client *client)
+{
+    return client->description;
+}
+
+/* ---------------------------------------------------------------- executables */
+
+/* A CompileOptionsProto whose executable_build_options (field 3) say num_replicas (4) = num_partitions (5) = 1. */
+static const char compile_options[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01};
+
+/* Reads what the plugin says of the compiled program. */
+static int inspect(struct xla_executable *executable, struct error *error)
+{
+    const PJRT_Api *api = executable->client->api;
+    PJRT_LoadedExecutable_GetExecutable_Args get =
+        ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args, .loaded_executable = executable->loaded);
+    if (check(api, api->PJRT_LoadedExecutable_GetExecutable(&get), "look at the program", error) < 0)
+        return -1;
+    PJRT_Executable_NumOutputs_Args outputs = ARGUMENTS(PJRT_Executable_NumOutputs_Args, .executable = get.executable);
+    PJRT_Executable_GetCompiledMemoryStats_Args memory =
+        ARGUMENTS(PJRT_Executable_GetCompiledMemoryStats_Args, .executable = get.executable);
+    int result = check(api, api->PJRT_Executable_NumOutputs(&outputs), "count the program's results", error);
+    if (check(api, api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) == 0)
+        executable->workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes;
+    (void)check(api,
+                api->PJRT_Executable_Destroy(&ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = get.executable)),
+                "", NULL);
+    if (result == 0 && outputs.num_outputs > XLA_VALUES_MAX)
+        return error_set(error, ERROR_INVALID, "a program with %zu results; at most %d are possible",
+                         outputs.num_outputs, XLA_VALUES_MAX);
+    executable->result_count = result == 0 ? (unsigned)outputs.num_outputs : 0;
+    return result;
+}
+
+int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
+                           struct xla_executable **ret_executable, struct error *error)
+{
+    PJRT_Program program =
+        ARGUMENTS(PJRT_Program, .code = (char *)artifact, .code_size = bytes, .format = "mlir", .format_size = 4);
+    PJRT_Client_Compile_Args compile =
+        ARGUMENTS(PJRT_Client_Compile_Args, .client = client->client, .program = &program,
+                  .compile_options = compile_options, .compile_options_size = sizeof compile_options);
+    if (check(client->api, client->api->PJRT_Client_Compile(&compile), "compile", error) < 0) {
+        if (error != NULL && error->kind == ERROR_DEVICE)
+            error->kind = ERROR_INVALID; /* compilers say INTERNAL of artifacts that they cannot read */
+        return -1;
+    }
+    struct xla_executable *executable = memory_allocate(1, sizeof *executable);
+    *executable = (struct xla_executable){.client = client, .loaded = compile.executable};
+    if (inspect(executable, error) < 0) {
+        xla_executable_free(executable);
+        return -1;
+    }
+    *ret_executable = executable;
+    return 0;
+}
+
+void xla_executable_free(struct xla_executable *executable)
+{
+    if (executable == NULL)
+        return;
+    const PJRT_Api *api = executable->client->api;
+    PJRT_LoadedExecutable_Destroy_Args destroy =
+        ARGUMENTS(PJRT_LoadedExecutable_Destroy_Args, .executable = executable->loaded);
+    (void)check(api, api->PJRT_LoadedExecutable_Destroy(&destroy), "", NULL);
+    free(executable);
+}
+
+unsigned xla_executable_result_count(const struct xla_executable *executable)
+{
+    return executable->result_count;
+}
+
+int64_t xla_executable_workspace(const struct xla_executable *executable)
+{
+    return executable->workspace;
+}
+
+/* ---------------------------------------------------------------- runs */
+
+static const PJRT_Buffer_Type types[] = {
+    [XLA_FLOAT32] = PJRT_Buffer_Type_F32, [XLA_INT32] = PJRT_Buffer_Type_S32, [XLA_UINT32] = PJRT_Buffer_Type_U32};
+
+/* What one run holds: its arguments and results on the device. */
+struct run {
+    struct xla_client *client;
+    unsigned argument_count, result_count;
+    PJRT_Buffer **arguments, **results;
+    PJRT_Event **released; /* by argument: once the plugin no longer reads host memory */
+};
+
+static void destroy_buffer(const PJRT_Api *api, PJRT_Buffer *buffer)
+{
+    if (buffer != NULL)
+        (void)check(api, api->PJRT_Buffer_Destroy(&ARGUMENTS(PJRT_Buffer_Destroy_Args, .buffer = buffer)), "", NULL);
+}
+
+static void run_release(struct run *run)
+{
+    for (unsigned i = 0; i < run->argument_count; i++)
+        destroy_buffer(run->client->api, run->arguments[i]);
+    for (unsigned i = 0; i < run->result_count; i++)
+        destroy_buffer(run->client->api, run->results[i]);
+    for (unsigned i = 0; i < run->argument_count; i++)
+        (void)await(run->client->api, run->released[i], "", NULL);
+    free(run->arguments);
+    free(run->results);
+    free(run->released);
+}
+
+/* The plugin may read the host's memory until the run is released. */
+static int bring(struct run *run, const struct xla_value *arguments, struct error *error)
+{
+    for (unsigned i = 0; i < run->argument_count; i++) {
+        PJRT_Client_BufferFromHostBuffer_Args bringing = ARGUMENTS(
+            PJRT_Client_BufferFromHostBuffer_Args, .client = run->client->client, .data = arguments[i].data,
+            .type = types[arguments[i].type], .dims = arguments[i].shape, .num_dims = arguments[i].rank,
+            .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableZeroCopy, .device = run->client->device);
+        if (check(run->client->api, run->client->api->PJRT_Client_BufferFromHostBuffer(&bringing), "bring an argument",
+                  error) < 0)
+            return error_wrap(error, "argument %u", i);
+        run->arguments[i] = bringing.buffer;
+        run->released[i] = bringing.done_with_host_buffer;
+    }
+    return 0;
+}
+
+static int execute(struct run *run, PJRT_LoadedExecutable *loaded, struct error *error)
+{
+    PJRT_ExecuteOptions options = ARGUMENTS(PJRT_ExecuteOptions, .extension_start = NULL);
+    PJRT_Buffer *const *argument_list = run->arguments;
+    PJRT_Buffer **result_list = run->results;
+    PJRT_Event *done = NULL;
+    PJRT_LoadedExecutable_Execute_Args arguments =
+        ARGUMENTS(PJRT_LoadedExecutable_Execute_Args, .executable = loaded, .options = &options,
+                  .argument_lists = &argument_list, .num_devices = 1, .num_args = run->argument_count,
+                  .output_lists = &result_list, .device_complete_events = &done);
+    const PJRT_Api *api = run->client->api;
+    if (check(api, api->PJRT_LoadedExecutable_Execute(&arguments), "run", error) < 0)
+        return -1;
+    return await(api, done, "run", error);
+}
+
+static int check_result(const PJRT_Api *api, PJRT_Buffer *buffer, const struct xla_value *expected, struct error *error)
+{
+    PJRT_Buffer_Dimensions_Args shape = ARGUMENTS(PJRT_Buffer_Dimensions_Args, .buffer = buffer);
+    PJRT_Buffer_ElementType_Args type = ARGUMENTS(PJRT_Buffer_ElementType_Args, .buffer = buffer);
+    if (check(api, api->PJRT_Buffer_Dimensions(&shape), "ask for a shape", error) < 0 ||
+        check(api, api->PJRT_Buffer_ElementType(&type), "ask for a type", error) < 0)
+        return -1;
+    if (type.type != types[expected->type])
+        return error_set(error, ERROR_INVALID, "is not of the type that the program's document says");
+    if (shape.num_dims != expected->rank || memcmp(shape.dims, expected->shape, shape.num_dims * sizeof(int64_t)) != 0)
+        return error_set(error, ERROR_INVALID, "does not have the shape that the program's document says");
+    return 0;
+}
+
+static int fetch(struct run *run, const struct xla_value *results, struct error *error)
+{
+    const PJRT_Api *api = run->client->api;
+    int64_t row_major[XLA_RANK_MAX];
+    for (unsigned i = 0; i < run->result_count; i++) {
+        unsigned rank = results[i].rank;
+        for (unsigned d = 0; d < rank; d++)
+            row_major[d] = rank - 1 - d;
+        PJRT_Buffer_MemoryLayout layout =
+            ARGUMENTS(PJRT_Buffer_MemoryLayout, .type = PJRT_Buffer_MemoryLayout_Type_Tiled);
+        layout.tiled =
+            ARGUMENTS(PJRT_Buffer_MemoryLayout_Tiled, .minor_to_major = row_major, .minor_to_major_size = rank);
+        PJRT_Buffer_ToHostBuffer_Args copy =
+            ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args, .src = run->results[i], .host_layout = rank > 0 ? &layout : NULL,
+                      .dst = results[i].data, .dst_size = (size_t)xla_value_elements(&results[i]) * sizeof(float));
+        if (check_result(api, run->results[i], &results[i], error) < 0 ||
+            check(api, api->PJRT_Buffer_ToHostBuffer(&copy), "copy", error) < 0 ||
+            await(api, copy.event, "copy", error) < 0)
+            return error_wrap(error, "result %u", i);
+    }
+    return 0;
+}
+
+int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
+                       const struct xla_value *results, unsigned result_count, struct error *error)
+{
+    if (result_count != executable->result_count)
+        return error_set(error, ERROR_INVALID, "the program has %u results, and its document says %u",
+                         executable->result_count, result_count);
+    struct run run = {.client = executable->client,
+                      .argument_count = argument_count,
+                      .result_count = result_count,
+                      .arguments = memory_allocate(argument_count + 1, sizeof(PJRT_Buffer *)),
+                      .results = memory_allocate(result_count + 1, sizeof(PJRT_Buffer *)),
+                      .released = memory_allocate(argument_count + 1, sizeof(PJRT_Event *))};
+    int result = bring(&run, arguments, error) < 0 || execute(&run, executable->loaded, error) < 0 ||
+                         fetch(&run, results, error) < 0
+                     ? -1
+                     : 0;
+    run_release(&run);
+    return result;
+}

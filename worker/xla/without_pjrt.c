@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Replaces pjrt_client.c in a build without XLA=1.
+ */
+#include "worker/xla/client.h"
+
+#define REFUSAL "this worker was built without XLA (make XLA=1), which programs need"
+
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+{
+    (void)path, (void)ret_client;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+void xla_client_close(struct xla_client *client)
+{
+    (void)client;
+}
+
+const char *xla_client_description(const struct xla_client *client)
+{
+    (void)client;
+    return "";
+}
+
+int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
+                           struct xla_executable **ret_executable, struct error *error)
+{
+    (void)client, (void)artifact, (void)bytes, (void)ret_executable;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+void xla_executable_free(struct xla_executable *executable)
+{
+    (void)executable;
+}
+
+unsigned xla_executable_result_count(const struct xla_executable *executable)
+{
+    (void)executable;
+    return 0;
+}
+
+int64_t xla_executable_workspace(const struct xla_executable *executable)
+{
+    (void)executable;
+    return 0;
+}
+
+int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
+                       const struct xla_value *results, unsigned result_count, struct error *error)
+{
+    (void)executable, (void)arguments, (void)argument_count, (void)results, (void)result_count;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
