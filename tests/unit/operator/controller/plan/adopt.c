@@ -4,20 +4,11 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(adopt)
 {
     scene_init_running(&scene, 3);
     scene.input.now_ms += 60000;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(adopt, .init = init, .fini = fini);
 
 /* As it is left when somebody takes its owner reference away. */
 static void orphan(struct pod_view *pod)
@@ -49,8 +40,7 @@ Test(adopt, a_pod_that_lost_its_owner_is_adopted_and_not_judged)
     cr_assert_eq(scene.plan.action_count, 1);
     cr_assert_eq(scene.plan.actions[0].type, ACTION_ADOPT_POD);
     cr_assert_eq(scene.plan.actions[0].pod, &scene.pods[1]);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 0);
-    cr_assert_eq(scene.plan.event_count, 0);
+    scene_expect("disruptions=0 events=0");
 }
 
 Test(adopt, after_the_end_too)
@@ -69,8 +59,7 @@ Test(adopt, what_no_operator_made_is_left_alone_and_told_of_once)
 {
     copy_of_chief("");
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.event_count, 1);
+    scene_expect("actions=0 events=1");
     cr_assert(scene.plan.events[0].of_action, "no status needs to be written for it");
     cr_assert(plan_has_work(&scene.plan));
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
@@ -85,8 +74,7 @@ Test(adopt, an_incarnation_that_was_never_given_is_not_adopted)
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 7);
     orphan(pod);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_not(scene.plan.behind, "labels do not tell that the status is old");
+    scene_expect("actions=0 behind=0 (labels do not tell that the status is old)");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
     cr_assert(strstr(scene.plan.events[0].note, "an incarnation that the job has not come to"), "%s",
               scene.plan.events[0].note);
@@ -109,8 +97,7 @@ Test(adopt, what_the_server_refuses_is_left_alone_and_the_job_goes_on)
     scene.input.strangers_told = scene.plan.strangers;
     scene.input.now_ms = refused.retry_ms;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1, "it may be allowed by now");
-    cr_assert_eq(scene.plan.status.restart_count, 1, "the job does not wait for that");
+    scene_expect("adopt_pod=1 (it may be allowed by now) restart_count=1 (the job does not wait for that)");
     cr_assert_eq(scene.plan.strangers, 1, "nor is it told again");
 }
 
@@ -129,13 +116,10 @@ Test(adopt, a_pod_of_another_owner_wins_over_nobody)
     struct pod_view *copy = copy_of_chief("a ReplicaSet");
     scene_end_pod(&scene, copy, 70);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "it is never touched");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "", "nor judged");
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 3, "nor counted");
+    scene_expect("actions=0 (it is never touched) Failed:True= (nor judged) worker.active=3 (nor counted)");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
     scene.job.suspend = true;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3, "nor sent away");
 }
@@ -146,9 +130,8 @@ Test(adopt, a_copy_that_has_the_owner_too_holds_no_place)
     struct pod_view *copy = copy_of_chief(SCENE_UID);
     copy->incarnation = copy->attempt = 9;
     scene_plan(&scene);
-    cr_assert_not(scene.plan.behind, "its incarnation was copied or invented");
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1, "what a controller has and does not need");
-    cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1, "the Service must not publish it");
+    scene_expect("behind=0 (its incarnation was copied or invented) delete_pod=1 (what a controller has and does not "
+                 "need) remove_current=1 (the Service must not publish it)");
     for (size_t i = 0; i < scene.plan.action_count; i++)
         cr_assert_eq(scene.plan.actions[i].pod, copy);
     cr_assert_str_eq(event_reason(0), "PodUnknown");

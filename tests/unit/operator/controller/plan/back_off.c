@@ -5,11 +5,10 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
 static struct pod_view *evaluator;
 
 /* Two workers and an evaluator; after some restarts, so that whoever fails now has to wait. */
-static void init(void)
+SCENE_SUITE(back_off)
 {
     scene_init_running(&scene, 2);
     scene.job.roles[ROLE_EVALUATOR].count = 1;
@@ -17,18 +16,10 @@ static void init(void)
     scene.job.status.restart_count = 7;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(back_off, .init = init, .fini = fini);
-
 static void end(struct pod_view *pod)
 {
     scene_end_pod(&scene, pod, 139);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     pod->current = false;
 }
 
@@ -50,8 +41,7 @@ Test(back_off, is_of_the_slot_that_failed)
 {
     end(evaluator);
     const struct job_status *status = &scene.job.status;
-    cr_assert_str_eq(status->replicas[ROLE_EVALUATOR].backing_off, "0");
-    cr_assert_null(status->replicas[ROLE_WORKER].backing_off);
+    scene_expect("job.evaluator.backing_off=0 job.worker.backing_off=none");
     cr_assert_geq(until(ROLE_EVALUATOR), scene.input.now_ms + 64000);
     cr_assert_eq(status->backoff_until_ms, until(ROLE_EVALUATOR), "for operators that know no more");
 }
@@ -108,8 +98,7 @@ Test(back_off, that_is_over_is_not_begun_again_by_the_next)
     scene.input.now_ms = until(ROLE_WORKER);
     scene.pods[0].started_ms = scene.input.now_ms;
     end(&scene.pods[0]);
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].backing_off, "0");
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].pending, "0-1");
+    scene_expect("job.worker.backing_off=0 job.worker.pending=0-1");
 }
 
 Test(back_off, goes_with_its_slot)
@@ -119,9 +108,7 @@ Test(back_off, goes_with_its_slot)
     end(&scene.pods[1]);
     scene.job.document.workers = 1;
     scene_plan(&scene);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].backing_off);
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].backoff_until_ms, 0);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET);
+    scene_expect("worker.backing_off=none worker.backoff_until_ms=0 backoff_until_ms=unset");
 }
 
 /* Or a definition of the resource that knows no more has dropped the rest. */
@@ -155,8 +142,7 @@ Test(back_off, that_an_older_operator_wrote_outlasts_the_next_event)
     evaluator->started_ms = scene.input.now_ms - 600000;
     end(evaluator);
     const struct job_status *status = &scene.job.status;
-    cr_assert_str_eq(status->replicas[ROLE_WORKER].backing_off, "1");
-    cr_assert_null(status->replicas[ROLE_EVALUATOR].backing_off, "it worked for ten minutes");
+    scene_expect("job.worker.backing_off=1 job.evaluator.backing_off=none (it worked for ten minutes)");
     cr_assert_eq(until(ROLE_WORKER), until_ms);
     cr_assert_eq(status->backoff_until_ms, until_ms);
     cr_assert_not(creates(ROLE_WORKER));

@@ -4,31 +4,20 @@
 #include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(catch_up)
 {
     scene_init_running(&scene, 2);
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(catch_up, .init = init, .fini = fini);
-
 static void plan_after_the_wait(void)
 {
     scene_plan(&scene);
-    cr_assert(scene.plan.behind);
-    cr_assert_not(scene.plan.write_status, "the cache may be old");
+    scene_expect("behind=1 write_status=0 (the cache may be old)");
     cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + scene.options.catch_up_ms);
     scene.input.behind_since_ms = scene.input.now_ms;
     scene.input.now_ms += scene.options.catch_up_ms;
     scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.action_count, 0, "the status comes first");
+    scene_expect("write_status=1 actions=0 (the status comes first)");
     cr_assert_str_eq(scene.plan.events[0].reason, "StatusBehind");
     scene_accept(&scene);
     scene.input.behind_since_ms = FIELD_UNSET;
@@ -38,12 +27,9 @@ Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)
 {
     scene.pods[1].incarnation = 4;
     plan_after_the_wait();
-    cr_assert_eq(scene.plan.status.incarnation, 4);
-    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_expect("incarnation=4 attempt=1");
     scene_plan(&scene);
-    cr_assert_not(scene.plan.behind);
-    cr_assert_eq(scene.plan.action_count, 0, "the crew works on");
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("behind=0 actions=0 (the crew works on) restart_count=0");
 }
 
 Test(catch_up, an_emptied_status_is_filled_again)
@@ -56,17 +42,14 @@ Test(catch_up, an_emptied_status_is_filled_again)
     plan_after_the_wait();
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
     scene_plan(&scene);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
-    cr_assert_eq(scene.plan.action_count, 0);
+    scene_expect("state=Running actions=0");
 }
 
 Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
 {
     scene_end_pod(&scene, &scene.pods[0], 70);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].incarnation = 4;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    scene_expect("incarnation=1 delete_pod=1");
 }

@@ -3,16 +3,20 @@
 
 #include "tests/unit/operator/controller/plan/terminal.h"
 
+SCENE_SUITE(clean)
+{
+    scene_init(&scene, 2);
+}
+
 static size_t deletes(enum clean_pod_policy policy, int64_t later_ms)
 {
-    struct scene scene;
+    scene_release(&scene);
     scene_init(&scene, 3);
     scene.job.run_policy.clean_pod_policy = policy;
     scene_succeed(&scene);
     scene.input.now_ms += later_ms;
     scene_plan(&scene);
     size_t count = scene_count(&scene, ACTION_DELETE_POD);
-    scene_release(&scene);
     return count;
 }
 
@@ -32,47 +36,36 @@ Test(clean, after_a_success_the_others_may_end_by_themselves)
 
 Test(clean, after_a_failure_nobody_waits)
 {
-    struct scene scene;
+    scene_release(&scene);
     scene_init_running(&scene, 3);
     scene_end_pod(&scene, &scene.pods[1], 64);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
-    scene_release(&scene);
 }
 
 Test(clean, a_create_that_was_on_the_wire_is_deleted_at_sight)
 {
-    struct scene scene;
-    scene_init(&scene, 2);
     scene.job.run_policy.clean_pod_policy = CLEAN_NONE;
     scene_run(&scene);
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.input.now_ms += 5000;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUCCEEDED);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
-    scene_release(&scene);
 }
 
 Test(clean, nothing_is_created_after_the_end_whoever_deletes_what)
 {
-    struct scene scene;
-    scene_init(&scene, 2);
     scene_succeed(&scene);
     scene.input.pod_count = 0;
     scene.input.service = NULL;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUCCEEDED);
-    scene_release(&scene);
+    scene_expect("actions=0 state=Succeeded");
 }

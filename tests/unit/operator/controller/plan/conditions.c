@@ -9,19 +9,10 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(conditions)
 {
     scene_init_running(&scene, 2);
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(conditions, .init = init, .fini = fini);
 
 Test(conditions, a_crew_that_waits_says_so_in_the_chiefs_words)
 {
@@ -65,9 +56,7 @@ Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
     scene.job.roles[ROLE_EVALUATOR].count = 1;
     scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
+    scene_expect("Running:True=CrewComplete Restarting:True=PodFailed state=Running");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nobody is there yet");
@@ -87,8 +76,7 @@ Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_go
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene.pods[1].end_reason = "OOMKilled";
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "OutOfMemory");
+    scene_expect("Running:True=CrewSufficient Restarting:True=OutOfMemory");
 }
 
 Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
@@ -97,8 +85,7 @@ Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
     scene.job.elastic.min_workers = 1;
     scene.pods[1].ready = false; /* no node has room */
     scene_end_pod(&scene, &scene.pods[0], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
     scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     scene.input.pod_count = 2;
@@ -117,14 +104,12 @@ static void replace(int64_t index, bool ready)
     for (size_t i = 0; i < scene.pod_count; i++)
         if (&scene.pods[i] == scene.list[index])
             scene_end_pod(&scene, &scene.pods[i], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     struct pod_view *successor = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.incarnation);
     scene.list[index] = successor;
     scene.input.pod_count = 2;
     successor->ready = ready;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
 
 /* Nobody of the first crew is left to compare with. */
@@ -133,13 +118,11 @@ Test(conditions, a_restart_does_not_end_when_another_one_does)
     be_elastic();
     replace(1, false);
     replace(0, true);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "worker 1 is not back");
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
+    scene_expect(
+        "Running:True=CrewSufficient Restarting:True=PodFailed (worker 1 is not back) job.worker.restarting=1");
     scene.pods[2].ready = true;
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting);
+    scene_expect("Restarting:False=CrewComplete worker.restarting=none");
 }
 
 Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
@@ -147,14 +130,12 @@ Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
     be_elastic();
     replace(1, false);
     scene.job.document.workers = 3;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     struct pod_view *newcomer = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
     scene.list[2] = newcomer;
     scene.input.pod_count = 3;
     newcomer->ready = false;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
     scene.pods[2].ready = true;
     scene_plan(&scene);
@@ -166,18 +147,14 @@ Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are
     be_elastic();
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene_end_pod(&scene, &scene.pods[0], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "0-1");
     scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
     scene.pods[3].ready = false;
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_accept(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene_turn(&scene);
+    scene_expect("Running:True=CrewSufficient job.worker.restarting=1 Restarting:True=PodFailed");
     scene.job.suspend = true;
     scene_plan(&scene);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");

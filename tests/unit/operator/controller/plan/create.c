@@ -3,88 +3,64 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(create)
 {
     scene_init(&scene, 3);
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(create, .init = init, .fini = fini);
 
 Test(create, status_first_then_the_service_then_pods)
 {
     scene.input.service = NULL;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
-    cr_assert_eq(scene.plan.status.attempt, 1);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_expect("actions=0 write_status=1 incarnation=1 attempt=1 worker.pending=0-2");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "their names would lead nowhere");
+    scene_expect("create_service=1 create_pod=0 (their names would lead nowhere)");
     scene.input.service = &scene.service;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 0);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    scene_expect("create_service=0 create_pod=3");
 }
 
 /* One without the job's labels is not in the cache: that it is there shows in the create's answer. */
 Test(create, a_service_that_the_cache_does_not_show_holds_the_pods_back_too)
 {
     scene.input.service = NULL;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.obstacle =
         (struct obstacle){OBSTACLE_NAME_TAKEN, "services digits exists", SCENE_NOW + 4000, "services"};
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene_expect("actions=0 Scheduled:False=NameTaken");
     scene_accept(&scene);
     scene.input.now_ms += 4000;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1, "it may have gone");
+    scene_expect("actions=1 create_service=1 (it may have gone)");
 }
 
 Test(create, what_is_there_is_promised_no_longer)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
+    scene_expect("create_pod=2 worker.pending=0,2");
 }
 
 Test(create, a_quota_is_waited_for_and_named)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "QuotaExceeded");
-    cr_assert_eq(scene.plan.event_count, 1);
+    scene_expect("Scheduled:False=QuotaExceeded events=1");
     scene_accept(&scene);
     scene.input.now_ms += 4000;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
-    cr_assert_eq(scene.plan.event_count, 0, "said once");
+    scene_expect("create_pod=3 events=0 (said once)");
 }
 
 Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
@@ -100,15 +76,13 @@ Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
         scene_release(&scene);
         scene_init_running(&scene, 3);
         scene_end_pod(&scene, &scene.pods[1], 137);
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.pods[1].current = false;
         scene.input.now_ms += 60000;
         scene.input.obstacle =
             (struct obstacle){kinds[i], "spec.containers[0].image: Required value", scene.input.now_ms + 4000, NULL};
         scene_plan(&scene);
-        cr_assert(scene.plan.has_run);
-        cr_assert_eq(scene.plan.action_count, 0, "it waits");
+        scene_expect("has_run=1 actions=0 (it waits)");
         cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 4000);
         cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
         cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), obstacle_reason(kinds[i]));
@@ -131,8 +105,7 @@ static void plan_a_rejected_pod(bool expected)
 
 Test(create, what_tells_that_a_job_has_run_outlives_the_operator)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     pod->ready = false;
     plan_a_rejected_pod(false); /* pods that are only being started have trained nothing */
@@ -151,12 +124,10 @@ Test(create, what_tells_that_a_job_has_run_outlives_the_operator)
 
 Test(create, a_status_older_than_the_pods_is_not_acted_upon)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_not(scene.plan.write_status);
+    scene_expect("actions=0 write_status=0");
 }
 
 Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
@@ -182,8 +153,7 @@ Test(create, leftovers_of_an_earlier_job_are_waited_for)
 {
     scene_leave_pod(&scene, "the job before");
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
+    scene_expect("incarnation=0 Scheduled:False=WaitingForPredecessor");
     scene.input.pod_count = 0;
     scene.service.owner_uid = "the job before";
     scene.input.service = &scene.service;
@@ -196,20 +166,17 @@ Test(create, leftovers_of_an_earlier_job_are_waited_for)
 
 Test(create, a_service_of_somebody_else_holds_the_pods_back)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.service = (struct service_view){
         .name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web", .job_uid = SCENE_UID};
     scene.input.service = &scene.service;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene_expect("actions=0 Scheduled:False=NameTaken");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message,
                      "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name");
     scene.input.service = NULL;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    scene_expect("actions=1 create_service=1");
 }
 
 Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
@@ -217,14 +184,12 @@ Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
     scene.service.owner_uid = scene.service.owner_kind = scene.service.owner_name = "";
     scene.service.of_job = false;
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
     scene.service.job_uid = "another";
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene_expect("actions=0 Scheduled:False=NameTaken");
 }
 
 Test(create, a_spec_full_of_nonsense_is_answered_too)
@@ -241,8 +206,7 @@ Test(create, a_spec_full_of_nonsense_is_answered_too)
 
 Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
@@ -255,16 +219,13 @@ Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
 /* Its name and incarnation are used up: a successor of the same incarnation could be taken for it. */
 Test(create, a_promised_pod_that_came_and_went_is_lost)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
     scene.input.gone_incarnation = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
+    scene_expect("create_pod=0 disruptions=1 incarnation=2");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older incarnation than what is promised now");
@@ -273,8 +234,7 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
 /* Neither its create nor a look for it was answered. */
 Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     struct unsure_pod unsure = {.role = ROLE_WORKER, .index = 1, .incarnation = 1};
     scene.input.unsure = &unsure;
     scene.input.unsure_count = 1;
@@ -286,9 +246,7 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "the others do not wait for it");
     scene.input.inherited_incarnation = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene.plan.status.incarnation, 2, "nor is another promised");
+    scene_expect("look_for_pod=1 create_pod=0 incarnation=2 (nor is another promised)");
     scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "not yet");
@@ -298,18 +256,13 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
 /* It may have been there, and have been removed by force from a node that is cut off, while no operator looked. */
 Test(create, what_a_successor_finds_promised_it_promises_under_another_incarnation)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene.input.service = &scene.service;
     scene.input.inherited_incarnation = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert(scene.plan.write_status);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    cr_assert_eq(scene.plan.status.attempt, 1);
-    cr_assert_eq(scene.plan.status.restart_count, 0, "nobody knows of an end");
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
+    scene_expect(
+        "actions=0 write_status=1 incarnation=2 attempt=1 restart_count=0 (nobody knows of an end) worker.pending=0,2");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "once");
@@ -319,21 +272,18 @@ Test(create, what_a_successor_finds_promised_it_promises_under_another_incarnati
 
 Test(create, what_a_successor_finds_whole_keeps_its_incarnation)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
     scene.input.inherited_incarnation = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
+    scene_expect("actions=0 incarnation=1");
 }
 
 Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
     scene.input.inherited_incarnation = 1;
     scene_plan(&scene);

@@ -3,22 +3,13 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(crew_key_plan)
 {
     scene_init_running(&scene, 3);
     scene.key_in_doubt = true;
     scene.input.key = (struct crew_key_look){0};
     scene.input.now_ms += 60000;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(crew_key_plan, .init = init, .fini = fini);
 
 static void look(bool there)
 {
@@ -31,8 +22,7 @@ static void look(bool there)
 static void lose_worker(void)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
     scene_plan(&scene);
 }
@@ -48,21 +38,15 @@ Test(crew_key_plan, a_successor_comes_once_the_key_is_known_to_be_there)
     lose_worker();
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
     look(true);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
-    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_expect("create_pod=1 look_for_key=0 attempt=1");
 }
 
 Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
 {
     lose_worker();
     look(false);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_KEY), 0, "while somebody may have the old one");
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "CrewKeyRenewed");
-    cr_assert_eq(scene.plan.status.restarts.failures, 1, "only what was before");
+    scene_expect("create_pod=0 create_key=0 (while somebody may have the old one) attempt=2 worker.pending=0-2 "
+                 "Restarting:True=CrewKeyRenewed failures=1 (only what was before)");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "who lives");
@@ -73,8 +57,7 @@ Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
     cr_assert_eq(scene.plan.actions[0].type, ACTION_CREATE_KEY);
     scene.input.key.there = true;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
-    cr_assert_eq(scene.plan.status.attempt, 2, "once");
+    scene_expect("create_pod=3 attempt=2 (once)");
 }
 
 Test(crew_key_plan, a_pod_that_may_have_started_meanwhile_may_have_the_old_key)
@@ -87,8 +70,7 @@ Test(crew_key_plan, a_pod_that_may_have_started_meanwhile_may_have_the_old_key)
     }
     scene_plan(&scene);
     look(false);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_KEY), 0);
-    cr_assert_eq(scene.plan.status.attempt, 2);
+    scene_expect("create_key=0 attempt=2");
 }
 
 Test(crew_key_plan, a_pod_that_does_not_start_is_asked_about_now_and_then)
@@ -127,8 +109,7 @@ Test(crew_key_plan, crews_without_a_key_are_left_alone)
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
     lose_worker();
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    scene_expect("look_for_key=0 create_pod=1");
 }
 
 Test(crew_key_plan, a_successor_of_the_operator_asks_once)

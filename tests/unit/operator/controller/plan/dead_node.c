@@ -6,28 +6,17 @@
 
 #define GRACE_MS 30000
 
-static struct scene scene;
-
 /* Worker 1 was asked to end, and its node is silent; its successor is there. */
-static void init(void)
+SCENE_SUITE(dead_node)
 {
     scene_init_running(&scene, 2);
     scene.pods[1].deletion_ms = scene.input.now_ms;
     scene.pods[1].grace_ms = GRACE_MS;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(dead_node, .init = init, .fini = fini);
 
 static size_t forced_after(int64_t ms)
 {

@@ -3,10 +3,13 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(deadline)
+{
+    scene_init_running(&scene, 1);
+}
+
 Test(deadline, leaves_out_the_time_suspended)
 {
-    struct scene scene;
-    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.job.status.suspended_ms = 40000;
     scene.input.now_ms = SCENE_NOW + 139999;
@@ -16,13 +19,10 @@ Test(deadline, leaves_out_the_time_suspended)
     scene.input.now_ms++;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "DeadlineExceeded");
-    scene_release(&scene);
 }
 
 Test(deadline, leaves_out_by_how_much_the_clock_was_set)
 {
-    struct scene scene;
-    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.input.moved_ms[STATUS_TIME_START] = 3600000;
     scene.input.now_ms = SCENE_NOW + 3600000 + 99999;
@@ -32,13 +32,10 @@ Test(deadline, leaves_out_by_how_much_the_clock_was_set)
     scene.input.now_ms = SCENE_NOW - 3600000 + 100000;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "DeadlineExceeded");
-    scene_release(&scene);
 }
 
 Test(deadline, stands_still_while_suspended)
 {
-    struct scene scene;
-    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.job.suspend = true;
     scene.job.status.conditions[CONDITION_SUSPENDED] =
@@ -47,5 +44,4 @@ Test(deadline, stands_still_while_suspended)
     scene.input.now_ms += 1000000;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
-    scene_release(&scene);
 }

@@ -3,21 +3,12 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(deleting)
 {
     scene_init_running(&scene, 2);
     scene.input.now_ms += 60000;
     scene.job.deleted_ms = scene.input.now_ms;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(deleting, .init = init, .fini = fini);
 
 Test(deleting, a_crew_that_a_finalizer_keeps_trains_on_and_the_status_says_why)
 {
@@ -31,16 +22,12 @@ Test(deleting, pods_that_go_are_nobodys_fault_and_not_replaced)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "Deleting");
+    scene_expect("actions=0 restart_count=0 Running:False=Deleting");
     scene_accept(&scene);
     scene.input.pod_count = 0;
     scene.input.now_ms += 60000;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 0);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
+    scene_expect("actions=0 worker.active=0 incarnation=1");
 }
 
 Test(deleting, a_dead_node_does_not_keep_it)
@@ -56,12 +43,10 @@ Test(deleting, a_job_that_is_over_says_nothing_new)
 {
     scene.job.deleted_ms = FIELD_UNSET;
     scene_end_pod(&scene, &scene.pods[0], 64);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.job.deleted_ms = scene.input.now_ms;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_not(scene.plan.write_status);
+    scene_expect("actions=0 write_status=0");
 }
 
 Test(deleting, a_job_that_nobody_began_is_left_alone)
@@ -70,6 +55,5 @@ Test(deleting, a_job_that_nobody_began_is_left_alone)
     scene_init(&scene, 2);
     scene.job.deleted_ms = scene.input.born_ms = SCENE_NOW;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_not(scene.plan.write_status);
+    scene_expect("actions=0 write_status=0");
 }

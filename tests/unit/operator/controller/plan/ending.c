@@ -7,6 +7,11 @@
 #include "operator/controller/execute/job_entry.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(ending)
+{
+    scene_init(&scene, 1);
+}
+
 #define START_FAILURE_MS 120000
 
 struct end {
@@ -56,8 +61,6 @@ static const struct end ends[] = {
 
 Test(ending, table_of_blame)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const struct end *end = &ends[i];
@@ -80,25 +83,19 @@ Test(ending, table_of_blame)
     pod->disruption_target = false;
     pod->deletion_ms = NEVER;
     cr_expect_eq(ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind, ENDING_SUCCESS);
-    scene_release(&scene);
 }
 
 Test(ending, deletion_of_a_living_pod_is_a_disruption_at_that_time)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     pod->deletion_ms = T - 7000;
     struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T);
     cr_assert_eq(ending.kind, ENDING_DISRUPTION);
     cr_assert_eq(ending.at_ms, T - 7000);
-    scene_release(&scene);
 }
 
 Test(ending, a_registry_hiccup_is_waited_for)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     pod->phase = POD_PENDING;
     pod->waiting_reason = "ImagePullBackOff";
@@ -113,13 +110,10 @@ Test(ending, a_registry_hiccup_is_waited_for)
     pod->waiting_reason = "ContainerCreating";
     ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms);
     cr_assert_eq(ending.kind, ENDING_NONE);
-    scene_release(&scene);
 }
 
 Test(ending, the_first_hiccup_after_a_long_pull_is_one)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     pod->phase = POD_PENDING;
     pod->waiting_reason = "ErrImagePull";
@@ -127,13 +121,10 @@ Test(ending, the_first_hiccup_after_a_long_pull_is_one)
     struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, now_ms);
     cr_assert_eq(ending.kind, ENDING_NONE);
     cr_assert_eq(ending.check_ms, now_ms + START_FAILURE_MS);
-    scene_release(&scene);
 }
 
 Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
     scene_end_pod(&scene, pod, 65);
     pod->init_container = "fetch";
@@ -149,13 +140,10 @@ Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
                      "no route to host (init container fetch of pod digits-worker-0-1, exit code 65)");
     pod->disruption_target = true;
     cr_expect_eq(ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T).kind, ENDING_DISRUPTION);
-    scene_release(&scene);
 }
 
 Test(ending, describes_code_meaning_and_last_words)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
     scene_end_pod(&scene, pod, 65);
     pod->termination_message = "images.gz: truncated at byte 12\n";
@@ -170,13 +158,10 @@ Test(ending, describes_code_meaning_and_last_words)
     pod->memory_limit = "2Gi";
     ending_describe(pod, ENDING_OUT_OF_MEMORY, FRAMEWORK_COXSWAIN, &text);
     cr_assert_str_eq(buffer_text(&text), "pod digits-worker-1-4 ran out of memory (limit 2Gi)");
-    scene_release(&scene);
 }
 
 Test(ending, a_traceback_is_told_by_its_last_line)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
     scene_end_pod(&scene, pod, 1);
     pod->termination_message = "Traceback (most recent call last):\n    g()\nValueError: 7 is odd\n";
@@ -189,37 +174,35 @@ Test(ending, a_traceback_is_told_by_its_last_line)
     pod->termination_message = "step 12\nstep 13\n";
     ending_describe(pod, ENDING_FAILURE, FRAMEWORK_PYTORCH, &text);
     cr_assert_str_eq(buffer_text(&text), "pod digits-worker-1-4 exited with code 137 (signal 9, Killed)");
-    scene_release(&scene);
 }
 
 /* Of worker 0, `ms` after it was first seen to wait for its image, when the clock was set by `by_ms` meanwhile. */
-static enum ending_kind kind_after_move(struct scene *scene, int64_t by_ms, int64_t ms)
+static enum ending_kind kind_after_move(int64_t by_ms, int64_t ms)
 {
     struct job_entry *entry = job_entry_new("n/a");
-    SCOPED_FREE struct pod_record *pod = pod_record_new(&scene->pods[0]);
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&scene.pods[0]);
     job_entry_add_pod(entry, pod);
-    job_entry_note_wait(entry, pod, scene->pods[0].created_ms);
+    job_entry_note_wait(entry, pod, scene.pods[0].created_ms);
     job_entry_clock_set(entry, by_ms, NULL);
-    scene->list[0] = job_entry_views(entry, &scene->arena)[0];
-    scene->input.now_ms = scene->pods[0].created_ms + by_ms + ms;
-    scene_plan(scene);
-    bool failed = *scene_reason(scene, CONDITION_FAILED, CONDITION_TRUE) != '\0';
-    scene->list[0] = &scene->pods[0];
+    scene.list[0] = job_entry_views(entry, &scene.arena)[0];
+    scene.input.now_ms = scene.pods[0].created_ms + by_ms + ms;
+    scene_plan(&scene);
+    bool failed = *scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE) != '\0';
+    scene.list[0] = &scene.pods[0];
     job_entry_free(entry);
     return failed ? ENDING_PERMANENT : ENDING_NONE;
 }
 
 Test(ending, a_registry_hiccup_is_no_end_because_the_clock_was_set)
 {
-    struct scene scene;
+    scene_release(&scene);
     scene_init_running(&scene, 1);
     scene.pods[0].phase = POD_PENDING;
     scene.pods[0].ready = false;
     scene.pods[0].waiting_reason = "ErrImagePull";
     int64_t most_ms = scene.options.start_failure_ms;
-    cr_assert_eq(kind_after_move(&scene, 3600000, most_ms - 1), ENDING_NONE);
-    cr_assert_eq(kind_after_move(&scene, 3600000, most_ms), ENDING_PERMANENT);
-    cr_assert_eq(kind_after_move(&scene, -3600000, most_ms - 1), ENDING_NONE);
-    cr_assert_eq(kind_after_move(&scene, -3600000, most_ms), ENDING_PERMANENT);
-    scene_release(&scene);
+    cr_assert_eq(kind_after_move(3600000, most_ms - 1), ENDING_NONE);
+    cr_assert_eq(kind_after_move(3600000, most_ms), ENDING_PERMANENT);
+    cr_assert_eq(kind_after_move(-3600000, most_ms - 1), ENDING_NONE);
+    cr_assert_eq(kind_after_move(-3600000, most_ms), ENDING_PERMANENT);
 }

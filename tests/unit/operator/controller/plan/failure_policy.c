@@ -4,24 +4,16 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
 static struct failure_rule rules[2];
 static struct pod_condition_match conditions[1];
 
-static void init(void)
+SCENE_SUITE(failure_policy)
 {
     scene_init_running(&scene, 3);
     scene.input.now_ms += 60000;
     memset(rules, 0, sizeof rules);
     scene.job.run_policy.failure_policy = (struct failure_policy){.rules = rules, .rule_count = 1};
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(failure_policy, .init = init, .fini = fini);
 
 static void on_codes(struct failure_rule *rule, enum failure_action action, enum exit_code_operator operator,
                      int64_t code)

@@ -5,9 +5,7 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(finishing)
 {
     scene_init(&scene, 4);
     scene.job.framework = FRAMEWORK_PYTORCH;
@@ -15,13 +13,6 @@ static void init(void)
     scene_run(&scene);
     scene.input.now_ms += 3600000;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(finishing, .init = init, .fini = fini);
 
 static void finish(size_t pod)
 {
@@ -38,8 +29,7 @@ static void find_no_node(size_t pod)
 
 static void plan_and_accept(void)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
 
 static void expect_success(const char *message)
@@ -53,10 +43,7 @@ static void expect_success(const char *message)
 static void expect_to_go_on(void)
 {
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
-    cr_assert_eq(scene.plan.status.restart_count, 0);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    scene_expect("Succeeded:True= restart_count=0 incarnation=1 create_pod=0");
     scene_accept(&scene);
 }
 
@@ -95,9 +82,7 @@ Test(finishing, the_first_is_needed)
     expect_to_go_on();
     scene_end_pod(&scene, &scene.pods[0], 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-3");
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    scene_expect("attempt=2 worker.pending=0-3 worker.completed=none");
 }
 
 Test(finishing, a_crew_that_grows_at_its_end_gets_nobody_new)
@@ -140,10 +125,7 @@ Test(finishing, a_successor_that_has_not_come_yet_is_made_no_more)
     finish(1);
     scene.input.now_ms += 3600000;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+    scene_expect("create_pod=0 worker.pending=none backoff_until_ms=unset Restarting:False=CrewSufficient");
 }
 
 Test(finishing, a_refusal_of_one_who_would_come_too_late_ends_no_job)
@@ -200,8 +182,7 @@ Test(finishing, who_was_there_is_waited_for_without_the_pod_of_the_first)
     scene.job.elastic.min_workers = 4;
     scene_end_pod(&scene, &scene.pods[3], 1);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.chief_finish_ms, FIELD_UNSET, "it has yet to finish");
+    scene_expect("attempt=2 chief_finish_ms=unset (it has yet to finish)");
 }
 
 Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
@@ -212,10 +193,7 @@ Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
     expect_to_go_on();
     scene_end_pod(&scene, &scene.pods[1], 1);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1, "both are one event");
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-3");
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    scene_expect("attempt=2 failures=1 (both are one event) worker.pending=0-3 worker.completed=none");
 }
 
 #define GRACE_MS 30000
@@ -250,8 +228,7 @@ Test(finishing, the_first_on_a_dead_node_lets_the_whole_crew_start_over)
     cr_assert_leq(scene.plan.requeue_ms, due_ms);
     scene.input.now_ms = due_ms;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_expect("attempt=2 disruptions=1");
     cr_assert_str_neq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "");
 }
 
@@ -273,8 +250,7 @@ Test(finishing, nobody_finishes_by_being_sent_away)
     scene.list[3] = NULL;
     scene.input.pod_count = 3;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "3");
+    scene_expect("disruptions=1 worker.pending=3");
 }
 
 Test(finishing, a_crew_of_fixed_size_needs_all)

@@ -5,21 +5,12 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(first_crew)
 {
     scene_init(&scene, 2);
     scene.options.untold_crews = true;
     scene.input.born_ms = SCENE_NOW - 5000;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(first_crew, .init = init, .fini = fini);
 
 static void begin(void)
 {
@@ -37,14 +28,10 @@ Test(first_crew, its_pods_wait_for_its_service_and_no_status)
 {
     scene.input.service = NULL;
     scene_plan(&scene);
-    cr_assert(scene.plan.begun);
-    cr_assert_not(scene.plan.write_status);
-    cr_assert_eq(scene.plan.action_count, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    scene_expect("begun=1 write_status=0 actions=1 create_service=1");
     scene.input.service = &scene.service;
     scene_plan(&scene);
-    cr_assert(scene.plan.begun);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    scene_expect("begun=1 create_pod=2");
     cr_assert_eq(scene.plan.attempt, 1);
     cr_assert_eq(scene.plan.incarnation, 1);
     cr_assert_not(scene.plan.write_status);
@@ -56,19 +43,15 @@ Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
     begin();
     scene.input.now_ms += scene.options.count_write_ms;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "all is there");
-    cr_assert(scene.plan.write_status);
+    scene_expect("actions=0 (all is there) write_status=1");
     cr_assert(plan_only_tells(&scene.plan, &scene.job.status), "nothing waits for it");
-    cr_assert_eq(scene.plan.status.attempt, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
-    cr_assert_eq(scene.plan.status.workers, 2);
+    scene_expect("attempt=1 incarnation=1 workers=2");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending, "what is there is promised no longer");
     cr_assert_str_eq(scene.plan.events[0].reason, "Started");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_not(scene.plan.begun);
-    cr_assert_eq(scene.plan.action_count, 0);
+    scene_expect("begun=0 actions=0");
 }
 
 Test(first_crew, that_it_runs_is_told_at_once)
@@ -79,8 +62,7 @@ Test(first_crew, that_it_runs_is_told_at_once)
         scene.pods[i].ready = true;
     }
     scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
+    scene_expect("write_status=1 state=Running");
 }
 
 Test(first_crew, what_befalls_it_before_it_is_told_counts)
@@ -90,9 +72,7 @@ Test(first_crew, what_befalls_it_before_it_is_told_counts)
     scene_plan(&scene);
     cr_assert(scene.plan.write_status);
     cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status), "a successor waits for its promise");
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "the promise comes first again");
+    scene_expect("failures=1 incarnation=2 create_pod=0 (the promise comes first again)");
 }
 
 Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
@@ -104,18 +84,14 @@ Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
     scene.input.gone_count = 1;
     scene.input.gone_incarnation = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
+    scene_expect("create_pod=0 disruptions=1 incarnation=2");
 }
 
 Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
 {
     scene.input.born_ms = FIELD_UNSET;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert(scene.plan.write_status);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    scene_expect("actions=0 write_status=1 worker.pending=0-1");
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1,
                  "one of incarnation 1 may live where nobody sees it");
     cr_assert_eq(scene.plan.status.restart_count, 0);
@@ -126,13 +102,10 @@ Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
 {
     scene.input.born_ms = FIELD_UNSET;
     scene.job.suspend = true;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.job.suspend = false;
-    for (int turn = 0; turn < 3 && scene.job.status.attempt == 0; turn++) {
-        scene_plan(&scene);
-        scene_accept(&scene);
-    }
+    for (int turn = 0; turn < 3 && scene.job.status.attempt == 0; turn++)
+        scene_turn(&scene);
     cr_assert_eq(scene.job.status.attempt, FIRST_ATTEMPT);
     cr_assert_eq(scene.job.status.incarnation, FIRST_INCARNATION + 1);
 }
@@ -175,16 +148,13 @@ Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
     begin();
     scene.input.pod_count = 1;
     scene.input.born_ms = FIELD_UNSET;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.pod_count = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "its successor waits until it is not current any more");
+    scene_expect("delete_pod=1 create_pod=0 (its successor waits until it is not current any more)");
     scene.pods[1].current = false;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("create_pod=1 restart_count=0");
 }
 
 Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is)
@@ -229,14 +199,11 @@ Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
     begin();
     scene.job.suspend = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_expect("actions=0 attempt=1");
     scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("delete_pod=2 restart_count=0");
 }
 
 static void suspend(void)
@@ -273,8 +240,7 @@ Test(first_crew, whose_job_waits_for_something_or_has_a_past_is_promised_first)
 {
     static void (*const changes[])(void) = {suspend, make_elastic, queue, gang, encrypt, follow, write_status};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        fini();
-        init();
+        scene_renew();
         changes[i]();
         scene_plan(&scene);
         cr_assert_not(scene.plan.begun, "change %zu", i);
@@ -287,8 +253,7 @@ Test(first_crew, promised_again_and_again_is_still_the_first)
 {
     scene.input.born_ms = FIELD_UNSET;
     for (int successor = 0; successor < 3; successor++) {
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.input.inherited_incarnation = scene.job.status.incarnation;
     }
     scene_plan(&scene);

@@ -3,29 +3,18 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
 /* Two workers and a server that run; then another operator comes, which refuses the spec. */
-static void init(void)
+SCENE_SUITE(invalid)
 {
     scene_init(&scene, 2);
     scene.job.roles[ROLE_PS].count = 1;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     for (int64_t i = 0; i < 2; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene_add_pod(&scene, ROLE_PS, 0, 1);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.invalid = "spec.coxswain.optimizer.momentum: AdamW has none; leave it out";
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(invalid, .init = init, .fini = fini);
 
 static unsigned events_of(const char *reason)
 {
@@ -38,8 +27,7 @@ static unsigned events_of(const char *reason)
 Test(invalid, a_job_that_runs_goes_on_and_says_why_nothing_will_be_created)
 {
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    scene_expect("actions=0 Running:True=CrewComplete");
     cr_assert_eq(scene.plan.status.conditions[CONDITION_FAILED].status, CONDITION_ABSENT);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "InvalidSpec");
     const char *message = scene.plan.status.conditions[CONDITION_SCHEDULED].message;
@@ -62,14 +50,11 @@ Test(invalid, a_job_that_runs_can_succeed)
 Test(invalid, a_lost_pod_is_counted_but_not_replaced_before_the_spec_is_accepted)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(scene.job.status.restart_count, 1);
     scene.pods[1].current = false;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "InvalidSpec");
+    scene_expect("create_pod=0 Running:False=CrewIncomplete Scheduled:False=InvalidSpec");
     scene_accept(&scene);
     scene.input.invalid = NULL; /* the operator was rolled back */
     scene_plan(&scene);
@@ -79,8 +64,7 @@ Test(invalid, a_lost_pod_is_counted_but_not_replaced_before_the_spec_is_accepted
 Test(invalid, a_job_that_runs_can_be_suspended)
 {
     scene.job.suspend = true;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3);
 }
@@ -93,8 +77,7 @@ Test(invalid, no_pod_is_ended_for_a_spec_that_cannot_be_read)
     cr_assert_eq(scene.plan.action_count, 0);
     scene.job.document.workers = INT64_MIN;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.workers, 2);
+    scene_expect("actions=0 workers=2");
     cr_assert_eq(scene.plan.status.conditions[CONDITION_FAILED].status, CONDITION_ABSENT);
 }
 

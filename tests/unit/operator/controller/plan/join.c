@@ -5,13 +5,16 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(join)
+{
+    scene_init_running(&scene, 2);
+}
+
 static const struct strangers_input flood = {
     .reported = true, .members_missing = true, .per_minute = 4872, .from = "10.1.2.3", .why = "data port: it is mute"};
 
 Test(join, strangers_at_the_ports_are_named_while_members_are_missing)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.input.strangers = flood;
     const struct plan *plan = scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_JOIN_BLOCKED, CONDITION_TRUE), "UnauthenticatedConnections");
@@ -31,13 +34,10 @@ Test(join, strangers_at_the_ports_are_named_while_members_are_missing)
     scene.input.strangers = (struct strangers_input){.reported = true, .per_minute = 4872};
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_JOIN_BLOCKED, CONDITION_FALSE), "Joined");
-    scene_release(&scene);
 }
 
 Test(join, few_strangers_or_none_missing_is_no_condition)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.input.strangers = flood;
     scene.input.strangers.per_minute = 60;
     scene_plan(&scene);
@@ -46,5 +46,4 @@ Test(join, few_strangers_or_none_missing_is_no_condition)
     scene.input.strangers.members_missing = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.conditions[CONDITION_JOIN_BLOCKED].status, CONDITION_ABSENT);
-    scene_release(&scene);
 }

@@ -5,20 +5,11 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(judge)
 {
     scene_init_running(&scene, 3);
     scene.input.now_ms += 60000;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(judge, .init = init, .fini = fini);
 
 Test(judge, one_event_for_all_that_end_together)
 {
@@ -27,11 +18,7 @@ Test(judge, one_event_for_all_that_end_together)
     scene.pods[2].finished_ms += 1000;
     scene_plan(&scene);
     const struct job_status *status = &scene.plan.status;
-    cr_assert_eq(status->restarts.failures, 1);
-    cr_assert_eq(status->restart_count, 1);
-    cr_assert_eq(status->incarnation, 2);
-    cr_assert_eq(status->attempt, 1);
-    cr_assert_str_eq(status->replicas[ROLE_WORKER].pending, "1-2");
+    scene_expect("failures=1 restart_count=1 incarnation=2 attempt=1 worker.pending=1-2");
     cr_assert(strstr(status->conditions[CONDITION_RESTARTING].message, "digits-worker-1-1"));
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "nothing is created before the status is durable");
 }
@@ -43,8 +30,7 @@ Test(judge, the_earliest_cause_is_to_blame)
     scene_end_pod(&scene, &scene.pods[2], 137);
     scene.pods[2].disruption_target = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RESTARTING);
+    scene_expect("disruptions=1 state=Restarting");
 }
 
 Test(judge, collateral_needs_no_cause_but_is_none)
@@ -78,8 +64,7 @@ Test(judge, a_pod_that_vanished_was_disrupted)
     scene.list[1] = scene.list[2];
     scene.input.pod_count = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+    scene_expect("disruptions=1 worker.pending=1");
 }
 
 /* By a drain, or by the collection of garbage: its work is done all the same. */
@@ -94,11 +79,8 @@ Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
     scene.input.pod_count = 2;
     for (int turn = 0; turn < 2; turn++) { /* whoever has been started meanwhile knows no more than the status */
         scene_plan(&scene);
-        cr_assert_eq(scene.plan.status.restart_count, 0);
-        cr_assert_eq(scene.plan.status.attempt, 1);
-        cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
-        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled");
-        cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+        scene_expect(
+            "restart_count=0 attempt=1 Running:True=CrewComplete Scheduled:True=AllScheduled worker.completed=2");
         scene_accept(&scene);
     }
 }
@@ -110,8 +92,7 @@ Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_los
     scene.input.finished_count = 1;
     scene.input.pod_count = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+    scene_expect("restart_count=0 worker.completed=2");
     finished.attempt = 0;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "of an earlier crew");
@@ -136,20 +117,16 @@ Test(judge, a_crew_that_starts_over_has_finished_nothing)
     scene.job.status.replicas[ROLE_WORKER].completed = "2";
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_expect("attempt=2 worker.completed=none worker.pending=0-2");
 }
 
 Test(judge, what_is_judged_is_not_judged_again)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     for (int turn = 0; turn < 3; turn++) {
         scene_plan(&scene);
-        cr_assert_eq(scene.plan.status.restart_count, 1);
-        cr_assert_eq(scene.plan.status.incarnation, 2);
+        scene_expect("restart_count=1 incarnation=2");
     }
 }
 
@@ -158,13 +135,10 @@ Test(judge, job_scope_starts_the_whole_crew_over)
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_expect("attempt=2 incarnation=2 worker.pending=0-2");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "the living ones of the old attempt");
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not before the old attempt is gone");
+    scene_expect("delete_pod=2 (the living ones of the old attempt) create_pod=0 (not before the old attempt is gone)");
 }
 
 /* Not for each name alone: who is left of the old crew could meet the new one, or save what it has. */
@@ -176,8 +150,7 @@ Test(judge, a_crew_that_starts_over_waits_for_the_last_of_the_one_before)
         scene.job.framework = (enum framework)framework;
         scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
         scene_end_pod(&scene, &scene.pods[1], 137);
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.pods[2].deletion_ms = scene.input.now_ms;
         scene.list[0] = &scene.pods[2];
         scene.input.pod_count = 1;
@@ -195,9 +168,7 @@ Test(judge, an_evaluator_never_restarts_the_crew)
     scene.job.roles[ROLE_EVALUATOR].count = 1;
     scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 137);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 1);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_EVALUATOR].pending, "0");
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+    scene_expect("attempt=1 evaluator.pending=0 worker.pending=none");
 }
 
 /* What may throw a crew out again and again must not do so for ever. */
@@ -211,8 +182,7 @@ Test(judge, collateral_without_a_cause_is_let_off_once)
         scene_accept(&scene);
         scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, incarnation + 1);
         scene.input.pod_count = 3;
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
     }
 }
 
@@ -251,8 +221,7 @@ static void fall_silent_after(int64_t ms)
     scene.job.status.restart_count = 5;
     scene.input.now_ms += ms;
     scene.pods[2].ready = false;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
     scene.input.now_ms += 300000;
 }
@@ -263,8 +232,7 @@ Test(judge, a_pod_that_worked_before_its_node_fell_silent_is_replaced_at_once)
     scene.pods[2].deletion_ms = scene.input.now_ms;
     scene.pods[2].disruption_target = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET);
+    scene_expect("disruptions=1 backoff_until_ms=unset");
 }
 
 Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
@@ -273,8 +241,7 @@ Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
     scene.pods[2].ready = true;
     scene_end_pod(&scene, &scene.pods[1], 160);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restart_count, 6);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    scene_expect("restart_count=6 failures=0");
 }
 
 Test(judge, silence_is_no_work)
@@ -315,8 +282,7 @@ static void let_one_be_dispensable(void)
 
 static struct pod_view *successor(void)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
     scene.input.pod_count = 3;
     return &scene.pods[scene.pod_count - 1];
@@ -365,8 +331,7 @@ Test(judge, one_that_vanishes_again_and_again_backs_off_while_the_crew_runs)
     scene_accept(&scene);
     scene.job.status.restart_count = 5;
     successor();
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
     scene.input.now_ms += 1000;
     scene.input.pod_count = 2;
@@ -388,8 +353,7 @@ Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
         newcomer = successor();
         cr_assert_eq(scene.job.status.restart_count, turn);
         cr_assert_eq(scene.job.status.restarts.failures, turn - 1, "the first may follow from another's end");
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.input.now_ms += 1000;
     }
     scene_end_pod(&scene, newcomer, 160);
@@ -414,8 +378,7 @@ Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
         newcomers[which]->current = false;
         newcomers[which] = scene_add_pod(&scene, ROLE_WORKER, (int64_t)which + 1, scene.job.status.incarnation);
         newcomers[which]->ready = false;
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
     }
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
 }
@@ -426,8 +389,7 @@ Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
     struct pod_view *worker = &scene.pods[2];
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene.pods[1].disruption_target = true;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
     struct pod_view *missing = scene_add_pod(&scene, ROLE_WORKER, 1, scene.job.status.incarnation);
     missing->ready = missing->scheduled = false;
@@ -436,15 +398,12 @@ Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
     for (int64_t turn = 0; turn < 20; turn++) {
         scene.input.now_ms += 600000;
         scene_end_pod(&scene, worker, 160);
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         worker->current = false;
         worker = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.incarnation);
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
     }
-    cr_assert_eq(scene.job.status.restart_count, 21);
-    cr_assert_eq(scene.job.status.restarts.failures, 0);
+    scene_expect("job.restart_count=21 job.failures=0");
 }
 
 /* torchrun: worker 2 was killed and replaced; the agents that were there give up 60 s later, one after the other. */
@@ -455,14 +414,12 @@ static void lose_an_agent(void)
     scene.job.elastic.min_workers = 2;
     scene.job.elastic.max_workers = 3;
     scene_end_pod(&scene, &scene.pods[2], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(scene.job.status.restarts.failures, 1);
     scene.pods[2] = *scene_add_pod(&scene, ROLE_WORKER, 2, 2);
     scene.pod_count = scene.input.pod_count = 3;
     scene.pods[2].created_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
 
 static void fail_after(size_t worker, int64_t ms)
@@ -481,8 +438,7 @@ Test(judge, agents_that_give_up_after_a_loss_cost_no_more)
     scene.pods[1].exit_code = EXIT_CODE_NONE;
     scene.pods[1].phase = POD_RUNNING;
     fail_after(0, 1000);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.attempt, 2, "without worker 0 the whole crew starts over");
+    scene_expect("failures=1 attempt=2 (without worker 0 the whole crew starts over)");
 }
 
 Test(judge, a_failure_long_after_a_loss_is_one)

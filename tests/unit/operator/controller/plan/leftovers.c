@@ -9,26 +9,16 @@
 
 #define WAITING "waiting until 1 pod of an earlier job of the same name is gone"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(leftovers)
 {
     scene_init(&scene, 3);
     scene.input.service = NULL;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(leftovers, .init = init, .fini = fini);
-
 static void expect_told(const char *message)
 {
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
+    scene_expect("incarnation=0 Scheduled:False=WaitingForPredecessor");
     cr_expect_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message, message);
 }
 

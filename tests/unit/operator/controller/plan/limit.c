@@ -5,6 +5,11 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(limit)
+{
+    scene_init_running(&scene, 2);
+}
+
 Test(limit, each_class_has_its_counter)
 {
     struct job_status status = {0};
@@ -29,13 +34,8 @@ Test(limit, failures_and_lack_of_memory_spend_it_together_disruptions_never)
 
 Test(limit, the_event_beyond_it_fails_the_job)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 1, "no incarnation for pods that never come");
-    scene_release(&scene);
+    scene_expect("Failed:True=BackoffLimitExceeded failures=1 incarnation=1 (no incarnation for pods that never come)");
 }

@@ -44,9 +44,7 @@ Test(progress_status, nobody_has_done_more_than_everything)
     arena_release(&arena);
 }
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(progress_rest)
 {
     scene_init_running(&scene, 2);
     scene.job.status.progress.step = 120;
@@ -54,19 +52,11 @@ static void init(void)
     scene.job.status.progress.seconds_remaining = 35;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(progress_rest, .init = init, .fini = fini);
-
 static void assert_rests(void)
 {
     cr_assert(scene.plan.write_status);
     cr_assert_null(scene.plan.status.progress.examples_per_second);
-    cr_assert_eq(scene.plan.status.progress.seconds_remaining, FIELD_UNSET);
-    cr_assert_eq(scene.plan.status.progress.step, 120, "what was done is done");
+    scene_expect("progress.seconds_remaining=unset progress.step=120 (what was done is done)");
 }
 
 Test(progress_rest, a_crew_that_runs_has_its_pace)
@@ -123,6 +113,5 @@ Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
     scene_plan(&scene);
     cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUCCEEDED);
     cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
-    cr_assert_eq(scene.plan.status.progress.seconds_remaining, 0);
-    cr_assert_eq(scene.plan.status.progress.step, 130);
+    scene_expect("progress.seconds_remaining=0 progress.step=130");
 }

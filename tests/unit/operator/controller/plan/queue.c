@@ -5,10 +5,9 @@
 #include "operator/controller/objects/queue_build.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
 static struct workload_view workload;
 
-static void init(void)
+SCENE_SUITE(queue)
 {
     scene_init(&scene, 2);
     scene.job.queue_name = "research";
@@ -24,17 +23,9 @@ static void init(void)
                                       .assignments = "{}"};
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(queue, .init = init, .fini = fini);
-
 static void turn(void)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
 
 /* What Kueue's cache shows after the plan has told it. */
@@ -79,9 +70,7 @@ Test(queue, no_pod_before_the_workload_is_admitted)
     scene.input.queue.workload = &workload;
     workload.waiting = "insufficient quota";
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.status.attempt, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Queued");
+    scene_expect("actions=0 attempt=0 Suspended:True=Queued");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SUSPENDED].message, "insufficient quota"));
     scene_accept(&scene);
     admit();
@@ -108,8 +97,7 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     run();
     scene.job.queue_name = "production";
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.plan.event_count, 1);
+    scene_expect("actions=0 events=1");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note, "says production, but the job has quota of queue research"));
     scene.input.queue_change_told = scene.plan.queue_change_waits;
@@ -136,8 +124,7 @@ Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
     cr_assert_eq(scene.plan.event_count, 0, "told once");
     workload.reserved = false;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
-    cr_assert_eq(scene.plan.action_count, 1, "its pods stay");
+    scene_expect("delete_workload=1 actions=1 (its pods stay)");
     cr_assert_not(scene.plan.queue_change_waits);
 }
 
@@ -174,14 +161,12 @@ Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
     turn();
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 0, "first it is said");
     turn();
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
-    cr_assert_eq(scene_count(&scene, ACTION_RELEASE_WORKLOAD), 0);
+    scene_expect("delete_pod=2 release_workload=0");
     scene.pod_count = scene.input.pod_count = 0;
     turn();
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Evicted");
     turn();
-    cr_assert_eq(scene_count(&scene, ACTION_RELEASE_WORKLOAD), 1);
-    cr_assert_eq(scene.job.status.restart_count, 0);
+    scene_expect("release_workload=1 job.restart_count=0");
     hear();
     workload.reserved = workload.admitted = false;
     turn();
@@ -192,8 +177,7 @@ Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
     admit();
     workload.evicted = false;
     turn();
-    cr_assert_eq(scene.job.status.attempt, 2);
-    cr_assert_eq(scene.job.status.restart_count, 0);
+    scene_expect("job.attempt=2 job.restart_count=0");
 }
 
 Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
@@ -253,8 +237,7 @@ Test(queue, a_crew_that_runs_is_not_ended_because_the_cache_is_empty)
         scene.input.queue.state = states[i];
         scene.input.queue.workload = NULL;
         scene_plan(&scene);
-        cr_assert_eq(scene.plan.action_count, 0);
-        cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RUNNING);
+        scene_expect("actions=0 state=Running");
     }
 }
 
@@ -263,8 +246,7 @@ Test(queue, without_kueue_a_new_job_waits_and_says_so)
     scene.input.queue.state = OPTIONAL_MISSING;
     turn();
     turn();
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "KueueMissing");
-    cr_assert_eq(scene.plan.action_count, 0);
+    scene_expect("Suspended:True=KueueMissing actions=0");
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
 }
 
@@ -292,8 +274,7 @@ Test(queue, a_flavor_that_is_not_known_is_waited_for)
     scene.input.queue.missing_flavor = "spot";
     turn();
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "FlavorMissing");
+    scene_expect("create_pod=0 Scheduled:False=FlavorMissing");
 }
 
 Test(queue, another_jobs_workload_admits_nothing)
@@ -302,8 +283,7 @@ Test(queue, another_jobs_workload_admits_nothing)
     workload.owner_uid = "another";
     turn();
     turn();
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_eq(scene.job.status.attempt, 0);
+    scene_expect("actions=0 job.attempt=0");
 }
 
 Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
@@ -311,8 +291,7 @@ Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
     run();
     workload.owner_uid = "";
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    scene_expect("actions=0 Running:True=CrewComplete");
     workload.job_uid = "another";
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
@@ -474,8 +453,7 @@ Test(queue, a_successor_waits_until_its_place_is_known)
     scene.input.queue.refusal = "workloads is forbidden";
     scene.input.now_ms += 60000;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "Queued");
+    scene_expect("create_pod=0 Scheduled:False=Queued");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "workloads is forbidden"));
     scene.input.queue.state = OPTIONAL_READY;
     scene.input.queue.workload = &workload;

@@ -4,30 +4,18 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(replace)
 {
     scene_init_running(&scene, 2);
     scene.input.now_ms += 60000;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(replace, .init = init, .fini = fini);
-
 Test(replace, the_label_goes_before_the_successor_comes)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_turn(&scene);
     scene_plan(&scene);
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 0, "a finished pod stays for its log");
+    scene_expect("remove_current=1 create_pod=0 delete_pod=0 (a finished pod stays for its log)");
     scene.pods[1].current = false;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
@@ -45,22 +33,18 @@ Test(replace, the_successor_starts_while_its_predecessor_terminates)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 3, "truthful: the old one is still there");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    scene_expect("worker.active=3 (truthful: the old one is still there) Running:True=CrewComplete "
+                 "Restarting:False=CrewComplete");
 }
 
 Test(replace, a_pod_below_the_promise_is_ended)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    scene_expect("delete_pod=1 remove_current=1 create_pod=0");
 }
 
 /* However often a pod fails, what is left of it does not pile up. */
@@ -69,8 +53,7 @@ Test(replace, of_finished_pods_the_newest_is_kept)
     scene.job.run_policy.backoff_limit = 100;
     for (int64_t incarnation = 1; incarnation <= 4; incarnation++) {
         scene_end_pod(&scene, &scene.pods[incarnation], 137);
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.pods[incarnation].current = false;
         scene_add_pod(&scene, ROLE_WORKER, 1, incarnation + 1);
     }
@@ -90,8 +73,7 @@ static int64_t grace_of_survivor(enum framework framework, const char *template_
     scene.job.framework = framework;
     scene.job.roles[ROLE_WORKER].template = template;
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(scene.job.status.attempt, 2);
     scene_plan(&scene);
     int64_t seconds = INT64_MIN;

@@ -6,6 +6,11 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(restart_delay)
+{
+    scene_init_running(&scene, 2);
+}
+
 Test(restart_delay, doubles_from_the_second_event_up_to_a_ceiling)
 {
     cr_assert_eq(restart_delay_ms(1, 0, 0), 0);
@@ -37,8 +42,7 @@ Test(restart_delay, failures_of_foreign_scripts_double_from_ten_seconds)
 /* A crew that starts, runs for `ran_s` and fails by exit code 1, `failures` times in all; how long it waits then. */
 static int64_t wait_after_failures(enum framework framework, int64_t failures, int64_t ran_s)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
+    scene_renew();
     scene.job.framework = framework;
     scene.job.status.restart_count = scene.job.status.restarts.failures = failures - 1;
     scene.input.now_ms += 1000 * (ran_s + 1);
@@ -46,7 +50,6 @@ static int64_t wait_after_failures(enum framework framework, int64_t failures, i
     scene_plan(&scene);
     int64_t until_ms = scene.plan.status.backoff_until_ms;
     int64_t wait_ms = until_ms == FIELD_UNSET ? 0 : until_ms - scene.input.now_ms;
-    scene_release(&scene);
     return wait_ms;
 }
 
@@ -62,63 +65,55 @@ Test(restart_delay, a_foreign_script_that_crashes_after_ten_seconds_backs_off)
 }
 
 /* The pod ends when its crew has run for `ran_s`; how long its successor waits. */
-static int64_t wait_when_ended_after(struct scene *scene, struct pod_view *pod, int64_t ran_s)
+static int64_t wait_when_ended_after(struct pod_view *pod, int64_t ran_s)
 {
-    scene->input.now_ms += 1000 * ran_s + 1000;
-    scene_end_pod(scene, pod, 137);
-    scene_plan(scene);
-    scene_accept(scene);
+    scene.input.now_ms += 1000 * ran_s + 1000;
+    scene_end_pod(&scene, pod, 137);
+    scene_turn(&scene);
     pod->current = false;
-    int64_t until_ms = scene->job.status.backoff_until_ms;
-    return until_ms == FIELD_UNSET ? 0 : until_ms - scene->input.now_ms;
+    int64_t until_ms = scene.job.status.backoff_until_ms;
+    return until_ms == FIELD_UNSET ? 0 : until_ms - scene.input.now_ms;
 }
 
 /* Its successor is ready, and the crew runs again. */
-static struct pod_view *successor(struct scene *scene, int64_t index)
+static struct pod_view *successor(int64_t index)
 {
-    struct pod_view *pod = scene_add_pod(scene, ROLE_WORKER, index, scene->job.status.incarnation);
-    for (int i = 0; i < 2; i++) {
-        scene_plan(scene);
-        scene_accept(scene);
-    }
-    cr_assert_eq(scene->job.status.conditions[CONDITION_RUNNING].status, CONDITION_TRUE);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.incarnation);
+    for (int i = 0; i < 2; i++)
+        scene_turn(&scene);
+    cr_assert_eq(scene.job.status.conditions[CONDITION_RUNNING].status, CONDITION_TRUE);
     return pod;
 }
 
 Test(restart_delay, begins_anew_after_ten_good_minutes)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.job.status.restart_count = 8;
     scene.job.status.restarts.disruptions = 8;
     scene.job.run_policy.backoff_limit = 100;
-    cr_assert_eq(wait_when_ended_after(&scene, &scene.pods[1], 599), 0, "it had worked");
-    struct pod_view *pod = successor(&scene, 1);
-    int64_t wait_ms = wait_when_ended_after(&scene, pod, 0);
+    cr_assert_eq(wait_when_ended_after(&scene.pods[1], 599), 0, "it had worked");
+    struct pod_view *pod = successor(1);
+    int64_t wait_ms = wait_when_ended_after(pod, 0);
     cr_assert(wait_ms >= 256000 && wait_ms <= 281600, "the tenth event waits for %" PRId64 " ms", wait_ms);
     scene.input.now_ms += wait_ms;
-    pod = successor(&scene, 1);
-    cr_assert_eq(wait_when_ended_after(&scene, pod, 600), 0);
-    pod = successor(&scene, 1);
-    wait_ms = wait_when_ended_after(&scene, pod, 0);
+    pod = successor(1);
+    cr_assert_eq(wait_when_ended_after(pod, 600), 0);
+    pod = successor(1);
+    wait_ms = wait_when_ended_after(pod, 0);
     cr_assert(wait_ms >= 1000 && wait_ms <= 1100, "the second since then waits for %" PRId64 " ms", wait_ms);
     scene.input.now_ms += wait_ms;
-    pod = successor(&scene, 1);
-    wait_ms = wait_when_ended_after(&scene, pod, 0);
+    pod = successor(1);
+    wait_ms = wait_when_ended_after(pod, 0);
     cr_assert(wait_ms >= 2000 && wait_ms <= 2200, "the third since then waits for %" PRId64 " ms", wait_ms);
     cr_assert_eq(scene.job.status.restart_count, 13, "what is shown to people goes on counting");
-    scene_release(&scene);
 }
 
 Test(restart_delay, of_failures_of_foreign_scripts_begins_anew_after_ten_good_minutes)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.run_policy.backoff_limit = 100;
     struct job_status *status = &scene.job.status;
     status->restart_count = status->restarts.failures = 8;
-    cr_assert_eq(wait_when_ended_after(&scene, &scene.pods[1], 600), 0);
+    cr_assert_eq(wait_when_ended_after(&scene.pods[1], 600), 0);
     cr_assert_eq(status->recovered_failures, 8);
     scene_release(&scene);
 
@@ -127,7 +122,7 @@ Test(restart_delay, of_failures_of_foreign_scripts_begins_anew_after_ten_good_mi
     scene.job.run_policy.backoff_limit = 100;
     status->restart_count = status->restarts.failures = 9;
     status->recovered_restarts = status->recovered_failures = 8;
-    int64_t wait_ms = wait_when_ended_after(&scene, &scene.pods[1], 10);
+    int64_t wait_ms = wait_when_ended_after(&scene.pods[1], 10);
     cr_assert(wait_ms >= 10000 && wait_ms <= 11000, "%" PRId64, wait_ms);
     scene_release(&scene);
 }
@@ -144,8 +139,6 @@ Test(restart_delay, jitter_is_at_most_a_tenth)
 
 Test(restart_delay, is_durable_and_waited_for)
 {
-    struct scene scene;
-    scene_init_running(&scene, 2);
     scene.job.status.restart_count = 3;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
@@ -159,5 +152,4 @@ Test(restart_delay, is_durable_and_waited_for)
     scene.input.now_ms = until;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
-    scene_release(&scene);
 }

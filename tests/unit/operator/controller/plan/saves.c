@@ -5,22 +5,25 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
+SCENE_SUITE(saves)
+{
+    scene_init_running(&scene, 1);
+}
+
 #define FULL "save step 400: cannot write x: No space left on device"
 
-static const struct condition *failing(const struct scene *scene)
+static const struct condition *failing(void)
 {
-    return &scene->plan.status.conditions[CONDITION_CHECKPOINTS_FAILING];
+    return &scene.plan.status.conditions[CONDITION_CHECKPOINTS_FAILING];
 }
 
 Test(saves, a_failure_is_told_once_and_taken_back)
 {
-    struct scene scene;
-    scene_init_running(&scene, 1);
     scene.job.status.progress.last_checkpoint_step = 300;
     scene.input.saves = (struct saves_input){.failure = "VolumeFull", .message = FULL};
     const struct plan *plan = scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_CHECKPOINTS_FAILING, CONDITION_TRUE), "VolumeFull");
-    cr_assert_str_eq(failing(&scene)->message, FULL "; training goes on, the newest checkpoint is of step 300");
+    cr_assert_str_eq(failing()->message, FULL "; training goes on, the newest checkpoint is of step 300");
     cr_assert(plan->write_status && plan->event_count == 1 && plan->events[0].warning);
     cr_assert_eq(job_status_state(&plan->status), CONDITION_RUNNING);
     scene_accept(&scene);
@@ -35,32 +38,25 @@ Test(saves, a_failure_is_told_once_and_taken_back)
     plan = scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_CHECKPOINTS_FAILING, CONDITION_FALSE), "Saved");
     cr_assert(plan->write_status && plan->event_count == 1 && !plan->events[0].warning);
-    scene_release(&scene);
 }
 
 Test(saves, a_job_that_never_failed_to_save_has_no_such_condition)
 {
-    struct scene scene;
-    scene_init_running(&scene, 1);
     scene.input.saves.succeeded = true;
     scene_plan(&scene);
-    cr_assert_eq(failing(&scene)->status, CONDITION_ABSENT);
-    scene_release(&scene);
+    cr_assert_eq(failing()->status, CONDITION_ABSENT);
 }
 
 Test(saves, success_has_saved_and_a_failed_job_keeps_the_word)
 {
     for (int code = 0; code <= 70; code += 70) {
-        struct scene scene;
-        scene_init_running(&scene, 1);
+        scene_renew();
         scene.input.saves = (struct saves_input){.failure = "SaveFailed", .message = FULL};
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene_end_pod(&scene, &scene.pods[0], code);
         scene.input.now_ms += 10000;
         scene_plan(&scene);
         cr_assert_eq(job_status_state(&scene.plan.status), code == 0 ? CONDITION_SUCCEEDED : CONDITION_FAILED);
-        cr_assert_eq(failing(&scene)->status, code == 0 ? CONDITION_FALSE : CONDITION_TRUE);
-        scene_release(&scene);
+        cr_assert_eq(failing()->status, code == 0 ? CONDITION_FALSE : CONDITION_TRUE);
     }
 }

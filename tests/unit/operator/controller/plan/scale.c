@@ -3,30 +3,18 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(scale)
 {
     scene_init(&scene, 2);
     scene.job.elastic = (struct elastic_spec){.enabled = true, .min_workers = 1, .max_workers = 4};
     scene_run(&scene);
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(scale, .init = init, .fini = fini);
-
 Test(scale, growth_is_promised_under_a_new_incarnation)
 {
     scene.job.document.workers = 4;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.workers, 4);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "2-3");
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("workers=4 incarnation=2 worker.pending=2-3 restart_count=0");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
@@ -36,12 +24,10 @@ Test(scale, shrinking_ends_the_highest_indices)
 {
     scene.job.document.workers = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.workers, 1);
-    cr_assert_eq(scene.plan.action_count, 0);
+    scene_expect("workers=1 actions=0");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("delete_pod=1 restart_count=0");
     for (size_t i = 0; i < scene.plan.action_count; i++)
         cr_assert_eq(scene.plan.actions[i].pod->index, 1);
 }
@@ -72,8 +58,7 @@ Test(scale, below_the_smallest_number_it_does_not_run)
 Test(scale, worker_0_is_never_scaled_away)
 {
     scene.job.document.workers = 1;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     for (int turn = 0; turn < 3; turn++) {
         scene_plan(&scene);
         for (size_t i = 0; i < scene.plan.action_count; i++)
@@ -85,20 +70,16 @@ Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
 {
     scene.job.suspend = true;
     scene.pod_count = scene.input.pod_count = 0;
-    for (int turn = 0; turn < 3; turn++) {
-        scene_plan(&scene);
-        scene_accept(&scene);
-    }
+    for (int turn = 0; turn < 3; turn++)
+        scene_turn(&scene);
     cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUSPENDED);
     scene.job.document.workers = 4;
     scene.job.suspend = false;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.workers, 4);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
+    scene_expect("workers=4 incarnation=2");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 2, "one promise is enough");
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 4);
+    scene_expect("incarnation=2 (one promise is enough) create_pod=4");
 }
 
 /* Else an index that comes back later would be taken for one that was lost. */
@@ -126,30 +107,25 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
     scene.input.gone_incarnation = 1;
     scene.job.document.workers = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+    scene_expect("restart_count=0 worker.pending=1");
 }
 
 /* What is promised above the new number is not told of any more, whichever policy has the word. */
 Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].pending, "1");
     scene.job.document.workers = 1;
     scene.pods[0].owner_uid = "";
     scene.pods[0].adoptable = true;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
-    cr_assert_eq(scene.plan.status.workers, 1);
+    scene_expect("adopt_pod=1 worker.pending=none workers=1");
     scene_accept(&scene);
     scene.pods[0].owner_uid = SCENE_UID;
     scene.job.document.workers = 2;
     scene_plan(&scene);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
-    cr_assert_eq(scene.plan.status.restart_count, 1, "whose end was judged before");
+    scene_expect("worker.pending=1 restart_count=1 (whose end was judged before)");
 }
 
 /* Nor for one whom it can do without, though both are promised under one incarnation. */
@@ -158,13 +134,11 @@ Test(scale, a_crew_that_runs_and_grows_waits_for_no_back_off)
     scene.job.roles[ROLE_EVALUATOR].count = 1;
     scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
     scene.job.status.restart_count = 9;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_neq(scene.job.status.backoff_until_ms, FIELD_UNSET);
     scene.pods[2].current = false;
     scene.job.document.workers = 3;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
     for (size_t i = 0; i < scene.plan.action_count; i++)

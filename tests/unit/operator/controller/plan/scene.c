@@ -126,12 +126,10 @@ void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code)
 
 void scene_run(struct scene *scene)
 {
-    scene_plan(scene);
-    scene_accept(scene);
+    scene_turn(scene);
     for (int64_t i = 0; i < scene->job.document.workers; i++)
         scene_add_pod(scene, ROLE_WORKER, i, 1);
-    scene_plan(scene);
-    scene_accept(scene);
+    scene_turn(scene);
 }
 
 void scene_init_running(struct scene *scene, int64_t workers)
@@ -172,6 +170,12 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
 void scene_accept(struct scene *scene)
 {
     scene->job.status = scene_copy_status(&scene->plan.status, &scene->arena);
+}
+
+void scene_turn(struct scene *scene)
+{
+    scene_plan(scene);
+    scene_accept(scene);
 }
 
 size_t scene_count(const struct scene *scene, enum action_type type)

@@ -6,6 +6,8 @@
 #ifndef TESTS_CONTROLLER_SCENE_H
 #define TESTS_CONTROLLER_SCENE_H
 
+#include <criterion/criterion.h>
+
 #include "operator/controller/plan/plan.h"
 
 #define SCENE_PODS_MAX 256
@@ -45,10 +47,41 @@ void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code);
 const struct plan *scene_plan(struct scene *scene);
 /* Lets the plan's status be the job's, as after a successful write. */
 void scene_accept(struct scene *scene);
+/* scene_plan, then scene_accept. */
+void scene_turn(struct scene *scene);
 
 size_t scene_count(const struct scene *scene, enum action_type type);
 /* The reason of a condition of the planned status, "" when it has not that status. */
 const char *scene_reason(const struct scene *scene, enum condition_type type, enum condition_status status);
+
+/* Compares what was planned with words "name=value": a count of actions ("create_pod=2"; "actions": all), a field of the plan
+ * ("write_status=1") or of its status ("attempt=2", "worker.pending=0-2", "state=Running"), or the reason of a condition that has
+ * a status ("Failed:True=PodRejected"; "": it has not). "job." in front: of the job's own status. "none": NULL; "unset":
+ * FIELD_UNSET. Words in parentheses say why. Returns NULL if all is as expected, else what differs. */
+const char *scene_mismatch(const struct scene *scene, const char *expected);
+#define scene_expect(expected)                                                                                         \
+    do {                                                                                                               \
+        const char *mismatch_ = scene_mismatch(&scene, (expected));                                                    \
+        cr_assert_null(mismatch_, "%s", mismatch_);                                                                    \
+    } while (0)
+
+/* A suite of which each test has a `scene` of its own. A block follows that begins it, as scene_renew
+ * does once more; the end of the test releases it.
+ *     SCENE_SUITE(adopt) { scene_init_running(&scene, 3); } */
+#define SCENE_SUITE(name)                                                                                              \
+    static struct scene scene;                                                                                         \
+    static void name##_scene_begin(void);                                                                              \
+    static void name##_scene_end(void)                                                                                 \
+    {                                                                                                                  \
+        scene_release(&scene);                                                                                         \
+    }                                                                                                                  \
+    __attribute__((unused)) static void scene_renew(void)                                                              \
+    {                                                                                                                  \
+        scene_release(&scene);                                                                                         \
+        name##_scene_begin();                                                                                          \
+    }                                                                                                                  \
+    TestSuite(name, .init = name##_scene_begin, .fini = name##_scene_end);                                             \
+    static void name##_scene_begin(void)
 
 /* A status whose strings live in `arena`. */
 struct job_status scene_copy_status(const struct job_status *status, struct arena *arena);

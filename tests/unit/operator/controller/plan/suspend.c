@@ -3,26 +3,16 @@
 
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(suspend)
 {
     scene_init_running(&scene, 2);
     scene.job.suspend = true;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(suspend, .init = init, .fini = fini);
-
 Test(suspend, says_so_before_it_deletes_and_is_true_when_all_are_gone)
 {
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    scene_expect("actions=0 Suspended:False=Suspending");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
@@ -30,65 +20,50 @@ Test(suspend, says_so_before_it_deletes_and_is_true_when_all_are_gone)
     scene.list[0] = &scene.pods[1];
     scene.input.pod_count = 1;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "deletion is asked for once");
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 1, "a pod that terminates is active");
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "");
+    scene_expect(
+        "actions=0 (deletion is asked for once) worker.active=1 (a pod that terminates is active) Suspended:True=");
     scene.input.pod_count = 0;
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
-    cr_assert_eq(scene.plan.status.restart_count, 0, "nothing was lost");
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUSPENDED);
+    scene_expect("Suspended:True=Suspended restart_count=0 (nothing was lost) state=Suspended");
 }
 
 Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene.job.suspend = false;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.suspended_ms, 5000);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    scene_expect("suspended_ms=5000 attempt=2 incarnation=2 worker.pending=0-1");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW);
 }
 
 /* The plan has something else to do first. */
 Test(suspend, is_taken_back_for_a_pod_that_came_too_late_while_another_is_adopted)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene.pods[0].owner_uid = "";
     scene.pods[0].adoptable = true;
     scene.input.pod_count = 2;
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1);
-    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 1);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
-    cr_assert_eq(scene.plan.status.suspended_ms, 5000);
+    scene_expect("adopt_pod=1 worker.active=1 Suspended:False=Suspending suspended_ms=5000");
 }
 
 Test(suspend, a_change_of_mind_waits_for_the_old_pods)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[0].deletion_ms = scene.pods[1].deletion_ms = SCENE_NOW;
     scene.job.suspend = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.attempt, 2);
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_expect("create_pod=0 restart_count=0");
     scene.input.pod_count = 0;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
@@ -100,8 +75,7 @@ Test(suspend, from_the_start_creates_nothing)
     scene_init(&scene, 2);
     scene.job.suspend = true;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
+    scene_expect("actions=0 Suspended:True=Suspended");
     scene_accept(&scene);
     scene.job.suspend = false;
     scene.input.now_ms += 3600000;
@@ -113,16 +87,13 @@ Test(suspend, from_the_start_creates_nothing)
 
 Test(suspend, a_pod_that_appears_after_all_takes_the_word_back_until_it_is_gone)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene.input.pod_count = 1;
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
-    cr_assert_eq(scene.plan.status.suspended_ms, 5000);
+    scene_expect("Suspended:False=Suspending suspended_ms=5000");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
@@ -135,8 +106,7 @@ Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene.job.suspend = false;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.job.suspend = true;
     scene.input.pod_count = 0;
     scene_plan(&scene);
@@ -155,8 +125,7 @@ Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
         scene_release(&scene);
         scene_init_running(&scene, 1);
         scene.job.suspend = true;
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene_end_pod(&scene, &scene.pods[0], 0);
         scene.pods[0].deletion_ms = scene.pods[0].finished_ms + seconds[i] * 1000;
         scene.pods[0].grace_ms = 30000;
@@ -171,13 +140,10 @@ Test(suspend, leaves_out_by_how_much_the_clock_was_set_meanwhile)
 {
     const int64_t moves[] = {3600000, -3600000};
     for (size_t i = 0; i < 2; i++) {
-        scene_release(&scene);
-        init();
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_renew();
+        scene_turn(&scene);
         scene.input.pod_count = 0;
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.input.moved_ms[STATUS_TIME_SUSPENDED] = moves[i];
         scene.input.now_ms += moves[i] + 5000;
         scene.job.suspend = false;
@@ -189,14 +155,11 @@ Test(suspend, leaves_out_by_how_much_the_clock_was_set_meanwhile)
 
 Test(suspend, a_clock_set_back_unseen_counts_nothing)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.now_ms -= 3600000;
     scene.job.suspend = false;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.suspended_ms, 0, "the API refuses less");
-    cr_assert_eq(scene.plan.status.attempt, 2);
+    scene_expect("suspended_ms=0 (the API refuses less) attempt=2");
 }

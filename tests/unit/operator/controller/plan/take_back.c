@@ -6,9 +6,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(take_back)
 {
     scene_init(&scene, 2);
     scene.job.framework = FRAMEWORK_PYTORCH;
@@ -16,20 +14,11 @@ static void init(void)
     scene.input.now_ms += 10000;
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(take_back, .init = init, .fini = fini);
-
 static void charge(int exit_code)
 {
     scene_end_pod(&scene, &scene.pods[1], exit_code);
-    scene_plan(&scene);
-    scene_accept(&scene);
-    cr_assert_eq(scene.job.status.restarts.failures, 1);
-    cr_assert_eq(scene.job.status.attempt, 2);
+    scene_turn(&scene);
+    scene_expect("job.failures=1 job.attempt=2");
 }
 
 Test(take_back, a_disruption_within_a_minute_explains_the_failure)
@@ -38,11 +27,7 @@ Test(take_back, a_disruption_within_a_minute_explains_the_failure)
     scene.input.now_ms += 59000;
     scene.pods[0].disruption_target = true;
     scene_plan(&scene);
-    const struct job_status *status = &scene.plan.status;
-    cr_assert_eq(status->restarts.failures, 0);
-    cr_assert_eq(status->restarts.disruptions, 1);
-    cr_assert_eq(status->restart_count, 1, "it is still one event");
-    cr_assert(scene.plan.write_status);
+    scene_expect("failures=0 disruptions=1 restart_count=1 (it is still one event) write_status=1");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "and is counted once");
@@ -63,8 +48,7 @@ Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
     scene.input.now_ms += 5000;
     vanish();
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_expect("failures=0 disruptions=1");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "once");
@@ -102,8 +86,7 @@ Test(take_back, not_for_a_deletion_that_is_ours)
     charge(1);
     scene.pods[0].deletion_ms = scene.input.now_ms;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 0);
+    scene_expect("failures=1 disruptions=0");
 }
 
 Test(take_back, not_for_a_signal)
@@ -119,28 +102,23 @@ Test(take_back, not_for_the_disruption_of_another_crew)
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene_end_pod(&scene, &scene.pods[1], 143);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(scene.job.status.restarts.disruptions, 1);
     scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     struct pod_view *failed = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene_end_pod(&scene, failed, 1);
+    scene_turn(&scene);
     scene_plan(&scene);
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_expect("failures=1 disruptions=1");
 }
 
 /* Of a crew that goes on without the pod. */
 static void charge_one(int exit_code)
 {
     scene_end_pod(&scene, &scene.pods[1], exit_code);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     cr_assert_eq(scene.job.status.restarts.failures, 1);
     scene.input.now_ms += 5000;
 }
@@ -152,10 +130,7 @@ Test(take_back, where_only_the_pod_was_replaced_the_disruption_counts_by_itself)
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.restarts.ignored, 1);
-    cr_assert_eq(scene.plan.status.restart_count, 2);
+    scene_expect("failures=0 disruptions=1 ignored=1 restart_count=2");
 }
 
 /* Else the next that only follows from another's end would be taken for one that repeats. */
@@ -165,17 +140,14 @@ Test(take_back, who_follows_later_is_let_off_as_if_nothing_had_been_charged)
     charge_one(1);
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 3);
     scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 3);
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 138);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restart_count, 3);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    scene_expect("restart_count=3 failures=0");
 }
 
 /* ---- at the limit */
@@ -184,8 +156,7 @@ static void charge_at_the_limit(void)
 {
     scene.job.run_policy.backoff_limit = 0;
     charge(1);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
 }
 
 static void expect_exceeded(void)
@@ -196,8 +167,7 @@ static void expect_exceeded(void)
 Test(take_back, at_the_limit_nothing_is_done_until_its_time_is_over)
 {
     charge_at_the_limit();
-    cr_assert_not(status_terminal(&scene.job.status));
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene_expect("job.terminal=0 Restarting:True=PodFailed");
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "nothing is created, and nobody sent away");
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + TAKE_BACK_MS, "looks again when the time is over");
@@ -211,10 +181,7 @@ Test(take_back, a_disruption_may_explain_the_last_failure_too)
     scene.input.now_ms += 59000;
     scene.pods[0].disruption_target = true;
     scene_plan(&scene);
-    cr_assert_not(status_terminal(&scene.plan.status));
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1, "the crew starts over");
+    scene_expect("terminal=0 failures=0 disruptions=1 delete_pod=1 (the crew starts over)");
 }
 
 Test(take_back, without_one_the_job_fails_when_the_time_is_over)
@@ -266,8 +233,7 @@ Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
     cr_assert_not(status_terminal(&scene.plan.status));
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_expect("failures=0 disruptions=1");
 }
 
 Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
@@ -277,12 +243,10 @@ Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
     scene.input.now_ms += 2000;
     vanish();
     scene_plan(&scene);
-    cr_assert_not(status_terminal(&scene.plan.status));
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    scene_expect("terminal=0 failures=1");
     scene_accept(&scene);
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_expect("failures=0 disruptions=1");
 }
 
 Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
@@ -303,17 +267,14 @@ Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
     charge_at_the_limit();
     scene.job.suspend = true;
     for (int turn = 0; turn < 3; turn++) {
-        scene_plan(&scene);
-        scene_accept(&scene);
+        scene_turn(&scene);
         scene.input.pod_count = 0;
     }
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
     scene.job.suspend = false;
     scene.input.now_ms += 60000;
-    for (int turn = 0; turn < 2; turn++) {
-        scene_plan(&scene);
-        scene_accept(&scene);
-    }
+    for (int turn = 0; turn < 2; turn++)
+        scene_turn(&scene);
     expect_exceeded();
     cr_assert_str_eq(scene.job.status.conditions[CONDITION_FAILED].message, "backoffLimit 0 is spent");
 }

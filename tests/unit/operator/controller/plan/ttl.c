@@ -3,10 +3,13 @@
 
 #include "tests/unit/operator/controller/plan/terminal.h"
 
+SCENE_SUITE(ttl)
+{
+    scene_init(&scene, 1);
+}
+
 Test(ttl, deletes_the_job_when_its_time_has_come)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     scene.job.run_policy.ttl_seconds_after_finished = 60;
     scene_succeed(&scene);
     int64_t due = scene.job.status.completion_ms + 60000;
@@ -16,15 +19,13 @@ Test(ttl, deletes_the_job_when_its_time_has_come)
     scene.input.now_ms = due;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 1);
-    scene_release(&scene);
 }
 
 Test(ttl, leaves_out_by_how_much_the_clock_was_set)
 {
     const int64_t moves[] = {3600000, -3600000};
     for (size_t i = 0; i < 2; i++) {
-        struct scene scene;
-        scene_init(&scene, 1);
+        scene_renew();
         scene.job.run_policy.ttl_seconds_after_finished = 60;
         scene_succeed(&scene);
         int64_t due = scene.job.status.completion_ms + moves[i] + 60000;
@@ -36,18 +37,14 @@ Test(ttl, leaves_out_by_how_much_the_clock_was_set)
         scene.input.now_ms = due;
         scene_plan(&scene);
         cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 1, "set by %lld", (long long)moves[i]);
-        scene_release(&scene);
     }
 }
 
 Test(ttl, a_running_job_stays)
 {
-    struct scene scene;
-    scene_init(&scene, 1);
     scene.job.run_policy.ttl_seconds_after_finished = 0;
     scene_run(&scene);
     scene.input.now_ms += 1000000;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0);
-    scene_release(&scene);
 }

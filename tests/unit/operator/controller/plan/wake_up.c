@@ -13,20 +13,11 @@
 /* Between two seconds, which is all that the API keeps of a time. */
 #define ODD_MS 730
 
-static struct scene scene;
-
-static void init(void)
+SCENE_SUITE(wake_up)
 {
     scene_init(&scene, 2);
     scene.input.now_ms += ODD_MS;
 }
-
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(wake_up, .init = init, .fini = fini);
 
 static int64_t whole(int64_t ms)
 {
