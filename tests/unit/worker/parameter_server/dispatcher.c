@@ -16,7 +16,7 @@
 #include "worker/parameter_server/recovery.h"
 #include "worker/parameter_server/ticket_link.h"
 
-/* A chief whose servers do as the test says: they hold no variables, and answer out of turn or die when it matters. */
+/* A chief with fake servers, which hold no variables, and which the test makes answer out of turn or die. */
 
 #define SERVERS 2
 #define END 320
@@ -32,7 +32,7 @@ struct false_server {
     bool holds_state;
     atomic_bool dies_of_start; /* the next one; tests change it beside the thread that reads it */
     bool hangs;                /* never answers a save … */
-    bool is_silent;            /* … nor who it is */
+    bool is_silent;            /* … nor reports its standing */
     atomic_uint refuses;       /* saves, each for one before it that it then comes to the end of */
     bool parts;                /* asks to leave as soon as it is led */
     uint32_t lineage;
@@ -118,7 +118,7 @@ static void on_start(struct false_server *server, struct rpc_stream *stream, con
     say_standing(server, stream, true);
 }
 
-/* What it has still to say to an earlier order comes first. */
+/* First sends the late answer to an earlier order. */
 static void on_save(struct false_server *server, struct rpc_stream *stream, const struct ps_message *message)
 {
     if (server->refuses > 0) {
@@ -314,7 +314,7 @@ static void do_tickets(struct stage *stage, unsigned tickets)
 
 /* ---------------------------------------------------------------- rollbacks */
 
-/* The servers have left what was finished; so has the chief, whose beginning failed half way. */
+/* The servers have dropped the finished tickets, and so has the chief, although its beginning failed half-way. */
 Test(dispatcher, a_rollback_that_is_interrupted_is_one_all_the_same, .timeout = 120)
 {
     struct stage stage = {0};
@@ -452,8 +452,8 @@ static void tear_down_successor(struct stage *stage)
         ticket_set_release(&stage->servers[i].tickets);
 }
 
-/* The second that a successor waits is over by then. Whoever has come last would be taken in first; and a welcome before the terms
- * would have words come that no lineage claims. */
+/* The second for which a successor waits is over by then. Without that, the worker that came last would be let in first; and a welcome
+ * before the terms would have made a worker report a clock of no lineage. */
 Test(dispatcher, a_survivor_does_not_wait_until_a_new_worker_has_caught_up, .timeout = 180)
 {
     struct stage stage = {0};
@@ -590,7 +590,7 @@ Test(dispatcher, a_chief_does_not_wait_for_ever_for_a_disk_that_hangs, .timeout 
     tear_down(&stage);
 }
 
-/* Whoever waits looks before it loses its patience: at every look there is more, and at the last nothing. */
+/* The chief looks before it loses its patience: at every look there is more, until the last one. */
 static int64_t write_slowly(void *context, const char *directory)
 {
     struct stage *stage = context;

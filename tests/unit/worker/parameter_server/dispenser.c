@@ -86,7 +86,7 @@ Test(dispenser, nobody_waits_for_so_many_of_the_slowest_as_are_spare)
     cr_expect(take(dispenser, 0, 0) == -1 && dispenser_overtake(dispenser, 0, &slow) && slow == 2);
     cr_expect(!dispenser_overtake(dispenser, 0, &slow) && dispenser_is_overtaken(dispenser, 2));
     cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 2, 0) == -1);
-    /* What it comes to in time counts. */
+    /* A ticket that the slow worker finishes in time counts. */
     cr_expect(done(dispenser, 2, 0, 0) && !done(dispenser, 0, 0, 0) && done(dispenser, 1, 1, 0));
     dispenser_join(dispenser, 2);
     cr_expect(dispenser_clock(dispenser, 2) == 4 && !dispenser_is_overtaken(dispenser, 2));
@@ -131,13 +131,13 @@ Test(dispenser, a_worker_brings_its_clock_along)
     cr_expect(take(dispenser, 0, 0) == -1 && take(dispenser, 1, 0) >= 0);
     dispenser_note_clock(dispenser, 1, 1); /* what it did while nobody led */
     cr_expect(take(dispenser, 0, 0) >= 0 && take(dispenser, 0, 0) == -1);
-    dispenser_leave(dispenser, 1); /* who was gone for others need not be caught up with */
+    dispenser_leave(dispenser, 1); /* a worker that the others took for gone need not be waited for */
     dispenser_rejoin(dispenser, 1, 1, -1);
     cr_expect(dispenser_clock(dispenser, 1) == 3);
     dispenser_free(dispenser);
 }
 
-/* It goes on computing, whatever its connection does. */
+/* A worker goes on computing while its connection is broken. */
 Test(dispenser, nobody_is_given_what_a_worker_that_comes_back_still_computes)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
@@ -153,7 +153,7 @@ Test(dispenser, nobody_is_given_what_a_worker_that_comes_back_still_computes)
     dispenser_free(dispenser);
 }
 
-/* Who comes before all others, or comes back from long before, would keep the rest waiting until it has caught up. */
+/* A worker that joins before all others, or returns after a long time, would otherwise make the rest wait until it has caught up. */
 Test(dispenser, nobody_starts_further_behind_than_the_bound)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 200, 2, 0);
@@ -201,7 +201,7 @@ Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
     dispenser_free(dispenser);
 }
 
-/* Whoever comes to the next step first, and though others have gone or come. */
+/* The order in which workers come to a step does not matter, nor that others have gone or joined. */
 Test(dispenser, a_synchronous_worker_is_given_the_share_that_it_had_where_that_is_free)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 3, 12, 0, 0);
@@ -293,7 +293,7 @@ Test(dispenser, a_ticket_that_stands_goes_to_another_worker_too)
     dispenser_free(dispenser);
 }
 
-/* Nor does anybody who is only slow, while the others have something to do. */
+/* A worker that is only slow keeps its ticket as long as the others have something to do. */
 Test(dispenser, the_last_tickets_go_to_whoever_has_nothing_else_to_do)
 {
     struct dispenser *dispenser = make_with_two(4, 0);
@@ -361,7 +361,7 @@ static void finish_next(struct trial *trial)
     trial->counted++;
 }
 
-/* The time that all steps take with one worker so many times slower; each ticket counts once, in its step. */
+/* Returns the time of all steps with one worker that many times slower; each ticket counts once, in its step. */
 static int64_t time_of(unsigned spare, int64_t slowness, int64_t *ret_late)
 {
     static struct trial trial;

@@ -44,7 +44,7 @@ static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rat
 
 struct snapshot_of_server {
     _Atomic float written; /* by a server's thread, for the save under way */
-    /* Of the last that was whole; a server's thread loads both. */
+    /* Values of the last complete save; a server's thread loads both. */
     _Atomic float value;
     atomic_llong updates;
     int64_t empty;
@@ -66,10 +66,11 @@ struct play {
     bool freezes; /* workers stop for longer than the chief's patience, and return */
     atomic_bool
         straggles; /* worker 0 holds its first ticket until the others have come as far as they may, and stand */
-    atomic_llong awaited_step; /* workers do not run away from whoever strikes at the steps that he has seen */
-    bool late;                 /* a server is killed once all tickets are done */
-    bool by_rows;              /* updates are lists of rows: of all of them */
-    int64_t empty_every;       /* one ticket of so many has a share without examples; 0: none has */
+    /* workers do not run ahead of the thread that disturbs them at steps that it has seen */
+    atomic_llong awaited_step;
+    bool late;           /* a server is killed once all tickets are done */
+    bool by_rows;        /* updates are lists of rows: of all of them */
+    int64_t empty_every; /* one ticket of this many has a share without examples; 0: none has */
     struct row_set rows[SERVERS_MAX];
     int64_t end, staleness;
     unsigned spare; /* workers; worker 0 then holds its first ticket until somebody else has done it */
@@ -85,7 +86,7 @@ struct play {
     uint32_t lineage;
     struct snapshot_of_server snapshots[SERVERS_MAX];
     bool has_snapshot;
-    atomic_llong recorded[SERVERS_MAX]; /* likewise, by what the servers' record says */
+    atomic_llong recorded[SERVERS_MAX]; /* the same, from the servers' records */
     int64_t in_the_end[SERVERS_MAX];    /* how many updates are in its parameters */
 
     pthread_mutex_t lock;
@@ -371,7 +372,7 @@ static void keep_in_sight(const struct one_worker *worker, int64_t ticket)
         usleep(1000);
 }
 
-/* Each update takes the same off all that a server has. */
+/* Each update subtracts the same from all values of a server. */
 static void expect_values_of_one_moment(const struct one_worker *worker)
 {
     const struct placement *placement = &worker->play->placement;
@@ -639,7 +640,7 @@ static void kill_server(struct play *play, unsigned number)
     start_server(play, number);
 }
 
-/* Of all servers, some or none. */
+/* Kills one server, all, or none. */
 static void kill_servers(struct play *play, unsigned victim)
 {
     for (unsigned i = 0; i < play->server_count; i++)
@@ -667,7 +668,7 @@ static void ask_to_leave(struct play *play, unsigned victim, unsigned number)
             ps_server_leave(play->servers[i]);
 }
 
-/* Whoever draw picks, or stops it for a while. True: the chief that is there must begin. */
+/* Kills a random process, or stops it for a while. Returns true if the chief must begin. */
 static bool strike(struct play *play, struct crew_of_workers *crew, unsigned number, bool *ret_kills_server)
 {
     unsigned victim = play->leaderless && number == 3 ? play->server_count + WORKERS
@@ -675,7 +676,7 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
     if (play->orderly) {
         ask_to_leave(play, victim % play->server_count, number);
     } else if (victim == play->server_count + WORKERS) {
-        if (play->freezes && draw(play, 2)) /* the next one misses somebody who has a clock */
+        if (play->freezes && draw(play, 2)) /* the next chief misses a worker that has a clock */
             freeze(crew->workers[draw(play, WORKERS)]);
         kill_chief(play);
         if (play->slow && draw(play, 2)) {
@@ -951,7 +952,7 @@ static bool still_counts(const struct play *play, unsigned rollback, int64_t tic
     return false;
 }
 
-/* Whoever goes back to a checkpoint finds in it what workers had been told is done. */
+/* A checkpoint to which the crew goes back contains what workers had been told is done. */
 static void expect_pushes_to_count(const struct play *play)
 {
     for (unsigned i = 0; i < play->history_count; i++)
@@ -983,8 +984,8 @@ Test(histories, servers_that_are_asked_to_leave_lose_nothing)
     expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .share_memory = true});
 }
 
-/* The next chief is not told what was done. What one server had of an update that another, which left, had not acknowledged, is sent
- * to the successor of that one. */
+/* The next chief does not know what was done. If one server had an update that another, which left, had not acknowledged, the update is
+ * sent to the successor of that one. */
 Test(histories, servers_that_are_asked_to_leave_with_their_chief_lose_nothing)
 {
     expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .follows = true});
@@ -1056,7 +1057,7 @@ static bool has_been_left_behind(const struct play *play)
     return left;
 }
 
-/* Among those that are in the clock: where workers are spare, whoever is too slow for it leaves it. */
+/* Checks the bound among the workers that count for the clock. With backup workers, one that is too slow does not count. */
 static void expect_the_bound(struct play play, unsigned seed, unsigned kills_every)
 {
     unsigned kills;

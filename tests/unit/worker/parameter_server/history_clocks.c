@@ -5,13 +5,13 @@
 
 #include "worker/parameter_server/dispatcher.h"
 
-/* A worker's process, over all of the history, whoever led meanwhile. */
+/* A worker's process, over the whole history and all chiefs. */
 struct clock_of_worker {
     bool there;       /* among the clocks, as far as it knows or could */
     bool joined;      /* the present chief */
     bool fresh;       /* it has never joined */
     int64_t clock;    /* tickets that it has pushed, from where it began */
-    int64_t told;     /* likewise, as far as a chief knows */
+    int64_t told;     /* the same, as far as a chief knows */
     bool unsure;      /* whether it had finished one more than it told when it came back */
     bool computing;   /* and nobody has gone back since it began to */
     int64_t holds[2]; /* by the present chief's word */
@@ -20,14 +20,13 @@ struct clock_of_worker {
 
 struct clocks {
     struct clock_of_worker workers[HISTORY_WORKERS];
-    bool goes_back;   /* the chief, as soon as it begins */
-    bool taken;       /* the present chief has given somebody a ticket */
-    int64_t chief_ms; /* when it was started */
-    int64_t
-        waited_ms; /* before anybody's first ticket where somebody who was there was away: the least of all chiefs; -1: none */
-    int64_t pushed; /* the highest clock at which somebody has begun what is in the servers … */
-    int64_t known;  /* … and at which, as far as the present chief must know */
-    int64_t behind; /* the most that somebody was let in behind that */
+    bool goes_back;    /* the chief, as soon as it begins */
+    bool taken;        /* the present chief has given somebody a ticket */
+    int64_t chief_ms;  /* when it was started */
+    int64_t waited_ms; /* shortest wait for an absent worker before the first ticket of a chief; -1: none */
+    int64_t pushed;    /* the highest clock at which somebody has begun what is in the servers … */
+    int64_t known;     /* … and at which, as far as the present chief must know */
+    int64_t behind;    /* the most that somebody was let in behind that */
 };
 
 static int64_t slowest_clock(const struct clocks *clocks)
@@ -54,7 +53,7 @@ static void give_up_the_absent(struct clocks *clocks)
         clocks->workers[i].there &= clocks->workers[i].joined;
 }
 
-/* Where a chief lets a process begin that is new, or was gone, or that it never saw, is its affair; who was there keeps its clock. */
+/* A chief may choose where a process begins that is new, was gone or was never seen; a process that was there keeps its clock. */
 static void join(struct clocks *clocks, unsigned number, int64_t given)
 {
     struct clock_of_worker *worker = &clocks->workers[number];

@@ -10,7 +10,7 @@
 
 #define HISTORY_WORKERS 3
 
-/* What the chief did (enum ticket_fate), and what workers did between that, in the order in which it happened. */
+/* What the chief did (enum ticket_fate), and what workers did in between, in order. */
 enum { CHIEF_STARTED = 100, CREW_GOES_BACK, WORKER_STARTED, WORK_BEGUN, WORK_PUSHED };
 struct history_entry {
     int what;
@@ -20,10 +20,9 @@ struct history_entry {
 };
 
 struct clocks_found {
-    int64_t furthest; /* the most that anybody was ahead of the slowest */
-    int64_t behind;   /* the most that somebody was let in behind the highest clock of what is in the servers */
-    int64_t
-        waited_ms; /* by a chief, before anybody's first ticket where somebody who was there was away: the least; -1: none */
+    int64_t furthest;  /* the most that anybody was ahead of the slowest */
+    int64_t behind;    /* the most that somebody was let in behind the highest clock of what is in the servers */
+    int64_t waited_ms; /* shortest wait for an absent worker before the first ticket of a chief; -1: none */
 };
 
 /* All of the history so far; a ticket that two have at once, by the present chief's word, is a failure of the test. */

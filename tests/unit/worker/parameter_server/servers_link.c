@@ -12,7 +12,7 @@
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/variables.h"
 
-/* A worker whose server does as the test says. */
+/* A worker with a fake server, whose behaviour the test chooses. */
 
 #define ELEMENTS 40000 /* enough for a line */
 #define FIRST 100
@@ -29,8 +29,8 @@ struct scene {
     struct rpc *server_rpc, *rpc;
     struct address_book *book;
     struct servers_link *link;
-    /* Of the server: it dies behind its word; says a port where nobody is; cuts the line in the first push, or in the first values;
-     * knows of the next lineage only on the next stream, as a successor would; goes by the rules. */
+    /* The server's behaviour: it dies right after an answer; names a port on which nothing listens; cuts the line in the first push, or
+     * in the first values; knows of the next lineage only on the next stream, as a successor would; follows the protocol. */
     enum { DIES, LIES, CUTS_PUSH, CUTS_VALUES, LAGS, KEEPS } manner;
     atomic_uint lineage;
     float values[ELEMENTS];

@@ -16,8 +16,8 @@
 #include "worker/parameter_server/server.h"
 #include "worker/parameter_server/servers_link.h"
 
-/* Who comes after whom. Servers that stood still and come back with their connections alive, while names lead to their successors:
- * here, servers that simply go on while their names change. And what servers take between two chiefs. */
+/* Successions of processes: servers that stood still and come back with their connections alive, while their names lead to their
+ * successors. Here, servers simply go on while their names change. And what servers accept between two chiefs. */
 
 #define SERVERS 2
 #define ELEMENTS 6
@@ -295,7 +295,7 @@ static void tear_down(struct scene *scene)
 
 /* ---------------------------------------------------------------- tests */
 
-/* Whoever came later would wait at its successor, which nobody leads, for ever. */
+/* A worker that came later would otherwise wait forever at the successor, which no chief leads. */
 Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .timeout = 180)
 {
     struct scene scene;
@@ -344,7 +344,7 @@ Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
     tear_down(&scene);
 }
 
-/* Whoever calls and has met its successor, or is of a newer attempt itself. */
+/* The caller has met the server's successor, or is of a newer attempt itself. */
 static void expect_to_end_by(const char *method, struct ps_message message)
 {
     struct scene scene;
@@ -454,7 +454,7 @@ static bool lets_in(const struct scene *scene, unsigned number)
     return answer_to(scene, number, PS_METHOD_EXCHANGE, &message) == PS_OPENED;
 }
 
-/* A stale name has led its caller here, who has met a newer process of the other's number. */
+/* A stale name has led the caller to this server; it has met a newer process of another server. */
 Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
 {
     struct scene scene;
@@ -501,7 +501,7 @@ static void push(struct scene *scene)
     (void)servers_link_push(scene->link, &update, &outdated, nonces, NULL);
 }
 
-/* Whoever is asked to leave a moment after its chief has not acknowledged anything that is not saved. */
+/* A server that is asked to leave a moment after its chief has not acknowledged anything that is not saved. */
 Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_the_next_has_begun, .timeout = 180)
 {
     struct scene scene;
@@ -537,7 +537,7 @@ static void expect_to_leave(struct ps_server *server)
     cr_expect(error.kind == ERROR_CANCELLED, "%s", error.message);
 }
 
-/* A chief finds it before its process has come to its end. What it acknowledged then would end with it, and be in no save. */
+/* A chief finds the server before its process has ended. What the server acknowledged then would be lost with it, and be in no save. */
 Test(succession, a_server_that_was_asked_to_leave_before_it_had_a_state_acknowledges_nothing, .timeout = 180)
 {
     struct scene scene;
@@ -646,7 +646,7 @@ Test(succession, a_server_that_has_nothing_to_save_does_not_wait_for_a_chief_for
     tear_down(&scene);
 }
 
-/* Whoever led next would have nowhere to save to. */
+/* The next chief would have no place to save to. */
 Test(succession, nor_does_one_whose_job_keeps_no_checkpoints, .timeout = 180)
 {
     struct scene scene = {.never_saved = true};

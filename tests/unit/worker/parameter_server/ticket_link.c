@@ -8,7 +8,7 @@
 
 #include "worker/parameter_server/bulk.h"
 
-/* A worker whose chief says what no chief would. */
+/* A worker with a chief that sends what no chief would send. */
 
 struct scene {
     char host[32];

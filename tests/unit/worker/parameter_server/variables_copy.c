@@ -8,7 +8,7 @@
 
 #include "worker/comm/link.h"
 
-/* Of several segments, the last one short. */
+/* Several segments, the last one short. */
 #define ELEMENTS (5 * 65536 + 123)
 #define UPDATES 8
 
@@ -50,7 +50,7 @@ static void apply(int64_t ticket)
     cr_assert(variables_apply(&variables, &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
 }
 
-/* Of the moment after `updates` updates, all of which have touched everything. */
+/* Expects the values after `updates` updates, each of which has changed everything. */
 static void expect_moment(int64_t updates, float parameter, float velocity)
 {
     cr_expect(copy.values.updates == updates && copy.values.applied.low == updates);
@@ -124,7 +124,7 @@ Test(variables_copy, updates_go_on_while_another_thread_copies)
 
 static unsigned char received[ELEMENTS * sizeof(float)];
 
-/* What a link takes and gives at once, a socket's worth. */
+/* Receives as much as the link has at once, about a socket's buffer. */
 static void receive(struct link *link, size_t *length)
 {
     for (size_t got; (got = link_read(link, received + *length, sizeof received - *length)) > 0;)

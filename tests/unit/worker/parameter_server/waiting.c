@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whoever waits in a crew of parameter servers says for whom and for what. Those who are waited for are mute: they
+ * In a crew of parameter servers, a process that waits says for which one and for what. The processes that are waited for are mute: they
  * answer what a test lets them answer, and from then on nothing, as a frozen process does.
  */
 #include "worker/parameter_server/waiting.h"
@@ -32,7 +32,7 @@ static struct parameter_tensor tensors[] = {
 static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 2, .elements = ELEMENTS};
 static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rate = 1};
 
-/* What a mute process still answers. */
+/* The messages that a mute process still answers. */
 enum answer {
     OPENS = 1,
     STANDS = 2,
@@ -608,7 +608,7 @@ Test(waiting, servers_of_another_version_are_told_by_the_chief, .timeout = 120)
     tear_down(&scene);
 }
 
-/* What a caller of another version hears: something of ours, which tells it the protocol, and no silence. */
+/* A caller of another version gets an answer of ours, which tells it the protocol, and not silence. */
 struct stranger {
     struct scene *scene;
     const char *host, *method;

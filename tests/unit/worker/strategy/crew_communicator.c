@@ -91,7 +91,7 @@ Test(crew_communicator, a_processor_has_none)
     device_close(device);
 }
 
-/* Two devices whose direct way fails its trial, and then no more. */
+/* Two devices whose direct path fails its test once. */
 struct spoiling_pair {
     struct device devices[2];
     struct strategy_device of_process[2];

@@ -33,7 +33,7 @@ Test(device_sums, slices_cover_a_part)
         }
 }
 
-/* What all ranks with a device each contribute, but the one that contributes least. */
+/* Returns the contributions of all ranks except the one with the fewest, with one device each. */
 static unsigned others_contributions(unsigned shards, unsigned size)
 {
     unsigned all = 0, least = REDUCTION_COVER_MAX;
@@ -48,7 +48,7 @@ static unsigned others_contributions(unsigned shards, unsigned size)
     return all - least;
 }
 
-/* A rank whose shards are no whole subtree contributes several sums: more comes in than the part is long. */
+/* A rank that owns no whole subtree contributes several sums, so more is received than the part is long. */
 Test(device_sums, what_comes_in_is_counted_by_contributions)
 {
     bool exceeds = false;

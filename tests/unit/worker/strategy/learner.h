@@ -46,7 +46,7 @@ int learner_open_model(struct learner *learner, unsigned devices, int64_t max_ex
 int learner_open_state(struct learner *learner, struct error *error);
 /* `options` without job, address and port: it listens at its seat's host. */
 int learner_open_member(struct learner *learner, struct member_options options, struct error *error);
-/* With all that was opened. */
+/* Returns options with everything that was opened. */
 struct strategy_options learner_options(struct learner *learner, enum strategy_type type);
 /* The strategy too; however far it was opened. */
 void learner_close(struct learner *learner);

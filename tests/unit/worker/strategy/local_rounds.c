@@ -87,7 +87,7 @@ static void open_learner(struct learner *learner, unsigned devices)
               "%s", error.message);
 }
 
-/* What a rank has of each batch, and on how many devices. */
+/* The shards of each batch that a rank has, and its number of devices. */
 struct share {
     unsigned devices, shards, first, end;
     enum collective_type collective;
@@ -302,7 +302,7 @@ Test(local_rounds, the_devices_of_a_worker_have_the_bits_of_one, .timeout = 120)
     expect_the_bits_of_one_device(2, COLLECTIVE_REDUCE_TO_ONE, false);
 }
 
-/* What the others have gone on to is forgotten with it. */
+/* The other devices forget what they have computed as well. */
 Test(local_rounds, all_devices_go_back_when_a_round_fails, .timeout = 120)
 {
     expect_the_bits_of_one_device(3, COLLECTIVE_AUTO, true);
@@ -359,7 +359,7 @@ static void run_one_alone(struct scene *scene, int64_t batch, unsigned shard, fl
     cr_assert_eq(run_round(scene, &scene->outcome, &scene->error), 0, "%s", scene->error.message);
 }
 
-/* What each rank does in that round by itself. */
+/* Runs the round of each rank by itself. */
 static void run_alone(struct scene alone[RANKS], int64_t batch, float *start)
 {
     for (unsigned i = 0; i < RANKS; i++)
@@ -438,7 +438,7 @@ Test(local_rounds, a_worker_without_examples_takes_no_step)
     try_crew(2, (int64_t[]){0, 3, 3});
 }
 
-/* ---------------------------------------------------------------- who copies the state, for a checkpoint */
+/* ---------------------------------------------------------------- a reader that copies the state for a checkpoint */
 
 struct reader {
     struct training_state *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Real models on crews of forked processes: the final state must have the same
- * bits whatever the number of workers, and whoever was killed on the way.
+ * Real models on crews of forked processes: the final state must have the same bits for any number of workers, and after any worker was
+ * killed.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static int fresh_state(void *context, struct error *error)
     return 0;
 }
 
-/* Whoever still reads the last boundary's bytes may do so until this returns. */
+/* Until this returns, a reader may still use the last boundary's bytes. */
 static void expect_change(void *context)
 {
     struct worker *worker = context;

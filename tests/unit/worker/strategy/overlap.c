@@ -32,7 +32,7 @@ static const char job[] =
     "\"data\":{\"format\":\"Synthetic\",\"examples\":32},"
     "\"training\":{\"steps\":3,\"batchSize\":8,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.02\"}}}";
 
-/* What a worker has seen, for the test to read. */
+/* A worker's observations, for the test to read. */
 struct sight {
     unsigned held;        /* last gradients of a pass */
     unsigned sums_before; /* of these, how many had a bucket's bytes before them */
@@ -168,7 +168,7 @@ Test(overlap, a_bucket_is_summed_before_the_backward_pass_has_ended, .timeout = 
                      STEPS);
 }
 
-/* What tests/bench compares it with. */
+/* tests/bench compares with this. */
 Test(overlap, switched_off_no_sum_begins_before_the_pass_has_ended, .timeout = 240)
 {
     const struct sight *sights = run_crew(true);

@@ -183,7 +183,7 @@ Test(peer_hub, a_peer_that_is_frozen_when_it_is_asked_for_its_state_is_named, .t
     expect_stall_in(fetch, "given its state");
 }
 
-/* ---- who has what of whom */
+/* ---- counts */
 
 static float value_of(struct place *place, unsigned i)
 {
@@ -201,7 +201,8 @@ static void await_value(struct place *place, unsigned i, float value)
     cr_assert_eq(value_of(place, i), value);
 }
 
-/* The other has the change and the count at once; whoever is told of it has it from one that could go on without us. */
+/* The other has the change and the count at the same time. So a peer that is told of the count has it from a member that could go on
+ * without this one. */
 Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
 {
     struct place own, other;
@@ -250,7 +251,7 @@ static void await_state(struct peer_hub *hub)
     cr_assert_eq(answer, PEER_ANSWER_STATE);
 }
 
-/* Those who said it may all be gone, and the state with them. */
+/* The members that announced it may all be gone, and the state with them. */
 Test(peer_hub, what_a_newcomer_has_heard_before_its_state_is_void, .timeout = 120)
 {
     struct place own, other;
@@ -292,7 +293,7 @@ static void open_restored(struct place *own, struct place *other, const int64_t 
     open_place(other, 1);
     cr_expect_eq(peer_hub_restore(own->hub, restored), 0);
     (void)peer_hub_restore(other->hub, others);
-    peer_hub_count(other->hub, 2, 64); /* it knows who has them */
+    peer_hub_count(other->hub, 2, 64); /* it knows a replica with them */
     introduce(own, other);
     expect_count(own->hub, 2, 64); /* they know each other */
 }
@@ -319,7 +320,7 @@ Test(peer_hub, a_successor_that_restores_counts_no_example_of_survivors_twice, .
     close_place(&other);
 }
 
-/* What the forerunner did in between is not in it. */
+/* The change does not contain what the predecessor did in between. */
 Test(peer_hub, a_change_from_before_a_leap_is_not_taken_for_all_that_lies_between, .timeout = 120)
 {
     static const float change[COUNT] = {1, 2, 3, 4};
@@ -384,7 +385,7 @@ Test(peer_hub, a_change_that_a_newcomer_cannot_keep_does_not_count_until_it_has_
 struct loser {
     sem_t heard;
     unsigned updates;
-    int64_t froms[3], told[3]; /* an update begins behind; when it came, so many had been told */
+    int64_t froms[3], told[3]; /* where each update begins, and the count that was announced when it arrived */
     int64_t known;
 };
 

@@ -5,7 +5,7 @@
 
 #define COUNT 4
 
-/* What a replica needs of a state. */
+/* The parts of a state that a replica needs. */
 struct scene {
     float parameters[COUNT], slot[COUNT];
     struct training_state state;

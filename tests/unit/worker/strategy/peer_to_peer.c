@@ -32,7 +32,7 @@
 #define NO_DEATH_MS 600000
 #define REFUSED_PORT 1
 
-/* Of another rank. */
+/* A fake peer of another rank. */
 struct companion {
     const struct training_state *likeness; /* its own state is as large */
     struct member *member;
@@ -54,7 +54,7 @@ static const int64_t last_step = 100;
 
 struct scene {
     unsigned size;            /* 0: SIZE */
-    unsigned seats_of_job;    /* 0: so many, too */
+    unsigned seats_of_job;    /* 0: as many as `size` */
     unsigned rank;            /* of the learner, which is the chief mostly */
     unsigned devices, shards; /* of the learner, 0: one; of the crew, 0: one a worker */
     bool is_far;              /* of the learner's devices each has its own memory */
@@ -92,7 +92,7 @@ static void take_warning(void *context, const char *text)
     snprintf(scene->warning, sizeof scene->warning, "%s", text);
 }
 
-/* Who waits for a chief has heard enough. */
+/* Makes the worker leave once it waits for the chief. */
 static void take_stall(void *context, const char *text)
 {
     struct scene *scene = context;
@@ -102,7 +102,7 @@ static void take_stall(void *context, const char *text)
     scene->votes = STRATEGY_VOTE_LEAVE;
 }
 
-/* Of a checkpoint, or afresh. */
+/* Restores a checkpoint's step, or starts afresh. */
 static int restore_state(void *context, struct error *error)
 {
     struct scene *scene = context;
@@ -172,7 +172,7 @@ static void at_boundary(void *context)
     atomic_store(&may_be_given_up, true);
 }
 
-/* What is to be answered here is of one part. */
+/* Vectors have a single part here. */
 static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     static const float zeros[PEER_PART_MAX];
@@ -373,8 +373,8 @@ static double longest_move(const struct scene *scene, const float *before)
     return longest;
 }
 
-/* Of a gradient that stays as it is each update of Adam is as long as the rate, if the moments' age is told right. All of a step's
- * updates are the chief's, for the peer takes none. Whatever the seats, they move the mean of two by the rate. */
+/* With a constant gradient, each update of Adam is as long as the learning rate, if the age of the moments is right. All updates of a
+ * step are the chief's, since the peer takes none. For any number of seats, they move the mean of the two replicas by the learning rate. */
 static void expect_moves_of_mean(const char *job, unsigned seats)
 {
     static struct scene scene;
@@ -401,8 +401,8 @@ Test(peer_to_peer, a_batch_moves_the_mean_by_the_rate_whoever_is_missing, .timeo
     expect_moves_of_mean(JOB("{\"preset\":\"mlp\"}", "4", ADAMW), 2 * SIZE);
 }
 
-/* What happens to a replica between two steps, the same each time: it gives and gets back its place as the state (the peer's is all
- * zeros), peers change it, unless they may be reading it for a meeting, and its place among the examples is another. */
+/* What may happen to a replica between two steps, the same each time: the mean becomes the state for a while (the peer's replica is all
+ * zeros), peers change it, unless they may be reading it for a meeting, and its place among the examples changes. */
 static void disturb(struct scene *scene)
 {
     struct error error = ERROR_INIT;
@@ -512,7 +512,7 @@ Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
     expect_handed_over(SMALL);
 }
 
-/* Who gives the step up meanwhile would follow the world as well, on another thread. */
+/* A thread that abandoned the step would follow the world at the same time. */
 Test(peer_to_peer, the_step_of_who_hands_over_is_not_given_up_meanwhile, .timeout = 300)
 {
     at_boundary(NULL); /* the step begins */
@@ -587,7 +587,7 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
     scene_close(&scene);
 }
 
-/* The chief, which is of even rank and should ask, evaluates, for all that this one knows. */
+/* As far as this worker knows, the chief, which is of even rank and should ask, is evaluating. */
 Test(peer_to_peer, who_is_not_asked_asks_when_more_than_a_batch_is_with_nobody_else, .timeout = 300)
 {
     static struct scene scene = {.rank = 1};
@@ -620,7 +620,7 @@ static bool has_warned(struct scene *scene)
     return scene->warning[0] != '\0';
 }
 
-/* Of three the first is the only one of odd rank. */
+/* Of three workers, the first companion is the only one of odd rank. */
 Test(peer_to_peer, who_is_not_answered_asks_another, .timeout = 300)
 {
     static struct scene scene = {.size = SIZE_OF_THREE, .companions = {{.answers = false}, {.answers = true}}};
@@ -698,7 +698,7 @@ Test(peer_to_peer, a_checkpoint_that_does_not_tell_counts_as_the_chief_s, .timeo
     expect_restored(5, 0, 0, 40, 0);
 }
 
-/* Of batches that were larger. */
+/* The checkpoint's batches were larger. */
 Test(peer_to_peer, a_checkpoint_keeps_its_step_whatever_the_batch_is_now, .timeout = 300)
 {
     expect_restored(5, 56, 30, 40, 0);

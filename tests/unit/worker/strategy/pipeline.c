@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pipelines of logical devices in one process against one device: the final
- * state must have the same bits, whatever the stages, replicas and micro-batches.
+ * Pipelines of logical devices in one process against one device: the final state must have the same bits for any stages, replicas and
+ * micro-batches.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

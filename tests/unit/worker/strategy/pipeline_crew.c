@@ -16,7 +16,7 @@
 #define RANKS 2
 #define BATCH 24
 #define STEPS 7
-#define MISSED 4 /* the step whose last exchange rank `behind` misses */
+#define MISSED 4 /* rank `behind` misses the last exchange of this step */
 #define RATE 0.02
 
 struct stage {
@@ -74,7 +74,7 @@ static float *vector_of(const struct training_state *state, unsigned number)
     return number == 0 ? state->parameters : state->slots[number - 1];
 }
 
-/* The state as it was before the step, whose gradients are still there. */
+/* Sets the state back to before the step; the step's gradients are kept. */
 static int miss_step(struct stage *stage)
 {
     struct pipeline *pipeline = (struct pipeline *)stage->learner.strategy;

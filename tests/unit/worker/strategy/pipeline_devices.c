@@ -40,7 +40,7 @@ struct launch {
     pthread_t thread;    /* that computed it */
 };
 
-/* Two products, by their output units, whose first launches wait for each other; then the one waits until the other is computed. */
+/* Two products, named by their output units. Their first launches wait for each other; then one waits until the other is computed. */
 struct hold {
     int64_t units, until;
 };
@@ -389,7 +389,7 @@ static void close_learner(struct learner *learner)
 
 /* ---------------------------------------------------------------- where layers ran */
 
-/* The layer whose tensor begins at an address; -1: none. */
+/* Returns the layer with a tensor that begins at an address; -1: none. */
 static int layer_at(const struct learner *learner, const float *weight)
 {
     const struct parameter_layout *layout = graph_layout(learner->graph);
@@ -510,7 +510,7 @@ static void spoil(float *values, int64_t count)
     memset(values, 0xff, (size_t)count * sizeof *values);
 }
 
-/* What the devices have goes to the host, is lost, and comes back from there: parameters and slots. */
+/* Copies the devices' parameters and slots to the host, overwrites them, and copies them back. */
 static void come_back_from_the_host(struct training_state *state, unsigned parts)
 {
     cr_assert_eq(training_state_to_host(state, NULL), 0);
@@ -523,7 +523,7 @@ static void come_back_from_the_host(struct training_state *state, unsigned parts
     cr_assert_eq(training_state_to_device(state, NULL), 0);
 }
 
-/* What the host has of the state after the same steps and one more, to the bit. Returns copies between devices. */
+/* Expects the same bits of the host's copy of the state after the same steps and one more. Returns the number of copies between devices. */
 static unsigned expect_bits_of_near_ones(const char *model, unsigned devices, unsigned stages)
 {
     struct learner learner;

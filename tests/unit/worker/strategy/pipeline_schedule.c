@@ -47,7 +47,7 @@ struct play {
     unsigned done[PARTS_MAX][2];
 };
 
-/* What it needs has been done by the part before it, or behind it. */
+/* Returns whether the part before it (in a backward pass, the part after it) has made its inputs. */
 static bool is_ready(const struct play *play, struct pipeline_action action)
 {
     unsigned before = action.work == PIPELINE_FORWARD ? action.part - 1 : action.part + 1;
@@ -118,7 +118,7 @@ static unsigned tick_of(const struct row *row, const struct pipeline_timetable *
     return timetable->ticks;
 }
 
-/* What a part makes in a tick it may give away in that tick: its reader has taken what lay there before, and needs this later. */
+/* A part may send in a tick what it makes in that tick: the reader has taken the former contents before, and needs these only later. */
 static void expect_exchange_by_ticks(const char *stages, unsigned micro_batches)
 {
     struct row row;

@@ -7,7 +7,7 @@
 
 #define ELEMENTS 1300
 
-/* Values whose sum depends on the order. */
+/* Returns values whose sum depends on the order of additions. */
 static float leaf_value(unsigned leaf, unsigned element)
 {
     unsigned hash = (leaf * 2654435761u) ^ (element * 40503u + 17u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A member whose chief is of another version ends, whatever it was to train with. The test plays the chief.
+ * A member ends if its chief is of another version, whatever its strategy is. The test plays the chief.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct scene {
     char hosts[SIZE][LOOPBACK_HOST_MAX];
     struct crew_seat seats[SIZE];
     struct rpc *rpc;
-    struct buffer beat; /* all that the chief says */
+    struct buffer beat; /* everything that the chief sends */
     struct learner learner;
     struct peer_hub *hub;
 };

@@ -50,7 +50,7 @@
 
 #define COUNT_STAGES 99
 
-/* What a strategy makes of `count` workers or devices. */
+/* How a strategy arranges `count` workers or devices. */
 static const struct arrangement {
     const char *name;
     enum strategy_type type;
@@ -81,7 +81,7 @@ static const struct arrangement {
 };
 #define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
 
-/* Those whose additions follow the crew's size. */
+/* Arrangements in which the order of additions depends on the crew's size. */
 static const struct arrangement rings[] = {
     {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING, 0, 0, false},
     {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING, 0, 0, false},
@@ -117,14 +117,14 @@ struct snapshot {
 /* Where a rank stops: before its third step, before it changes its parameters in it, or before the word in the end. */
 enum freeze_at { FREEZE_AT_STEP, FREEZE_AT_CHANGE, FREEZE_AT_END };
 
-/* A rank that stops after two steps until all that wait for it have said so. */
+/* A rank that stops after two steps until all ranks that wait for it have named it. */
 struct freeze {
     unsigned victim, witnesses;
     enum freeze_at at;
     const char *operation; /* that its name comes with; NULL: any */
     pthread_mutex_t lock;
     pthread_cond_t named;
-    bool stands_still; /* before that, who is slow may be named as well */
+    bool stands_still; /* before that, slow ranks may be named as well */
     bool has_named[WORKERS_MAX];
     char words[WORKERS_MAX][512];
 };
@@ -142,7 +142,7 @@ struct cell {
     unsigned shards;             /* 0: SHARDS */
     unsigned norms;              /* further blocks with a batch normalisation each */
     int64_t local_steps;         /* 0: all are shared */
-    int spoilt;                  /* the number of an example whose target no model knows; 0: none */
+    int spoilt;                  /* the number of an example with a target that no model knows; 0: none */
     unsigned units;              /* of the first dense layer; 0: 128 */
     int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
@@ -239,7 +239,7 @@ static int64_t row_shift(const struct parameter_tensor *here)
     return here->first_row * (here->elements / here->shape[0]);
 }
 
-/* Whoever holds a tensor that another has brought must have the same bits. */
+/* Ranks that hold the same tensor must have the same bits of it. */
 static bool bring(float *to, const float *from, int64_t elements, bool first)
 {
     if (first)
@@ -328,7 +328,7 @@ static void take_shards(struct worker *worker, const struct snapshot *snapshot)
     training_state_release(&whole);
 }
 
-/* What the crew holds between its ranks, each shard twice. */
+/* Assembles the whole state from the ranks' shards, each of which two ranks hold. */
 static struct training_state assemble(struct worker *workers, unsigned count)
 {
     struct training_state whole;
@@ -367,7 +367,7 @@ static int restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX
     return 0;
 }
 
-/* ---------------------------------------------------------------- who stops */
+/* ---------------------------------------------------------------- a rank that stops */
 
 static unsigned count_witnesses(const struct freeze *freeze)
 {
@@ -471,7 +471,7 @@ static int read_spoilt(const struct dataset *dataset, int64_t index, void *input
     return 0;
 }
 
-/* Before there are workers, who all read these. */
+/* Call it before workers are started, since all read these. */
 static void prepare_spoilt(int example)
 {
     spoilt_kind = dataset_synthetic;
@@ -593,7 +593,7 @@ static int take_back(struct worker *worker, struct snapshot *before, struct erro
     return strategy_reform(worker->strategy, error);
 }
 
-/* What nobody does alone where each has only a part of the model: an evaluation, and the gathering for an export. */
+/* Evaluates and gathers the model for an export, which no rank does alone if each has only a part of the model. */
 static int finish_as_a_crew(struct worker *worker, struct error *error)
 {
     struct loss_sums sums;
@@ -685,7 +685,7 @@ static void name_crew(struct cell *cell)
     }
 }
 
-/* What all workers of the cell agree on. */
+/* The results, which all workers of a cell must have alike. */
 struct outcome {
     uint32_t digest;
     double loss, first_norm;
@@ -1076,7 +1076,7 @@ static void expect_bits_of_servers(const struct arrangement *arrangement, unsign
     }
 }
 
-/* A worker whose share another has computed may come to the servers when the run is over, and they have gone. */
+/* A worker may come to the servers after the run is over and they have gone, because another has computed its share. */
 Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone, .timeout = 240)
 {
     static struct server_crew crew;
@@ -1167,7 +1167,7 @@ static void expect_near(double value, double reference, double tolerance, const 
               cell->arrangement->name, cell->count, cell->batching->name, what, value, reference);
 }
 
-/* What a snapshot holds behind the progress: the parameters, then each slot. */
+/* Returns an array of a snapshot, after its progress: the parameters, then each slot. */
 static const float *flat_array(const struct snapshot *snapshot, unsigned number)
 {
     size_t elements = (size_t)tensors.elements;
@@ -1183,8 +1183,8 @@ static double largest_of(const float *values, int64_t count)
     return largest;
 }
 
-/* Component by component, relative to the largest of its tensor: a sum that all but cancels has no digits of its own. Nor has
- * the bias of a convolution whose mean is taken away behind it: its gradient is rounding and nothing else. */
+/* Compares component by component, relative to the largest of its tensor, because a sum that almost cancels has no correct digits.
+ * Neither has the bias of a convolution before a normalisation, which removes the mean: its gradient is only rounding. */
 static void expect_near_components(const float *values, const float *reference, double tolerance, const char *what,
                                    const struct cell *cell)
 {
@@ -1211,8 +1211,8 @@ struct ring_bound {
     double parameters, loss;
 };
 
-/* How far the parameters are apart, all tensors but those whose first gradient is rounding and nothing else: AdamW makes whole
- * steps of that. By norms, since it does so as well with single components whose gradient crosses zero. */
+/* Returns the relative distance of the parameters, except for tensors with a first gradient that is only rounding, because AdamW takes
+ * whole steps with those. Norms are compared, since AdamW does the same with single components whose gradient crosses zero. */
 static double distance_of_parameters(const float *values, const float *reference, const float *gradient)
 {
     double nothing = 1e-5 * largest_of(gradient, tensors.elements), apart = 0, whole = 0;
@@ -1309,7 +1309,7 @@ Test(synchronous, a_ring_stays_near_for_100_steps_of_uneven_batches, .timeout = 
     expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 1, 2);
 }
 
-/* What one shard is, with twelve that ask each other; twelve that do not are something else. */
+/* Twelve shards that exchange values compute the same as one shard; twelve that do not compute something else. */
 Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 240)
 {
     for (unsigned b = 0; b < BATCHINGS; b++) {
@@ -1350,7 +1350,7 @@ Test(synchronous, global_statistics_of_many_layers, .timeout = 240)
     }
 }
 
-/* Who has one shard has gradients to send before its passes are over, who has two has not: those of the dense layers, which are a
+/* A rank with one shard has gradients to send before its passes are over, a rank with two has not: those of the dense layers, which are a
  * bucket of their own. */
 Test(synchronous, global_statistics_of_uneven_crews, .timeout = 240)
 {
@@ -1547,7 +1547,7 @@ Test(synchronous, whoever_freezes_in_a_pipelines_evaluation_is_named, .timeout =
 static const struct arrangement two_by_two = {
     "Pipeline, 4 stages in two workers", STRATEGY_PIPELINE, true, 2, COLLECTIVE_AUTO, 4, 2, false};
 
-/* Runs a cell in which a target is wrong: who computes its shard must say so, and the others must not wait for it. */
+/* Runs a cell in which a target is wrong: the rank that computes its shard must report it, and the others must not wait for that rank. */
 static void expect_failure(struct cell cell)
 {
     static struct worker workers[WORKERS_MAX];
@@ -1578,7 +1578,7 @@ static void expect_failure(struct cell cell)
         worker_close(&workers[rank]);
 }
 
-/* What it was waited for is skipped with the rest of its pass. The patience of those that wait is minutes. */
+/* The failed shard skips the exchange that others wait for, with the rest of its pass. Their patience would be minutes. */
 Test(synchronous, a_pass_that_fails_ends_the_step_at_once, .timeout = 240)
 {
     static const unsigned others[] = {0, 3, 5, 6, 13};
