@@ -442,8 +442,3 @@ void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *con
     loop->guard = guard;
     loop->guard_context = context;
 }
-
-void event_loop_wake(struct event_loop *loop)
-{
-    curl_multi_wakeup(loop->multi);
-}

@@ -3,7 +3,7 @@
  * A single-threaded event loop: waits for descriptors, timers, signals and HTTP transfers
  * (http_client.h) in one curl_multi_poll. Callbacks run on the loop, one at a time, and must not
  * block. A callback may add or remove any source, including its own. All functions must be called
- * from the thread that runs the loop, except event_loop_wake.
+ * from the thread that runs the loop.
  */
 #ifndef COXSWAIN_COMMON_EVENT_LOOP_H
 #define COXSWAIN_COMMON_EVENT_LOOP_H
@@ -34,8 +34,6 @@ void event_loop_stop(struct event_loop *loop);
  * was frozen can so notice first that, for example, its lease has expired. NULL removes it. */
 typedef void event_guard(void *context);
 void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *context);
-/* Ends the current wait. May be called from any thread or signal handler. */
-void event_loop_wake(struct event_loop *loop);
 
 /* Calls `ready` whenever `descriptor` is ready for one of `interest`, or has hung up. A second call
  * for the same descriptor replaces the first. The caller owns the descriptor and must unwatch it

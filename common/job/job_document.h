@@ -127,7 +127,6 @@ enum export_names { EXPORT_NAMES(X) };
 enum preset { PRESETS(X) };
 #undef X
 
-#define TENSOR_RANK_MAX 4
 #define INPUT_RANK_MAX 3 /* of an example: H W C */
 #define LAYER_INPUTS_MAX 8
 #define STAGES_MAX 64

@@ -22,7 +22,6 @@ struct kube_resource {
 #define KUBE_SERVICES ((struct kube_resource){"", "v1", "services"})
 #define KUBE_NODES ((struct kube_resource){"", "v1", "nodes"})
 #define KUBE_CONFIG_MAPS ((struct kube_resource){"", "v1", "configmaps"})
-#define KUBE_NAMESPACES ((struct kube_resource){"", "v1", "namespaces"})
 #define KUBE_PRIORITY_CLASSES ((struct kube_resource){"scheduling.k8s.io", "v1", "priorityclasses"})
 #define KUBE_LEASES ((struct kube_resource){"coordination.k8s.io", "v1", "leases"})
 #define KUBE_EVENTS ((struct kube_resource){"events.k8s.io", "v1", "events"})

@@ -103,11 +103,6 @@ void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length
  * stream is closed, and must stay readable until rpc_free. */
 void rpc_stream_send_bulk(struct rpc_stream *stream, const void *head, size_t head_length, const void *body,
                           size_t body_length);
-/* The same for a body that is asked for when its turn comes, once and on the rpc's thread: so that what is large need not be ready as
- * a whole. Nobody is asked after `closed`. */
-typedef const void *rpc_body(void *context, size_t offset, size_t length);
-void rpc_stream_send_later(struct rpc_stream *stream, const void *head, size_t head_length, rpc_body *body,
-                           void *context, size_t offset, size_t length);
 /* Ends it: a server finishes after what is queued has gone out, a client cancels. `closed` follows, from the loop. */
 void rpc_stream_close(struct rpc_stream *stream);
 

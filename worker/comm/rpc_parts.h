@@ -23,11 +23,7 @@ struct completion {
 
 struct outgoing {
     struct outgoing *next;
-    grpc_byte_buffer *payload; /* NULL: of `head` and what `body` gives, once it is this one's turn */
-    grpc_slice head;
-    rpc_body *body;
-    void *context;
-    size_t offset, length;
+    grpc_byte_buffer *payload;
 };
 
 struct rpc_stream {

@@ -24,10 +24,7 @@ static void stream_unlink(struct rpc_stream *stream)
 
 static void outgoing_free(struct outgoing *message)
 {
-    if (message->payload != NULL)
-        grpc_byte_buffer_destroy(message->payload);
-    else
-        grpc_slice_unref(message->head);
+    grpc_byte_buffer_destroy(message->payload);
     free(message);
 }
 
@@ -112,21 +109,11 @@ static void stream_send_status(struct rpc_stream *stream)
     rpc_stream_batch(stream, &operation, 1, &stream->status_flushed);
 }
 
-static void fill(struct outgoing *message)
-{
-    const void *bytes = message->body(message->context, message->offset, message->length);
-    grpc_slice slices[] = {message->head, grpc_slice_from_static_buffer(bytes, message->length)};
-    message->payload = grpc_raw_byte_buffer_create(slices, 2);
-    grpc_slice_unref(message->head);
-}
-
 static void stream_pump(struct rpc_stream *stream)
 {
     if (stream->sending || stream->ended || stream->status_sent)
         return;
     if (stream->queue != NULL) {
-        if (stream->queue->payload == NULL)
-            fill(stream->queue);
         grpc_op operation = {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = stream->queue->payload};
         stream->sending = true;
         rpc_stream_batch(stream, &operation, 1, &stream->sent);
@@ -299,13 +286,6 @@ const struct pod_identity *rpc_stream_caller(const struct rpc_stream *stream)
     return stream->has_caller && crew_key_is_set() ? &stream->caller : NULL;
 }
 
-static void append(struct rpc_stream *stream, struct outgoing *message)
-{
-    *stream->queue_end = message;
-    stream->queue_end = &message->next;
-    stream_pump(stream);
-}
-
 /* Takes the slices over. */
 static void enqueue(struct rpc_stream *stream, grpc_slice *slices, size_t count)
 {
@@ -313,7 +293,9 @@ static void enqueue(struct rpc_stream *stream, grpc_slice *slices, size_t count)
     message->payload = grpc_raw_byte_buffer_create(slices, count);
     for (size_t i = 0; i < count; i++)
         grpc_slice_unref(slices[i]);
-    append(stream, message);
+    *stream->queue_end = message;
+    stream->queue_end = &message->next;
+    stream_pump(stream);
 }
 
 void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length)
@@ -334,21 +316,6 @@ void rpc_stream_send_bulk(struct rpc_stream *stream, const void *head, size_t he
     grpc_slice slices[] = {grpc_slice_from_copied_buffer(head, head_length),
                            grpc_slice_from_static_buffer(body, body_length)};
     enqueue(stream, slices, 2);
-}
-
-void rpc_stream_send_later(struct rpc_stream *stream, const void *head, size_t head_length, rpc_body *body,
-                           void *context, size_t offset, size_t length)
-{
-    if (stream->ended || stream->close_asked || head_length + length > RPC_MESSAGE_MAX)
-        return;
-    traffic_count(head_length + length);
-    struct outgoing *message = memory_allocate(1, sizeof(*message));
-    *message = (struct outgoing){.head = grpc_slice_from_copied_buffer(head, head_length),
-                                 .body = body,
-                                 .context = context,
-                                 .offset = offset,
-                                 .length = length};
-    append(stream, message);
 }
 
 void rpc_stream_close(struct rpc_stream *stream)

@@ -14,7 +14,6 @@
 
 #include "worker/comm/collective.h"
 
-#define TRANSFER_CHANNELS_MAX 65536
 #define TRANSFER_PARKED_MAX ((size_t)256 << 20)
 
 struct outgoing_frame;

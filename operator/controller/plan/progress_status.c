@@ -5,19 +5,6 @@
 
 #define NUMBER_TEXT_MAX 32
 
-struct progress progress_none(void)
-{
-    return (struct progress){
-        .step = FIELD_UNSET,
-        .total_steps = FIELD_UNSET,
-        .percent = FIELD_UNSET,
-        .data_epoch = FIELD_UNSET,
-        .seconds_remaining = FIELD_UNSET,
-        .last_checkpoint_step = FIELD_UNSET,
-        .updated_at_ms = FIELD_UNSET,
-    };
-}
-
 static int64_t known(int64_t value, int64_t otherwise)
 {
     return value == STATUS_UNKNOWN ? otherwise : value;

@@ -8,9 +8,6 @@
 #include "common/contract/status_document.h"
 #include "common/job/training_job.h"
 
-/* Returns a progress in which everything is unknown. */
-struct progress progress_none(void);
-
 /* Converts a document. Strings are copied into `arena`; members that the document lacks keep their
  * values from `before`. */
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -162,20 +161,4 @@ Test(event_loop, signals_arrive_on_the_loop)
     kill(getpid(), SIGUSR1);
     event_loop_run(loop, NULL);
     cr_assert_eq(caught, SIGUSR1);
-}
-
-static void *wake(void *context)
-{
-    event_loop_wake(context);
-    return NULL;
-}
-
-Test(event_loop, another_thread_ends_the_wait)
-{
-    pthread_t thread;
-    pthread_create(&thread, NULL, wake, loop);
-    int64_t before = clock_monotonic_ns();
-    event_loop_turn(loop, 15000, NULL);
-    cr_assert_lt(clock_monotonic_ns() - before, (int64_t)10e9);
-    pthread_join(thread, NULL);
 }

@@ -176,7 +176,6 @@ static void *client_run(void *context)
     struct client *client = context;
     client->script(client->scene);
     atomic_store(&client->scene->client_done, true);
-    event_loop_wake(client->scene->loop);
     return NULL;
 }
 
@@ -188,7 +187,7 @@ static void play(client_script *script)
     struct client client = {&scene, script};
     cr_assert_eq(pthread_create(&thread, NULL, client_run, &client), 0);
     while (!atomic_load(&scene.client_done))
-        cr_assert_eq(event_loop_turn(scene.loop, -1, NULL), 0);
+        cr_assert_eq(event_loop_turn(scene.loop, 10, NULL), 0);
     pthread_join(thread, NULL);
     close_scene(&scene);
 }

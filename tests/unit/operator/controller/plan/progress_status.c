@@ -17,7 +17,7 @@ Test(progress_status, unknown_keeps_what_was_known)
     document.metric_count = 1;
     snprintf(document.metrics[0].name, sizeof document.metrics[0].name, "loss");
     document.metrics[0].value = 0.03125;
-    struct progress before = progress_none();
+    struct progress before = scene_no_progress();
     before.last_checkpoint_step = 1000;
     struct progress progress = progress_from_document(&document, &before, &arena);
     cr_assert_eq(progress.step, 1200);
@@ -39,7 +39,7 @@ Test(progress_status, nobody_has_done_more_than_everything)
     status_document_init(&document);
     document.step = INT64_C(9007199254740992); /* a hundred times that is no integer for an API server */
     document.total_steps = 1;
-    struct progress before = progress_none();
+    struct progress before = scene_no_progress();
     cr_assert_eq(progress_from_document(&document, &before, &arena).percent, 100);
     arena_release(&arena);
 }

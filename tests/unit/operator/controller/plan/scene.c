@@ -7,6 +7,19 @@
 
 #include "operator/controller/plan/progress_status.h"
 
+struct progress scene_no_progress(void)
+{
+    return (struct progress){
+        .step = FIELD_UNSET,
+        .total_steps = FIELD_UNSET,
+        .percent = FIELD_UNSET,
+        .data_epoch = FIELD_UNSET,
+        .seconds_remaining = FIELD_UNSET,
+        .last_checkpoint_step = FIELD_UNSET,
+        .updated_at_ms = FIELD_UNSET,
+    };
+}
+
 void scene_init(struct scene *scene, int64_t workers)
 {
     memset(scene, 0, sizeof *scene);
@@ -42,7 +55,7 @@ void scene_init(struct scene *scene, int64_t workers)
                    .backoff_until_ms = FIELD_UNSET,
                    .certificate_generation = FIELD_UNSET,
                    .certificate_from_ms = FIELD_UNSET,
-                   .progress = progress_none()},
+                   .progress = scene_no_progress()},
     };
     scene->input = (struct plan_input){
         .job = &scene->job,

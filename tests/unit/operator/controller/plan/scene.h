@@ -83,6 +83,9 @@ const char *scene_mismatch(const struct scene *scene, const char *expected);
     TestSuite(name, .init = name##_scene_begin, .fini = name##_scene_end);                                             \
     static void name##_scene_begin(void)
 
+/* A progress of which nothing is known. */
+struct progress scene_no_progress(void);
+
 /* A status whose strings live in `arena`. */
 struct job_status scene_copy_status(const struct job_status *status, struct arena *arena);
 
