@@ -13,30 +13,30 @@
 #endif
 
 #define STACK_BYTES (128 << 10)
-/* Stacks begin at different places of their pages: else what their threads touch would all lie in the same few lines of a cache. */
+/* Stacks begin at different offsets in their pages. Otherwise what all threads touch would fall into the same few cache sets. */
 #define STACK_SHIFT 448
 #define STACK_SHIFTS 73
 
-/* Where a thread of the processor goes on, with __builtin_setjmp and __builtin_longjmp: a switch is a dozen instructions. */
+/* Where a thread of the processor continues, with __builtin_setjmp and __builtin_longjmp: a switch takes a dozen instructions. */
 struct spot {
     void *words[5];
 };
 
-/* A thread of the block is played on one; what the address sanitizer is told of it: it would else take a jump to another stack for
- * one across all of its own. */
+/* A stack on which a thread of the block runs. The address sanitizer must be told of it, since it would take a jump to another stack for
+ * one across its own. */
 struct stack {
     struct stack *next; /* that is free */
     struct spot idle;   /* where it takes a thread that has not begun */
     const void *bottom;
     size_t bytes;
-    void *kept; /* the sanitizer's, while somebody else runs */
+    void *kept; /* the sanitizer's, while another stack runs */
 };
 
 enum fiber_state { FIBER_NEW, FIBER_READY, FIBER_AT_BLOCK_BARRIER, FIBER_AT_WARP_BARRIER, FIBER_DONE };
 
 typedef float four __attribute__((vector_size(4 * sizeof(float))));
 
-/* What a thread copies ahead. */
+/* A thread's outstanding asynchronous copies. */
 #define COPIES_MAX 128
 struct copies {
     struct copy {
@@ -52,23 +52,23 @@ struct fiber {
     struct stack *stack; /* from its first step to its last */
     enum fiber_state state;
     struct emulated_place place;
-    uint64_t words[2]; /* what it hands to its warp, in turns: who is late still reads the one before */
+    uint64_t words[2]; /* given to the warp, alternating: a late lane still reads the previous one */
     unsigned turn;
 };
 
-/* What the thread that plays blocks has: stacks are made once and run many kernels' threads. */
+/* The state of a thread that plays blocks. Stacks are made once and used for many kernels. */
 struct player {
     struct fiber fibers[EMULATED_THREADS_MAX];
-    struct copies copies[EMULATED_THREADS_MAX]; /* theirs */
+    struct copies copies[EMULATED_THREADS_MAX]; /* of `fibers` */
     struct stack stacks[EMULATED_THREADS_MAX], *free;
     unsigned made, count;      /* stacks; threads of this block */
-    unsigned turn, first, end; /* whose turn it is in the warp that runs */
+    unsigned turn, first, end; /* next turn in the running warp, and its range of threads */
     struct fiber *running;
     struct spot back;
     struct stack stack; /* of the thread */
     struct factors {
         four left[16][4], right[8][4]; /* [row][k], [column][k] */
-    } factors[2];                      /* of the warp that runs, in turns as well */
+    } factors[2];                      /* of the running warp, alternating as well */
     const struct emulated_grid *grid;
     uint64_t exchanges; /* of this grid */
 };
@@ -120,7 +120,7 @@ static bool runs_backward(void)
     return backward;
 }
 
-/* The next of the warp that can run, NULL when all have had their turn. */
+/* Returns the warp's next thread that can run; NULL if all have had their turn. */
 static struct fiber *whose_turn(void)
 {
     while (player->turn < player->end - player->first) {
@@ -135,8 +135,8 @@ static struct fiber *whose_turn(void)
     return NULL;
 }
 
-/* Leaves `stack` for whoever's turn it is: one that has not begun gets a stack on which nobody is. Its callers have called setjmp:
- * in one function the builtins do not go together. */
+/* Leaves `stack` for the next thread; a new thread gets a free stack. The callers have called setjmp, because the builtins must not be
+ * used in one function together. */
 __attribute__((noinline)) static _Noreturn void pass_on(struct stack *stack)
 {
     struct fiber *next = whose_turn();
@@ -163,7 +163,7 @@ static void yield(enum fiber_state state)
     arrived(player->running->stack, NULL);
 }
 
-/* Until there is a thread for this stack: behind one that is done it is often the next. */
+/* Waits until a thread needs this stack: often the one after the thread that has just ended on it. */
 static void rest(struct stack *stack)
 {
     stack->next = player->free;
@@ -186,7 +186,7 @@ static void stack_main(void)
     }
 }
 
-/* Its first run ends at once, in rest. */
+/* The first run of the stack ends at once, in rest(). */
 static void make_stack(struct stack *stack)
 {
     ucontext_t context;
@@ -230,7 +230,7 @@ static unsigned number_of(const struct fiber *fiber)
     return (unsigned)(fiber - player->fibers);
 }
 
-/* Those at this barrier go on; how many they are. */
+/* Lets the threads that wait at this barrier continue. Returns their number. */
 static unsigned release(unsigned first, unsigned end, enum fiber_state barrier)
 {
     unsigned count = 0;
@@ -242,7 +242,7 @@ static unsigned release(unsigned first, unsigned end, enum fiber_state barrier)
     return count;
 }
 
-/* One turn for each of the warp. */
+/* Gives each thread of the warp one turn. */
 static void play_turns(unsigned first, unsigned end)
 {
     player->turn = 0;
@@ -253,7 +253,7 @@ static void play_turns(unsigned first, unsigned end)
     arrived(&player->stack, NULL);
 }
 
-/* Until each of its threads is done, or at the block's barrier. */
+/* Runs the warp until each of its threads is done or waits at the block's barrier. */
 static void run_warp(unsigned first)
 {
     const unsigned end = first + EMULATED_WARP < player->count ? first + EMULATED_WARP : player->count;
@@ -271,7 +271,7 @@ static void run_warp(unsigned first)
 static void run_block(const struct emulated_grid *grid, struct emulated_place block)
 {
     blockIdx = block;
-    memset(shared, 0xff, grid->shared_bytes); /* not a number, until it is written */
+    memset(shared, 0xff, grid->shared_bytes); /* NaN until it is written */
     for (unsigned i = 0; i < player->count; i++) {
         struct fiber *fiber = &player->fibers[i];
         const struct emulated_place *size = &grid->threads;
@@ -287,7 +287,7 @@ static void run_block(const struct emulated_grid *grid, struct emulated_place bl
     } while (release(0, player->count, FIBER_AT_BLOCK_BARRIER) > 0);
 }
 
-/* How many words lanes have given, on all streams. */
+/* Words that lanes have given on all streams. */
 static _Atomic uint64_t exchanges;
 
 void emulated_run_grid(const struct emulated_grid *grid)
@@ -358,7 +358,7 @@ static void unpack(float pair[2], uint32_t word, bool is_float16)
     }
 }
 
-/* A GPU's order of these sums is its own. */
+/* A GPU may sum in another order. */
 static float inner_product(const four a[4], const four b[4])
 {
     const four sums = (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);

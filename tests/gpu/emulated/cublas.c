@@ -24,7 +24,7 @@ static float factor(const struct product *job, const void *matrix, int64_t i)
     return job->tf32 ? cut_to_tf32(value) : value;
 }
 
-/* sums[i] of column j: a's columns are gone through one after the other. */
+/* Computes sums[i] of column j, over a's columns one after the other. */
 static void sum_column(const struct product *job, const float *a, int64_t j, float *sums)
 {
     memset(sums, 0, (size_t)job->m * sizeof *sums);
@@ -97,7 +97,7 @@ static bool begin_apart(int64_t stride, cudaDataType type, int64_t bytes)
     return stride * (type == CUDA_R_32F ? 4 : 2) % bytes != 0;
 }
 
-/* With EMULATED_ROWS=16: a product has rows that do not begin at multiples of 16 bytes. */
+/* With EMULATED_ROWS=16, returns whether a product has rows that do not begin at multiples of 16 bytes. */
 static bool rows_are_odd(const struct product *job)
 {
     const char *setting = getenv("EMULATED_ROWS");
@@ -120,7 +120,7 @@ cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Of the table of types that NVIDIA's manual has: those of the worker. */
+/* Takes the types that the worker uses, of those in the table of NVIDIA's manual. */
 cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
                                int64_t m, int64_t n, int64_t k, const void *alpha, const void *a, cudaDataType a_type,
                                int64_t a_stride, const void *b, cudaDataType b_type, int64_t b_stride, const void *beta,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcublasLt.so.0, as strict as the manual reads: an algorithm is for the
- * shapes, types, epilogue and alignments that it was asked for, and wants the work
- * space that it said. What it is asked for says in which order it sums. A GELU's
- * rows come in eights, and its matrix is aligned to 16 bytes. With EMULATED_LT=none
- * it has an algorithm for nothing, with EMULATED_LT=refuses it goes by none that it
- * has, and CUDA keeps that as an error. What can only be a mistake aborts: the
- * worker would go another way.
+ * libcublasLt.so.0, as strict as the manual: an algorithm is valid only for the shapes, types, epilogue and alignments with which it was
+ * requested, and needs the workspace that it names. The request determines the order of its sums. A GELU's rows are multiples of eight,
+ * and its matrix is aligned to 16 bytes.
+ *
+ * With EMULATED_LT=none it finds no algorithm; with EMULATED_LT=refuses it fails to run the ones that it finds, and CUDA keeps that as an
+ * error. What can only be a mistake of the worker aborts, since the worker would hide it by another path.
  */
 #include <cublasLt.h>
 
@@ -35,15 +34,15 @@ struct cublasLtMatrixLayoutOpaque {
 };
 struct cublasLtMatmulPreferenceOpaque {
     size_t workspace_bytes;
-    uint32_t schemes, alignments[3]; /* of A, B, and C and D */
+    uint32_t schemes, alignments[3]; /* of A, of B, and of C and D */
 };
 
-/* What an algorithm's bytes say. */
+/* The contents of an algorithm's bytes. */
 struct algorithm {
     int64_t m, n, k;
     uint32_t epilogue, compute, types, workspace_bytes;
-    uint8_t alignments[8]; /* of A, B, C and D, the bias, and a GELU's matrix; 0: it has none */
-    uint32_t first;        /* of the terms of a sum */
+    uint8_t alignments[8]; /* of A, B, C and D, the bias, and a GELU's matrix; 0: absent */
+    uint32_t first;        /* index of the term with which a sum begins */
 };
 _Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm is 64 bytes");
 
@@ -144,7 +143,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* C is D always. */
+/* C and D have the same alignment. */
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
                                                     size_t bytes)
@@ -226,14 +225,14 @@ static struct algorithm algorithm_for(cublasLtMatmulDesc_t job, cublasLtMatrixLa
                               .workspace_bytes = k > 64 ? 4096 : 0};
 }
 
-/* Above 128 bytes nothing changes. */
+/* An alignment above 128 bytes makes no difference. */
 static uint8_t alignment_of(uint64_t place)
 {
     const uint64_t bits = place | 128;
     return (uint8_t)(bits & -bits);
 }
 
-/* Other alignments and epilogues are other algorithms, whose sums begin with another term. */
+/* Another alignment or epilogue gives another algorithm, with sums that begin with another term. */
 static void note_alignments(struct algorithm *algorithm, cublasLtMatmulDesc_t job,
                             cublasLtMatmulPreference_t preference)
 {
@@ -270,7 +269,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Whether it is for these shapes, whatever it was told of alignments. */
+/* Returns whether the algorithm is for these shapes, types and epilogue, with any alignments. */
 static bool is_for(const struct algorithm *algorithm, cublasLtMatmulDesc_t job, cublasLtMatrixLayout_t a,
                    cublasLtMatrixLayout_t d)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcudnn.so.0, which a worker for emulated GPUs opens in cuDNN's place: convolutions as plain loops, for what the
- * worker asks for and nothing else. Its sums go over a window from its end, another order than that of our kernels. It has one
- * algorithm in each direction, the one that the worker asks for; any other is an error.
+ * libcudnn.so.0, which a worker for emulated GPUs opens in cuDNN's place: convolutions as plain loops, and only the calls that the
+ * worker makes. Its sums go over a window from the end, unlike those of our kernels. It has one algorithm in each direction, the
+ * one that the worker asks for; any other is an error.
  *
- *   EMULATED_DNN=none      it has an algorithm for no shape, refuses: for each, which it then does not compute, greedy: they
- *                          want more workspace than a worker has, torn: one of its own libraries is not there, broken: it fails,
- *                          uncaptured: it refuses what a stream captures
- *   EMULATED_DNN_VERSION   what it calls itself
+ *   EMULATED_DNN           none: it has no algorithm for any shape; refuses: it has one, but does not compute with it; greedy: its
+ *                          algorithms need more workspace than a worker has; torn: one of its own libraries is missing; broken:
+ *                          it fails; uncaptured: it refuses work on a capturing stream
+ *   EMULATED_DNN_VERSION   its version
  */
 #include "worker/device/cuda/cudnn.h"
 
@@ -47,7 +47,7 @@ struct cudnnConvolutionStruct {
 };
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, DIRECTIONS };
-enum { ALGORITHM = 1 }; /* its number, in all directions */
+enum { ALGORITHM = 1 }; /* its number in all directions */
 
 /* Images x[n,h,w,c], filters w[o,kh,kw,c], images y[n,oh,ow,o]. */
 struct convolution {
@@ -56,7 +56,7 @@ struct convolution {
     int64_t padding, stride;
     bool tf32;
     const void *x, *w, *y;
-    void *result; /* in place of one of them */
+    void *result; /* replaces one of them */
     void *workspace;
     size_t workspace_bytes;
 };
@@ -75,7 +75,7 @@ static float factor(const struct convolution *job, const void *numbers, int64_t 
     return job->tf32 ? cut_to_tf32(value) : value;
 }
 
-/* Where the pixel lies that place (i, j) of the window of output (row, column) meets, or -1: in the padding. */
+/* Returns the index of the pixel under place (i, j) of the window of output (row, column); -1 if it is in the padding. */
 static int64_t pixel_of(const struct convolution *job, int64_t image, int64_t row, int64_t column, int64_t i, int64_t j)
 {
     const int64_t h = row * job->stride - job->padding + i, w = column * job->stride - job->padding + j;
@@ -84,7 +84,7 @@ static int64_t pixel_of(const struct convolution *job, int64_t image, int64_t ro
     return (image * job->x_is.h + h) * job->x_is.w + w;
 }
 
-/* An output, a pixel, all channels of both, a place of the window: what they add to the sums of x, w or y. */
+/* Adds the products of an output and a pixel, over all channels of both, at one place of the window, to the sums of x, w or y. */
 static void add(const struct convolution *job, int direction, int64_t output, int64_t pixel, int64_t place, float *sums)
 {
     const int64_t channels = job->x_is.c, outputs = job->y_is.c, window = job->w_is.h * job->w_is.w;
@@ -158,7 +158,7 @@ static bool is_shape(const struct cudnnTensorStruct *x, const struct cudnnFilter
            y->w == (x->w + 2 * how->padding - w->w) / how->stride + 1;
 }
 
-/* Which math types go with which numbers, as the manual has it. */
+/* Returns whether the manual allows this math type for these numbers. */
 static bool is_math(cudaDataType type, cudnnMathType_t math)
 {
     return type == CUDA_R_32F ? math != CUDNN_TENSOR_OP_MATH : math == CUDNN_TENSOR_OP_MATH;
@@ -313,7 +313,7 @@ const char *cudnnGetErrorString(cudnnStatus_t status)
     }
 }
 
-/* Zeroed: `is_set` is not. */
+/* The object is zeroed, so `is_set` is false. */
 static cudnnStatus_t make(size_t bytes, void *ret_made)
 {
     void *made = calloc(1, bytes);
@@ -321,7 +321,7 @@ static cudnnStatus_t make(size_t bytes, void *ret_made)
     return made ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
-/* What is used after it is at least no longer what it was. */
+/* Zeroes the object, so that its use after it was destroyed is likely to be seen. */
 static cudnnStatus_t destroy(void *made, size_t bytes)
 {
     if (!made)
@@ -331,7 +331,7 @@ static cudnnStatus_t destroy(void *made, size_t bytes)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The device is that which is the thread's now, whose own stream it begins with. */
+/* The handle belongs to the thread's current device, and begins with its default stream. */
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     const cudnnStatus_t status = make(sizeof **handle, handle);
@@ -345,7 +345,7 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
     return destroy(handle, sizeof *handle);
 }
 
-/* The device is that which is the thread's now. */
+/* The handle's device is the thread's current one from now on. */
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 {
     if (!handle || cudaGetDevice(&handle->device) != cudaSuccess)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The environment, which belongs to nobody once there are threads: one that changes it moves it while others read.
+ * Checks that a process does not change its environment once it has threads: setenv() may move it while another thread reads.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ static unsigned threads(void)
     return count;
 }
 
-/* In the C library's place. */
+/* Replaces the C library's. */
 int setenv(const char *name, const char *value, int overwrite)
 {
     int (*change)(const char *, const char *, int);

@@ -9,7 +9,7 @@
 static atomic_int fault; /* cudaError_t */
 static atomic_ulong grids, products;
 
-/* One more of `count`: whether the GPU is bad by then. */
+/* Adds one to `count`. Returns whether the GPU is bad by then. */
 static bool is_bad_at(atomic_ulong *count)
 {
     const char *code = getenv("EMULATED_FAULT"), *number = getenv("EMULATED_FAULT_GRID");

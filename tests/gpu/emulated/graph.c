@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams that capture: what is queued on one in the meantime does not run, but
- * becomes a graph, which can then be launched any number of times. As the manual
- * says, the thread that captures must not wait for anything, nor ask whether
- * something is over, nor allocate: that fails, and spoils the capture. So does, as
- * far as is emulated here, an event that is recorded on the stream (but as an
- * external one, which each launch of the graph records) or waited for there, a
- * host function or an operation of NCCL.
+ * Stream capture: what is queued on a stream during a capture does not run, but becomes a graph, which can then be launched any number of
+ * times. As in the manual, the capturing thread must not wait, query or allocate anything: the call fails and invalidates the capture. As
+ * far as is emulated here, the capture is also invalidated by a host function, by an operation of NCCL, and by a wait for an event or its
+ * recording on the stream, except as an external event, which each launch of the graph records.
  *
- * EMULATED_CAPTURE=fails: none comes to anything.
+ * EMULATED_CAPTURE=fails: no capture succeeds.
  */
 #include "tests/gpu/emulated/graph.h"
 
@@ -32,7 +29,7 @@ struct CUgraphExec_st {
     struct node *first;
 };
 
-static __thread struct CUgraph_st *current; /* what this thread captures */
+static __thread struct CUgraph_st *current; /* of this thread; NULL: it captures nothing */
 static __thread cudaStream_t captured;
 static atomic_uint captures;
 
@@ -57,7 +54,7 @@ void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes)
     current->end = &node->next;
 }
 
-/* A node without a function: what is launched then is the recording. */
+/* A node without a function records the event when it is launched. */
 void emulated_capture_event(cudaEvent_t event)
 {
     emulated_capture_job(NULL, &event, sizeof event);
@@ -115,7 +112,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret_graph)
     return cudaSuccess;
 }
 
-/* The graph may be destroyed behind it. */
+/* The graph may be destroyed afterwards. */
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ret_exec, cudaGraph_t graph, unsigned long long flags)
 {
     struct CUgraphExec_st *exec = calloc(1, sizeof *exec);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of NCCL as the worker uses, for GPUs that the processor plays: a
- * library of its own, found like the real one. It is as strict as the manual: a
- * communicator that has something in progress takes no more; two threads in calls of
- * one communicator, from the first of a group to its end, abort the process, while
- * those of another have groups of their own; what is queued comes onto its stream some time after ncclGroupEnd has returned; vectors and streams
- * must be those of the communicator's device; several communicators of one thread
- * are joined in one group, and what they send each other is queued in one; no two
- * are on one GPU, unless NCCL_MULTI_RANK_GPU_ENABLE=1 and the version allow it; an
- * operation whose peer is gone stands until the communicator is aborted.
+ * The part of NCCL that the worker uses, for emulated GPUs: a library that is
+ * found like the real one, and as strict as the manual:
+ * - A communicator with an operation in progress takes no other.
+ * - Two threads that use one communicator, from a group's first call to its end, abort the process. Groups of different threads with
+ *   different communicators do not affect each other.
+ * - Operations are queued on their stream some time after ncclGroupEnd has returned.
+ * - Vectors and streams must be on the communicator's device.
+ * - Several communicators of one thread are initialised in one group, and their messages to each other are queued in one group.
+ * - No two communicators are on one GPU, unless NCCL_MULTI_RANK_GPU_ENABLE=1 and the version allow it.
+ * - An operation with a peer that is gone waits until the communicator is aborted.
  *
  *   EMULATED_NCCL_VERSION    23007
- *   EMULATED_NCCL_SLOW_MS    each operation of a stream takes so much longer
- *   EMULATED_NCCL_TAIL_MS    what is sent leaves so much later than its stream has passed it, and an abort drops it
- *   EMULATED_NCCL_FAILS      init: no group can be joined; second: nor by more than one communicator of a thread, and the
- *                            process says at its end how many it has left behind; peers: that a peer has gone is told, and
- *                            not only felt
- *   EMULATED_NCCL_COUNTS     1: the process says at its end how many vectors it has sent or received
- *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never comes back; meets: it does once all peers have called it, or are gone, as
- *                            where threads of the library's serve others on their machine
+ *   EMULATED_NCCL_SLOW_MS    milliseconds by which each operation of a stream is slower
+ *   EMULATED_NCCL_TAIL_MS    milliseconds by which messages are sent later than their stream has passed them; an abort drops them
+ *   EMULATED_NCCL_FAILS      init: no communicator can be initialised; second: a thread cannot initialise a second one in a group, and
+ *                            the process reports at its end how many were not aborted; peers: the state of a communicator becomes
+ *                            an error when a peer has gone, while otherwise its operations only wait
+ *   EMULATED_NCCL_COUNTS     1: the process reports at its end how many vectors it has sent or received
+ *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never returns; meets: it returns once all peers have called it or are gone, as
+ *                            when threads of NCCL serve other processes of their machine
  */
 #include "worker/device/cuda/nccl.h"
 
@@ -43,7 +44,7 @@ struct ncclComm {
     int sockets[WIRE_RANKS_MAX];
     _Atomic bool stop, gone;
     struct wire_tail *tail; /* NULL: streams send by themselves */
-    pthread_t background;   /* of what is in progress */
+    pthread_t background;   /* runs the operation in progress */
     bool has_background;
     _Atomic unsigned long user; /* the thread that is in a call or has it in its open group; 0: none */
     pthread_mutex_t lock;
@@ -57,20 +58,20 @@ struct sum {
     size_t count;
 };
 
-/* What one ncclGroupEnd puts onto the stream of a communicator. */
+/* The operations that one ncclGroupEnd queues on a communicator's stream. */
 struct group {
     struct group *next;
     struct ncclComm *comm;
     cudaStream_t stream;
     struct wire_message *messages, **end;
-    struct sum sum; /* to: NULL without one */
+    struct sum sum; /* its `to` is NULL without a sum */
 };
 
-static __thread struct group *open_groups; /* one a communicator */
+static __thread struct group *open_groups; /* one for each communicator */
 static __thread struct ncclComm *to_form;
 static __thread unsigned depth;
 static __thread ncclResult_t group_error;
-static _Atomic unsigned alive; /* communicators */
+static _Atomic unsigned alive; /* number of communicators */
 static _Atomic unsigned long passed;
 
 static bool is_set(const char *name, const char *value)
@@ -84,7 +85,7 @@ static void sleep_us(long us)
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
 }
 
-/* One thread at a time; whether it was nobody's before. */
+/* Takes the communicator for the calling thread. Returns false if the thread has it already; aborts if another has. */
 static bool take_hold(struct ncclComm *comm)
 {
     unsigned long nobody = 0, self = (unsigned long)pthread_self();
@@ -180,7 +181,7 @@ static bool may_share_devices(void)
     return version >= NCCL_VERSION_SHARED_GPU && is_set("NCCL_MULTI_RANK_GPU_ENABLE", "1");
 }
 
-/* To another GPU of this process, for all of it; to those of others there is a way of its own. */
+/* Enables access to the memory of a GPU of this process, for the whole process; GPUs of other processes are reached otherwise. */
 static void open_way(const struct ncclComm *comm, const char *place)
 {
     char here[PLACE_TEXT_MAX];
@@ -193,7 +194,7 @@ static void open_way(const struct ncclComm *comm, const char *place)
             (void)cudaDeviceEnablePeerAccess(device, 0);
 }
 
-/* Everybody tells everybody where its GPU is. */
+/* Exchanges the GPUs' bus ids among all ranks. */
 static ncclResult_t compare_places(struct ncclComm *comm)
 {
     char places[WIRE_RANKS_MAX][PLACE_TEXT_MAX] = {""};
@@ -243,7 +244,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueI
     if (config->size != sizeof *config || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0 || rank < 0 ||
         rank >= ranks || ranks > WIRE_RANKS_MAX)
         return ncclInvalidArgument;
-    if (!getenv("NCCL_ALGO") || !getenv("NCCL_PROTO")) /* then the order of its sums is whatever it finds best */
+    if (!getenv("NCCL_ALGO") || !getenv("NCCL_PROTO")) /* then NCCL would choose the order of sums */
         return ncclInvalidUsage;
     if (to_form && is_set("EMULATED_NCCL_FAILS", "second"))
         return group_error = ncclSystemError;
@@ -312,7 +313,7 @@ __attribute__((destructor)) static void tell_left_behind(void)
 
 /* ---------------------------------------------------------------- on the stream */
 
-/* In the order of a ring, which begins elsewhere in each part of the vector: not that of any tree. */
+/* Sums in the order of a ring with a different beginning in each part of the vector, unlike any tree. */
 static void add_up(const struct sum *sum, int ranks)
 {
     for (size_t i = 0; i < sum->count; i++) {
@@ -378,8 +379,8 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
-/* What a communicator of this thread sends another that is in the group as well must be received in it: the library connects the
- * two before it hands either over. */
+/* Returns whether messages to another communicator of this thread in the group are received in the same group: NCCL connects the two
+ * before it queues either. */
 static bool is_answered(const struct group *group, const struct group *groups)
 {
     for (const struct group *peer = groups; peer; peer = peer->next)
@@ -429,7 +430,7 @@ ncclResult_t ncclGroupEnd(void)
     for (; comms; comms = comms->next_to_form)
         run_in_background(comms, form, comms);
     while (groups) {
-        struct group *next = groups->next; /* whoever it is handed to frees it */
+        struct group *next = groups->next; /* now, because the background thread frees the group */
         struct ncclComm *comm = groups->comm;
         set_state(comm, ncclInProgress);
         run_in_background(comm, hand_over, groups);
@@ -446,7 +447,7 @@ static bool is_on_device(const void *memory, int device)
            attributes.device == device;
 }
 
-/* The communicator's part of the group that is open; NULL when there is none. */
+/* Returns the communicator's part of the open group; NULL if no group is open. */
 static struct group *part_of(struct ncclComm *comm, cudaStream_t stream)
 {
     struct group *group = open_groups;
@@ -463,7 +464,7 @@ static struct group *part_of(struct ncclComm *comm, cudaStream_t stream)
     return open_groups = group;
 }
 
-/* Likewise; NULL when the operation cannot be part of it. */
+/* The same, but NULL if the operation cannot be part of the group. */
 static struct group *group_for(struct ncclComm *comm, cudaStream_t stream, const void *memory, ncclDataType_t type)
 {
     struct group *group = part_of(comm, stream);

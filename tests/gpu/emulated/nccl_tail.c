@@ -8,7 +8,7 @@
 
 #define LOOK_MS 5
 
-/* What was sent together. */
+/* Messages that were sent together. */
 struct load {
     struct load *next;
     struct wire_message *messages;
@@ -36,7 +36,7 @@ static void free_load(struct load *load)
     free(load);
 }
 
-/* False when it is to stop. */
+/* Returns false once it is to stop. */
 static bool wait_a_while(const struct wire_tail *tail, long ms)
 {
     for (; ms > 0 && !atomic_load(tail->stop); ms -= LOOK_MS)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a communicator of emulated NCCL has taken off its streams and not sent
- * yet: over a network the library's own threads send on after the GPU's part is
- * done, and an abort drops what they have left.
+ * The messages that a communicator of emulated NCCL has taken from its streams and not sent yet. Over a network, NCCL's own threads go on
+ * sending after the GPU's part is done, and an abort drops the rest.
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_NCCL_TAIL_H
 #define COXSWAIN_TESTS_GPU_EMULATED_NCCL_TAIL_H
@@ -11,12 +10,12 @@
 
 struct wire_tail;
 
-/* Everything goes so many milliseconds late, in order, until *stop. All is borrowed. */
+/* Sends everything `late_ms` late, in order, until *stop. Borrows its arguments. */
 struct wire_tail *wire_tail_new(const int *sockets, int ranks, const _Atomic bool *stop, _Atomic bool *gone,
                                 long late_ms);
-/* Takes what is sent out of the list, as it is now; what is received stays. */
+/* Moves the messages to be sent out of the list and copies their bytes; messages to be received stay. */
 void wire_tail_take(struct wire_tail *tail, struct wire_message **messages);
-/* Once it is to stop; fine for NULL. */
+/* Call it once *stop is set; fine for NULL. */
 void wire_tail_free(struct wire_tail *tail);
 
 #endif

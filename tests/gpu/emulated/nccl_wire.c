@@ -13,7 +13,7 @@
 
 #define LOOK_MS 10
 
-/* What each tells the root, and what the root tells each of all. */
+/* What each rank tells the root. The root answers with those of all ranks. */
 struct introduction {
     int rank, ranks;
     char name[WIRE_NAME_MAX];
@@ -55,7 +55,7 @@ static int dial(const char *name)
     return -1;
 }
 
-/* Until the socket has something; false when it is to stop. */
+/* Waits until the socket has something to read. Returns false once it is to stop. */
 static bool await(int descriptor, const _Atomic bool *stop)
 {
     struct pollfd look = {.fd = descriptor, .events = POLLIN};
@@ -94,7 +94,7 @@ static bool take(int connection, void *bytes, size_t length, const _Atomic bool 
 
 /* ---------------------------------------------------------------- meeting */
 
-/* Introduces all to all, once. Who names a group that nobody joins leaves this thread waiting. */
+/* Introduces all ranks to each other, once. If nobody joins the group, the thread waits forever. */
 static void *introduce(void *context)
 {
     int listener = *(int *)context, ranks = 1, connections[WIRE_RANKS_MAX];
@@ -131,7 +131,7 @@ bool wire_open_root(char name[WIRE_NAME_MAX])
     return true;
 }
 
-/* Those with lower ranks are dialled, those with higher ones dial. */
+/* Dials the lower ranks and accepts the higher ones. */
 static bool connect_all(const struct introduction *all, int listener, int rank, int ranks, const _Atomic bool *stop,
                         int *sockets)
 {
@@ -181,7 +181,7 @@ static bool would_block(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* False when the other end is gone. */
+/* Returns false if the other end is gone. */
 static bool send_some(int socket, struct wire_message *message)
 {
     bool heads = message->header < sizeof message->length;
@@ -211,7 +211,7 @@ static bool receive_some(int socket, struct wire_message *message)
     return got > 0;
 }
 
-/* What can be moved without waiting; the number of peers with something left. */
+/* Moves what it can without waiting. Returns the number of peers with something left. */
 static int move(const int *sockets, int ranks, struct wire_message *messages, struct pollfd *looks, _Atomic bool *gone)
 {
     int count = 0;
@@ -233,7 +233,7 @@ bool wire_exchange(const int *sockets, int ranks, struct wire_message *messages,
 {
     struct pollfd looks[WIRE_RANKS_MAX];
     while (!atomic_load(stop)) {
-        if (atomic_load(gone)) { /* a GPU goes on waiting */
+        if (atomic_load(gone)) { /* like a GPU, which goes on waiting */
             poll(NULL, 0, LOOK_MS);
             continue;
         }

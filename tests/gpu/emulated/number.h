@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as NVIDIA's libraries find them in memory, and what a tensor core reads of them.
+ * Numbers as NVIDIA's libraries find them in memory, and the part of them that a tensor core reads.
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_NUMBER_H
 #define COXSWAIN_TESTS_GPU_EMULATED_NUMBER_H
@@ -37,7 +37,7 @@ static inline void put(void *matrix, cudaDataType type, int64_t i, float value)
         ((uint16_t *)matrix)[i] = (uint16_t)(bfloat16_round_bits(bits) >> 16);
 }
 
-/* Ten of the 23 bits behind the point. */
+/* Keeps ten of the 23 bits behind the point. */
 static inline float cut_to_tf32(float value)
 {
     uint32_t bits;

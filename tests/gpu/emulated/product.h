@@ -17,17 +17,17 @@ struct product {
     const void *a, *b;
     cudaDataType operands, result;
     bool tf32;
-    /* What cuBLASLt does with a sum before it is rounded. `aux` [m,n], like `bias` [m], lies as c does. */
+    /* What cuBLASLt does with a sum before it is rounded. `aux` [m,n], like `bias` [m], is laid out like c. */
     const void *bias;
     void *aux;
     int64_t aux_stride;
     bool gelu, gelu_backward;
-    void *workspace; /* is used for something or other */
+    void *workspace; /* gets written */
     size_t workspace_bytes;
-    int64_t first; /* of the k terms of each sum, which go round from it */
+    int64_t first; /* index of the first of the k terms of each sum, which continue cyclically */
 };
 
-/* Sums go in the order of k, from `first` on. */
+/* Queues the product. Sums go in the order of k, from `first` on. */
 cublasStatus_t emulated_multiply(cudaStream_t stream, const struct product *job);
 
 #endif

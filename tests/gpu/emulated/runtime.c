@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs and their memory. EMULATED_GPUS says how many there are (1), and CUDA_VISIBLE_DEVICES which of them a process sees, by their
- * numbers; each has EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has).
- * With EMULATED_MEMORY_COUNTS=1 the process says at its end the most that was ever taken of one of them, with EMULATED_COPY_COUNTS=1
- * how many copies went from one to another, directly and not, and how much to the host. EMULATED_PEERS=0: none can access another's
- * memory. With EMULATED_PEERS_SPOIL=1 they can, but what is copied that way arrives with a wrong byte, and nobody says so.
- * New memory is full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1: then they are the machine's,
- * though not their memory. EMULATED_DRIVER is the CUDA that their
- * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.
- * EMULATED_NAME is what they call themselves ("emulated by the processor").
- * With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned fails, where a GPU would have
- * the host wait.
+ * Emulated GPUs and their memory, which is full of NaNs at first:
+ *
+ *   EMULATED_GPUS            their number (1)
+ *   CUDA_VISIBLE_DEVICES     the numbers of those that the process sees
+ *   EMULATED_GPUS_SHARED     1: the bus ids of the GPUs are the same in all processes, so that processes seem to share them (but not
+ *                            their memory); otherwise each process has GPUs of its own
+ *   EMULATED_GPU_MEMORY      MiB of each (4096)
+ *   EMULATED_SHARED_KIB      KiB of dynamic shared memory of a block (227, as compute capability 9.0 has)
+ *   EMULATED_NAME            their name ("emulated by the processor")
+ *   EMULATED_DRIVER          the CUDA version of the driver (13000); 0: no driver
+ *   EMULATED_DRIVER_FAULT    the cudaError_t of cudaGetDeviceCount
+ *   EMULATED_PEERS           0: no GPU can access another's memory
+ *   EMULATED_PEERS_SPOIL     1: a direct copy between GPUs arrives with a wrong byte, without an error
+ *   EMULATED_PAGEABLE        refused: an asynchronous copy fails unless its memory is a device's or pinned; a GPU would make the host
+ *                            wait
+ *   EMULATED_MEMORY_COUNTS   1: the process reports at its end the most memory that was allocated on one GPU
+ *   EMULATED_COPY_COUNTS     1: the process reports at its end how many copies between GPUs were direct and how many were not, and the
+ *                            bytes copied to the host
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -107,7 +114,7 @@ static size_t shared_bytes_max(void)
     return wanted < EMULATED_SHARED_BYTES_MAX ? wanted : EMULATED_SHARED_BYTES_MAX;
 }
 
-/* The machine's numbers of those that this process sees, up to the first that there is not; returns how many. */
+/* Lists the machine's numbers of the devices that this process sees, up to the first invalid one. Returns how many. */
 static int visible_devices(int numbers[DEVICES_MAX])
 {
     const long wanted = setting("EMULATED_GPUS", 1), there = wanted > DEVICES_MAX ? DEVICES_MAX : wanted;
@@ -188,7 +195,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
 
 /* ---------------------------------------------------------------- memory */
 
-/* GPUs that EMULATED_PEERS=0 has lie apart, with no direct way between them. */
+/* With EMULATED_PEERS=0, no two GPUs have a direct path. */
 static bool is_near(int device, int peer)
 {
     return device != peer && setting("EMULATED_PEERS", 1);
@@ -200,14 +207,14 @@ static bool reaches[DEVICES_MAX][DEVICES_MAX]; /* by the lock */
 struct allocation {
     struct allocation *next;
     void *memory;
-    size_t asked, bytes; /* the latter as a device counts them */
+    size_t asked, bytes; /* `bytes`: rounded up, as a device counts them */
     struct cudaPointerAttributes attributes;
-    bool registered; /* the memory is somebody else's */
+    bool registered; /* the memory belongs to the caller */
 };
 
-static struct allocation *allocations;        /* by the lock, like the next */
-static size_t used[DEVICES_MAX], most_used;   /* likewise */
-static unsigned direct_copies, staged_copies; /* likewise, as the next */
+static struct allocation *allocations; /* by the lock, like the next three */
+static size_t used[DEVICES_MAX], most_used;
+static unsigned direct_copies, staged_copies;
 static size_t host_bytes;
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
@@ -279,7 +286,7 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
     const bool fits =
         bytes <= SIZE_MAX - ALIGNMENT &&
         (!on_device || (rounded <= memory_of_a_device() && used[current_device] <= memory_of_a_device() - rounded));
-    void *found = NULL; /* of so many bytes and no more, so that the address sanitizer sees who reaches beyond */
+    void *found = NULL; /* of the exact size, so that the address sanitizer sees an access beyond it */
     if (made && fits && (found = unwritten_new(ALIGNMENT, bytes)) != NULL) {
         *made = (struct allocation){allocations, found, bytes, rounded, {type, current_device}, false};
         allocations = made;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EMULATED_LATE=even, odd or all: streams with such a number, in the order in which they were made, begin with what is queued only
- * once somebody waits for it. Then a host or a stream that does not wait reads too early, or overwrites what has not been read,
- * each time.
+ * EMULATED_LATE=even, odd or all: streams with such a number, in the order of their creation, begin their work only once somebody waits
+ * for it. A host or a stream that does not wait then reads too early, or overwrites what has not been read, every time.
  *
- * EMULATED_QUEUE=N: a stream holds so many entries, and whoever launches one more waits, as in CUDA, which holds about 1,024. The
- * process says when there are N / 3 functions of the host (NCCL's work) on one.
+ * EMULATED_QUEUE=N: a stream holds N entries, and another launch waits, as in CUDA, which holds about 1,024. The process reports if N / 3
+ * functions of the host (NCCL's work) are on one stream.
  */
 #include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
@@ -16,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One lock for all: there are few streams. A stream's thread without work waits for its own condition, everybody else for
+/* One lock for all, since there are few streams. A stream's thread without work waits for its own condition, every other thread for
  * `changed`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned long queued, done;   /* of all streams */
-static unsigned waiting_for_entries; /* who waits for a number of entries, rather than for a stream's end or an event */
+static unsigned waiting_for_entries; /* threads that wait for entries to be done, not for a stream or an event */
 
-/* So many entries of a stream, from its beginning on. */
+/* A position in a stream: the number of entries from its beginning on. */
 struct place {
     unsigned long stream, entries;
 };
@@ -47,7 +46,7 @@ struct CUstream_st {
     int device;
     struct entry *first, *last;
     bool busy, ends, late;
-    unsigned long number, appended, run, wanted, at_once; /* entries; the last: of those queued */
+    unsigned long number, appended, run, wanted, at_once; /* numbers of entries; `at_once`: of those in the queue */
 };
 static struct CUstream_st *streams; /* by the lock */
 static unsigned long streams_made;
@@ -98,7 +97,7 @@ static void *stream_main(void *context)
     return NULL;
 }
 
-/* With the lock. Somebody waits for so much of the stream, if it is still there. */
+/* With the lock. Lets a late stream run up to a place for which somebody waits, if the stream still exists. */
 static void want(struct place place)
 {
     for (struct CUstream_st *stream = streams; stream; stream = stream->next)
@@ -122,7 +121,7 @@ static unsigned long queue_limit(void)
     return limit ? strtoul(limit, NULL, 10) : ULONG_MAX;
 }
 
-/* With the lock. What is queued runs to make room, however late the stream is. */
+/* With the lock. Queued entries run to make room, even if the stream is late. */
 static void make_room(cudaStream_t stream)
 {
     while (stream->appended - stream->run >= queue_limit()) {
@@ -264,7 +263,7 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     return cudaSuccess;
 }
 
-/* A late stream stays so, unlike behind NCCL's work, whose peers wait for it. */
+/* A late stream stays late, unlike with work of NCCL, since peers wait for that. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t *function, void *context)
 {
     if (emulated_captures(stream))
@@ -312,7 +311,7 @@ int emulated_stream_device(cudaStream_t stream)
     return stream->device;
 }
 
-/* What is queued still runs. */
+/* Queued entries still run. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     pthread_mutex_lock(&lock);
@@ -330,7 +329,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
-/* What goes without a stream is done when the call returns. */
+/* Work without a stream is done when its call returns. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (emulated_forbids())
@@ -355,7 +354,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     return busy ? emulated_fail(cudaErrorNotReady) : emulated_fault();
 }
 
-/* While any stream of the GPU captures, whoever asks for it. */
+/* Fails in any thread while any stream of the GPU captures. */
 cudaError_t cudaDeviceSynchronize(void)
 {
     if (emulated_forbids() || emulated_someone_captures())
@@ -372,7 +371,7 @@ cudaError_t cudaDeviceSynchronize(void)
 
 /* ---------------------------------------------------------------- events */
 
-/* A recording, or a stream's wait for one. */
+/* A recording of an event, or a stream's wait for one. */
 struct mark {
     struct CUevent_st *event;
     unsigned long number;
@@ -420,7 +419,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* Once nobody waits for it any more: CUDA, too, keeps what is queued. */
+/* Waits until nothing needs the event, because CUDA keeps it for queued work. */
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     (void)cudaDeviceSynchronize();
@@ -459,7 +458,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-/* Who asks again and again waits as well. */
+/* A query lets a late stream run, since a caller may repeat it instead of waiting. */
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (emulated_forbids())

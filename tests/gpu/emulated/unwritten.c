@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Much of what is large is never touched, such as most of a stream's work space. So it is one small file, mapped as often as it takes:
- * a page of it becomes memory when it is written. The address sanitizer sees who reaches beyond an allocation of the heap alone.
+ * Much of a large allocation is never touched, for example most of a stream's workspace. So it is one small file, mapped repeatedly, and
+ * a page takes memory only when it is written. With the address sanitizer, all allocations are on the heap, because the sanitizer sees
+ * accesses beyond the end only there.
  */
 #include "tests/gpu/emulated/unwritten.h"
 

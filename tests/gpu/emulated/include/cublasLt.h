@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of cuBLASLt's interface as the worker uses, for emulated GPUs: cublaslt.c.
+ * The part of cuBLASLt's interface that the worker uses, for emulated GPUs (cublaslt.c).
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_CUBLASLT_H
 #define COXSWAIN_TESTS_GPU_EMULATED_CUBLASLT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of cuBLAS's interface as the worker uses, for emulated GPUs: cublas.c.
+ * The part of cuBLAS's interface that the worker uses, for emulated GPUs (cublas.c).
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_CUBLAS_V2_H
 #define COXSWAIN_TESTS_GPU_EMULATED_CUBLAS_V2_H
@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-#define CUBLAS_VER_MAJOR 0 /* which no library of NVIDIA's has */
+#define CUBLAS_VER_MAJOR 0 /* no library of NVIDIA has this version */
 
 typedef enum {
     CUBLAS_STATUS_SUCCESS,

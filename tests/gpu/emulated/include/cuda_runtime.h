@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The language of kernels for GPUs that the processor plays: what nvcc knows by
- * itself, as C++ for an ordinary compiler. A kernel is a function; a thread of a
- * block is a fiber (block.h), so what a block shares is thread-local to whoever
- * runs it. Compiled with -include of this file.
+ * The language of kernels for emulated GPUs: what nvcc knows by itself, as C++ for an ordinary compiler. A kernel is a function and a
+ * thread of a block is a fiber (block.h), so shared memory of a block is thread-local to the thread that runs the block. Compiled with
+ * -include of this file.
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_CUDA_RUNTIME_H
 #define COXSWAIN_TESTS_GPU_EMULATED_CUDA_RUNTIME_H
@@ -83,8 +82,8 @@ typedef struct cudaLaunchConfig_st {
     cudaStream_t stream;
 } cudaLaunchConfig_t;
 
-/* A kernel's arguments until it runs. Not of the standard library, and each file's own: files may have arguments whose types
- * differ but for their names. */
+/* A kernel's arguments until it runs. It does not use the standard library. Each file has its own copy, since two files may have
+ * different argument types with the same name. */
 namespace
 {
 template <typename... Parameters> struct emulated_values;

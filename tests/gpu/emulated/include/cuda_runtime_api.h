@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of the CUDA runtime's interface as the worker uses, for GPUs that the
- * processor plays (`make CUDA=emulated`, see emulated.h). Names and meaning are
- * those of NVIDIA's "CUDA Runtime API"; what is not here is not emulated.
+ * The part of the CUDA runtime's interface that the worker uses, for emulated GPUs (`make CUDA=emulated`, see runtime.c). Names and
+ * meaning are those of NVIDIA's "CUDA Runtime API"; what is not here is not emulated.
  */
 #ifndef COXSWAIN_TESTS_GPU_EMULATED_CUDA_RUNTIME_API_H
 #define COXSWAIN_TESTS_GPU_EMULATED_CUDA_RUNTIME_API_H
