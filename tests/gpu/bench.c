@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu-bench: trains a work (bench_trainee.c) on a GPU as OneDevice does, in turns with others: forward, backward, norm, update, the
- * batch's copy from pinned memory, and the host that hears of each step. Reading examples is not measured. tests/gpu/peers/bench.py
- * says when.
+ * gpu-bench: trains a work (bench_trainee.c) on a GPU like OneDevice: forward, backward, norm, update, the batch's copy from pinned
+ * memory, and the report of each step to the host. Reading examples is not measured. It takes turns with other frameworks, as
+ * tests/gpu/peers/bench.py decides.
  *
  *     gpu-bench WORK [MICRO [SHARE [graphs|launches|waits|profile]]]
  *
- * MICRO: examples of a pass; 0: as many as fit SHARE (0.9) of the GPU's free memory. It says `first` when its first step is done,
- * `ready {…}`, and then for each line `SECONDS s` that it reads how many units (tokens or images) it trained on, in how many seconds,
- * how many steps that was, and how many MiB of the GPU's memory are taken, by whomever.
- * `profile` takes no turns: it tells where a step's time goes (bench_profile.h).
+ * MICRO: examples of a pass; 0: as many as fit SHARE (0.9) of the GPU's free memory. It prints `first` when its first step is done,
+ * then `ready {…}`, and then, for each line `SECONDS s` that it reads, the units (tokens or images) that it trained on, the seconds,
+ * the steps, and the MiB of the GPU's memory in use by all processes.
+ * `profile` takes no turns: it prints where a step's time goes (bench_profile.h).
  */
 #include <stdio.h>
 #include <stdlib.h>

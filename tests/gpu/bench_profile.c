@@ -23,14 +23,14 @@ struct entry {
 
 struct bench_profile {
     struct device *device;
-    const struct device_backend *own; /* the device's: */
-    struct device_backend timed;      /* stands in for it */
+    const struct device_backend *own; /* the device's own */
+    struct device_backend timed;      /* replaces it */
     pthread_mutex_t mutex;
     struct entry entries[ENTRIES_MAX];
     unsigned count;
 };
 
-/* A launch knows its stream alone. */
+/* A launch only gets its stream, so the profile must be global. */
 static struct bench_profile *current;
 
 static const char *const names[] = {
@@ -56,7 +56,7 @@ static void describe_convolution(struct entry *entry, const struct conv2d_shape 
         2 * (double)(shape->b * shape->oh * shape->ow) * (double)(shape->o * shape->c * shape->kernel * shape->kernel);
 }
 
-/* Half of each square, as layer_attention counts it; twice that on the way back. */
+/* Counts half of each square, as layer_attention does; twice that backward. */
 static void describe_attention(struct entry *entry, int64_t b, int64_t t, int64_t c, int64_t heads, double times)
 {
     snprintf(entry->shape, sizeof entry->shape, "%lld x %lld x %lld, %lld heads", (long long)b, (long long)t,
@@ -113,11 +113,11 @@ static void add(struct bench_profile *profile, const struct entry *found, double
     pthread_mutex_unlock(&profile->mutex);
 }
 
-/* What the stream has been given before, copies that others have it wait for among them, is not this launch's. */
+/* Waits for the stream's earlier work, including waits for other streams' copies, so that it does not count as this launch's. */
 static void launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
                           const void *arguments)
 {
-    struct error ignored = ERROR_INIT; /* a stream that failed says so again to whoever waits for it */
+    struct error ignored = ERROR_INIT; /* a failed stream reports the error again to the next wait */
     const struct entry entry = describe(operation, stored, arguments);
     (void)current->own->stream_synchronise(stream, &ignored);
     int64_t start = clock_monotonic_ns();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a step's time goes: every launch on a device is waited for and timed, by
- * operation and, where it multiplies, by shape. Beside others' work nothing is
- * waited for, so launches add up to more than a step takes.
+ * Measures where a step's time goes: every launch on a device is waited for and timed, by operation and, for products, by shape. Nothing
+ * overlaps then, so the launches add up to more than a step takes.
  */
 #ifndef COXSWAIN_TESTS_GPU_BENCH_PROFILE_H
 #define COXSWAIN_TESTS_GPU_BENCH_PROFILE_H
@@ -11,13 +10,13 @@
 
 struct bench_profile;
 
-/* Of all streams that the device makes from now on. One at a time in a process. */
+/* Profiles all streams that the device makes from now on. At most one per process. */
 struct bench_profile *bench_profile_new(struct device *device);
 void bench_profile_free(struct bench_profile *profile);
-/* Forgets what it has. */
+/* Forgets all measurements. */
 void bench_profile_clear(struct bench_profile *profile);
-/* A line for each operation and shape, those that took longest first: of `steps` steps, in each. `peak`: FLOP/s, 0: not known.
- * Returns the milliseconds of all in a step. */
+/* Prints a line for each operation and shape, per step of `steps`, those that took longest first. `peak`: FLOP/s; 0: unknown. Returns the
+ * milliseconds of all operations in a step. */
 double bench_profile_print(const struct bench_profile *profile, int steps, double peak);
 
 #endif

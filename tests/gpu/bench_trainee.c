@@ -27,8 +27,8 @@
         .preset = preset_, .depth = depth_, .width = width_, .heads = heads_, .context = context_                      \
     }
 
-/* The small ones have the batches of the CPU's benchmark and larger ones. The last three are for GPUs that a processor plays: one of
- * each kind, through the same code. tests/gpu/peers/gpu_works.py has the same list. */
+/* The small works have the batches of the CPU's benchmark, and larger ones. The last three are for emulated GPUs: one of each kind,
+ * through the same code. tests/gpu/peers/gpu_works.py has the same list. */
 static const struct bench_work works[] = {
     {"gpt2-124m", WHOLE(PRESET_GPT2_124M), ADAMW, PRECISION_BFLOAT16, 512},
     {"resnet50", WHOLE(PRESET_RESNET50), MOMENTUM, PRECISION_BFLOAT16, 256},
@@ -53,7 +53,8 @@ const struct bench_work *bench_work_find(const char *name)
 
 /* ---- its examples */
 
-/* Random numbers, as the others compute with: zeros would be quicker. A buffer that has some keeps them. */
+/* Fills a buffer with random numbers, like the other frameworks' benchmarks, because zeros would be faster. A filled buffer keeps its
+ * numbers. */
 static int read_once(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
 {
     (void)error;
@@ -99,7 +100,7 @@ static int make_graph(struct bench_trainee *trainee, bool plan_only, struct erro
     return graph_new(&options, &trainee->graph, error);
 }
 
-/* Gradients and batch are in both plans: that much is left for what CUDA and cuBLAS take for themselves. */
+/* Gradients and batch are in both plans. That leaves some room for the memory of CUDA and cuBLAS. */
 static int planned_bytes(struct bench_trainee *trainee, int64_t *ret_bytes, struct error *error)
 {
     struct memory_plans plans = {0};

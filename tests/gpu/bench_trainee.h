@@ -21,15 +21,15 @@ struct bench_work {
     int64_t batch; /* of a step */
 };
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no work of this name. */
 const struct bench_work *bench_work_find(const char *name);
 
-/* How its steps go: captured as CUDA graphs, launched one by one, or that and with a host that waits for each. */
+/* How a step runs: captured as CUDA graphs, launched one by one, or launched with a host that waits for each step. */
 enum bench_pace { BENCH_GRAPHS, BENCH_LAUNCHES, BENCH_WAITS };
 
 struct bench_trainee {
     struct bench_work work;
-    int64_t micro; /* examples of a pass; the others of a batch are accumulated */
+    int64_t micro; /* examples of a pass; gradients of a batch's passes are accumulated */
     struct device *device;
     struct graph *graph;
     struct training_state state;
@@ -39,15 +39,15 @@ struct bench_trainee {
     struct strategy *strategy;
 };
 
-/* `micro` 0: as many examples a pass as fit `share` of the memory that is free, by the memory plan: the batch, or half of it, or
- * half of that … */
+/* If `micro` is 0, it takes the largest number of examples a pass that fits `share` of the free memory by the memory plan: the batch,
+ * half of it, a quarter, … */
 int bench_trainee_open(struct bench_trainee *trainee, const struct bench_work *work, struct device *device,
                        int64_t micro, double share, enum bench_pace pace, struct error *error);
 void bench_trainee_close(struct bench_trainee *trainee);
-/* The GPU may still be at it, and at the next one's passes, until settled. */
+/* The GPU may still run the step, and the next one's passes, until settled. */
 int bench_trainee_step(struct bench_trainee *trainee, struct error *error);
 int bench_trainee_settle(struct bench_trainee *trainee, struct error *error);
-/* What people count: tokens or images of a step. */
+/* Returns the number of tokens or images of a step. */
 int64_t bench_trainee_units(const struct bench_trainee *trainee);
 
 #endif

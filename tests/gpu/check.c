@@ -76,7 +76,7 @@ static void *allocate(struct side *side, enum device_memory kind, int64_t bytes)
     return memory;
 }
 
-/* Through shared memory, as everything of ours goes. */
+/* Copies through shared memory, as the worker always does. */
 static void copy(struct side *side, void *to, const void *from, int64_t bytes)
 {
     struct error error = ERROR_INIT;
@@ -106,7 +106,7 @@ void side_get(struct side *side, void *to, const void *from, int64_t bytes)
 
 #define SEEDS_MAX 128
 
-/* The first of each seed are made once: there are few seeds, and every case asks for them again. */
+/* Returns the first numbers of a seed. They are kept, since every case uses the same few seeds. */
 static const float *first_numbers(int64_t count, uint32_t seed)
 {
     static struct {
@@ -146,7 +146,7 @@ static float rounded(enum stored rounds, float x)
     return rounds == STORED_BFLOAT16 ? bfloat16_round(x) : rounds == STORED_FLOAT16 ? float16_round(x) : x;
 }
 
-/* Of numbers that are rounded, in place: side by side as they lie in two bytes; and back. */
+/* Packs rounded numbers in place to two bytes each; unpack() does the reverse. */
 static void pack(enum stored stored, float *host, int64_t count)
 {
     uint16_t *to = (void *)host;
@@ -233,7 +233,7 @@ struct loss_sums *side_output_loss(struct side *side)
 
 /* ---------------------------------------------------------------- comparing */
 
-/* A last place: sums may be rounded twice. */
+/* One unit in the last place, because sums may be rounded twice. */
 static const double last_place[] = {[STORED_FLOAT32] = 0, [STORED_BFLOAT16] = 1.0 / 256, [STORED_FLOAT16] = 1.0 / 2048};
 
 double relative_error(const float *found, const float *expected, int64_t count)
@@ -285,7 +285,7 @@ static double error_of_output(struct side *found_side, const struct output *foun
     return result;
 }
 
-/* The worst of all outputs, but for what is forgiven of values that were rounded; NaN wins. */
+/* Returns the largest error of all outputs, without rounded values whose error is at most `forgiven`. NaN counts as the largest. */
 static double worst_error(struct side *found, struct side *expected, double forgiven)
 {
     double worst = 0;

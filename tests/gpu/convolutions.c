@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions by cuDNN against ours on the same GPU, and that they are cuDNN's.
+ * Compares convolutions of cuDNN with ours on the same GPU, and checks that cuDNN is used.
  */
 #include <stdio.h>
 
 #include "tests/gpu/check.h"
 
-/* What images begin with is a multiple of 16 bytes in each precision, and so is what a second one begins with. */
+/* In each precision, the first and the second image begin at multiples of 16 bytes. */
 static const struct conv2d_shape shapes[] = {
     {2, 11, 8, 2, 6, 3, 1, 1, 11, 8}, {3, 9, 8, 5, 8, 5, 2, 2, 5, 4},   {4, 7, 8, 8, 16, 1, 2, 0, 4, 4},
     {1, 5, 16, 1, 24, 3, 3, 0, 1, 5}, {5, 8, 8, 16, 16, 3, 1, 1, 8, 8}, {2, 14, 14, 32, 8, 5, 1, 0, 10, 10},
@@ -16,7 +16,7 @@ static const struct conv2d_shape shapes[] = {
 enum direction { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT };
 static const char *const directions[] = {"conv2d_forward", "conv2d_backward_data", "conv2d_backward_weight"};
 
-/* Sizes: a shape's number, a direction, whether TF32 may be, whether gradients accumulate. */
+/* Sizes: a shape's number, a direction, whether TF32 is allowed, whether gradients accumulate. */
 static void convolve(struct side *s, const int64_t *n)
 {
     const struct conv2d_shape *shape = &shapes[n[0]];
@@ -55,7 +55,7 @@ static void convolve(struct side *s, const int64_t *n)
                                                                               .tf32 = n[2]});
 }
 
-/* Weight gradients of cuDNN are rounded to what values are. */
+/* cuDNN rounds weight gradients to the precision of values. */
 static double allowed(const struct side *dnn, const int64_t *n)
 {
     static const double places[] = {
@@ -77,13 +77,13 @@ static void compare_shape(struct side *plain, struct side *dnn, enum direction d
     }
 }
 
-/* What any cuDNN has kernels for; other channels it may leave to us. */
+/* Returns whether every cuDNN has kernels for the shape. It may refuse other numbers of channels. */
 static bool is_ordinary(const struct conv2d_shape *shape)
 {
     return shape->c % 8 == 0 && shape->o % 8 == 0;
 }
 
-/* Of each shape it is asked, each time. */
+/* cuDNN must be asked for every shape, every time. */
 static void check_direction(struct side *plain, struct side *dnn, enum direction direction)
 {
     int64_t ordinary = 0, refused = 0, others_refused = 0;

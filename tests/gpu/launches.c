@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One launch, and several that do the same, have the same bits: examples of a batch are computed apart by strategies that cut it, and
- * layers that one GPU runs in one launch by stages of a Pipeline.
+ * One launch has the same bits as several that do the same. Strategies compute the examples of a batch separately, and the stages of a
+ * Pipeline run layers in several launches that one GPU runs in one.
  */
 #include <stdint.h>
 
 #include "tests/gpu/check.h"
 
-static const struct device *by_several; /* launches, there */
+static const struct device *by_several; /* the side that uses several launches */
 
-/* Sizes: B, T, C, heads. Attention of values in two bytes has blocks of two sizes, by how many heads and examples there are. */
+/* Sizes: B, T, C, heads. With two-byte values, attention has two block sizes, which depend on the numbers of heads and examples. */
 static void attention(struct side *s, const int64_t *n)
 {
     const int64_t at_once = s->device == by_several ? 1 : n[0], values = n[1] * n[2], rows = n[1] * n[3];
@@ -28,7 +28,7 @@ static void attention(struct side *s, const int64_t *n)
     }
 }
 
-/* Sizes: rows, C. A layer norm of a residual sum, and its way back, which adds to what the sum's other reader has made. */
+/* Sizes: rows, C. A layer norm of a residual sum, forward and backward, with the gradient of the sum's other reader added. */
 static void residual_norm(struct side *s, const int64_t *n)
 {
     const bool apart = s->device == by_several;
@@ -73,7 +73,7 @@ static void residual_norm(struct side *s, const int64_t *n)
         device_axpy_stored(s->stream, s->stored, &(struct axpy){count, 1.0f, own, dx});
 }
 
-/* A batch's normalisation, rectified: with what goes past it, or alone. */
+/* A batch norm with a rectifier, with or without a residual sum. */
 static struct batch_norm_forward batch_norm(struct side *s, const int64_t *n, bool adds)
 {
     const int64_t count = n[0] * n[1];
@@ -113,11 +113,11 @@ static struct batch_norm_backward batch_norm_back(struct side *s, const struct b
                                         .workspace = norm->workspace};
 }
 
-/* Half of the smallest number: what is no more is zero once it is stored, and nothing passes there on the way back. */
+/* Half of the smallest number. A number that is not larger is zero once it is stored, and no gradient passes there. */
 static const float halves[] = {
     [STORED_FLOAT32] = 0x1p-149f, [STORED_BFLOAT16] = 0x1p-134f, [STORED_FLOAT16] = 0x1p-25f};
 
-/* Sizes: rows, C, whether what is normalised lies about such a half. Its rectifier, on the way back. */
+/* Sizes: rows, C, whether the normalised values are near this half. The backward pass of the rectifier. */
 static void rectified_norm(struct side *s, const int64_t *n)
 {
     struct batch_norm_forward norm = batch_norm(s, n, false);
@@ -138,7 +138,7 @@ static void rectified_norm(struct side *s, const int64_t *n)
     device_batch_norm_backward_stored(s->stream, s->stored, &back);
 }
 
-/* Sizes: rows, C, whether two have read it. A rectified sum, and its way back. */
+/* Sizes: rows, C, whether the sum has two readers. A rectified sum, forward and backward. */
 static void rectified_sum(struct side *s, const int64_t *n)
 {
     const int64_t count = n[0] * n[1];
@@ -179,7 +179,8 @@ static void check_stored(struct side *plain, struct side *fused, enum stored sto
 {
     static const int64_t batches[][4] = {{32, 65, 24, 8}, {16, 130, 320, 8}};
     static const int64_t rows[][4] = {{5, 33, 0, 0}, {131, 768, 0, 0}, {40, 16, 0, 0}, {3, 4104, 0, 0}};
-    plain->stored = fused->stored = stored; /* what they `round` stays: they may not differ by a last place */
+    /* `rounds` stays, so that results may not even differ in the last place */
+    plain->stored = fused->stored = stored;
     for (unsigned i = 0; i < sizeof batches / sizeof *batches && stored == STORED_BFLOAT16; i++)
         compare_sides(plain, fused, "attention of a batch in bfloat16 has the bits of its examples'", attention,
                       batches[i], 0);

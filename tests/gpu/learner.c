@@ -55,7 +55,7 @@ void learner_close(struct learner *learner)
     graph_free(learner->graph);
 }
 
-/* Of float16: gradients carry it. */
+/* The scale is for float16 only; gradients contain it. */
 static float loss_scale_of(const struct learner *learner)
 {
     return learner->work->precision == PRECISION_FLOAT16 ? 1024 : 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What there is to test on, as a worker finds it.
+ * Reports what a worker finds on this machine.
  */
 #include <stdio.h>
 
 #include "tests/gpu/check.h"
 #include "worker/device/communicator.h"
 
-/* Without NCCL the group is told as nobody's, and why. */
+/* Prints the version of NCCL, or why it is not available. */
 static void tell_communicator(struct device *device)
 {
     struct communicator_standing standing = {.version = 0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu-test: the GPU against the CPU. Where there is no GPU it says so and skips.
+ * gpu-test: compares the GPU with the CPU. Skips, with a message, if there is no GPU.
  *
- *     gpu-test [operations]     operations alone: short enough for compute-sanitizer's racecheck
- *     gpu-test operation NAME   those whose names begin so
- *     gpu-test streams          order, failures, recordings and what peers read alone
- *     gpu-test small            all but the larger models: for a GPU that is emulated
- *     gpu-test machine          tells what there is to test on: GPUs, and NCCL for them
- *     gpu-test rehearsal        operations with a CPU in the GPU's place: the cases themselves, where there is none
+ *     gpu-test [operations]     only operations: short enough for compute-sanitizer's racecheck
+ *     gpu-test operation NAME   only operations whose names have this beginning
+ *     gpu-test streams          only order, failures, recordings and peers' replicas
+ *     gpu-test small            everything but the larger models, for an emulated GPU
+ *     gpu-test machine          reports the GPUs and NCCL that it finds
+ *     gpu-test rehearsal        operations with a CPU instead of the GPU, which tests the cases themselves
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int rehearse(void)
     return verdicts_exit_status();
 }
 
-/* Whether there is a cuDNN: a machine need not have it. */
+/* Returns whether cuDNN is available; a machine may lack it. */
 static bool has_dnn(void)
 {
     struct error error = ERROR_INIT;
@@ -45,8 +45,8 @@ static bool has_dnn(void)
     return found;
 }
 
-/* The GPU again, where cuBLASLt finishes products (ENV_GPU_LT) and cuDNN computes convolutions (ENV_GPU_DNN); before others have
- * threads that read the environment. */
+/* Opens the GPU again with cuBLASLt (ENV_GPU_LT) and cuDNN (ENV_GPU_DNN). It changes the environment, so it must come before other
+ * threads exist. */
 static void open_fused(struct side *fused, bool with_dnn)
 {
     setenv(ENV_GPU_LT, "1", 1);

@@ -34,7 +34,7 @@ _Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
         LAYER(LAYER_DENSE, .units = 7),
 };
 
-/* Of its GELU nothing on the way back reads what it gives, but what it is of. */
+/* The backward pass reads the inputs of this GELU, but not its outputs. */
 static struct layer_spec skipped_gelu[] = {
     LAYER(LAYER_DENSE, .name = "in", .units = 128),
     LAYER(LAYER_DENSE, .name = "wide", .units = 128),
@@ -45,7 +45,7 @@ static struct layer_spec skipped_gelu[] = {
     LAYER(LAYER_DENSE, .units = 7),
 };
 
-/* A projection past the first block, nothing past the second and third: the last of them is read by a pool alone. */
+/* A projection around the first block and identities around the second and third. The last sum has a pool as its only reader. */
 static struct layer_spec bottlenecks[] = {
     LAYER(LAYER_CONV2D, .filters = 8, .kernel = 3, .padding = 1, .bias = false),
     LAYER(LAYER_BATCH_NORM),
@@ -175,8 +175,8 @@ static const struct work works[] = {
     {"wide vocabulary in bfloat16, logits by parts", WIDE_GPT2, ADAMW, .batch = 24, .logit_rows = 2048, BFLOAT16},
 };
 
-/* In two bytes a sum that is added in another order now and then falls on the other side of a rounding. In TF32, which the CPU
- * does not have, the GPU alone cuts factors. */
+/* With two-byte values, a sum in another order is sometimes rounded to the other neighbour. With TF32, which the CPU does not have, only
+ * the GPU cuts factors. */
 static double allowed(const struct work *work, double in_float32, double in_two_bytes)
 {
     return work->precision == PRECISION_FLOAT32 ? in_float32 : in_two_bytes;
@@ -191,7 +191,7 @@ static void say(const struct work *work, bool ok, const char *what, double found
     verdict(ok, text, "%.9g and %.9g", found, other);
 }
 
-/* What two learners of one state make of one batch. */
+/* The results of two learners with the same state on the same batch. */
 struct comparison {
     bool same_bits;    /* of the gradients */
     double error;      /* of the gradients, relative */
@@ -229,7 +229,7 @@ static void compare_gradients(const struct work *work, struct learner *cpu, stru
     say(work, to.loss_error < allowed(work, 1e-6, 1e-3), "the loss is the CPU's", to.losses[0], to.losses[1]);
 }
 
-/* Adding pass by pass gives the bits of adding finished gradients. */
+/* Accumulating over passes gives the same bits as adding finished gradients. */
 static void check_accumulation(const struct work *work, struct learner *gpu)
 {
     struct graph_pass pass = learner_pass(gpu);
@@ -260,7 +260,7 @@ static void check_no_examples(const struct work *work, struct learner *gpu)
     free(gradients);
 }
 
-/* Of a pass that learns: it normalises by the batch's own statistics. */
+/* Uses a training pass, which normalises by the batch's own statistics. */
 static double loss_with(struct learner *gpu, int64_t i, float value)
 {
     struct graph_pass pass = learner_pass(gpu);
@@ -269,7 +269,7 @@ static double loss_with(struct learner *gpu, int64_t i, float value)
     return learner_mean_loss(gpu);
 }
 
-/* A few elements of every tensor. A kink (rectifier, maximum) may spoil one, not many. */
+/* Checks a few elements of every tensor. A kink (rectifier, maximum) may make a few of them wrong. */
 static void check_differences(const struct work *work, struct learner *gpu)
 {
     struct graph_pass pass = learner_pass(gpu);
@@ -279,7 +279,7 @@ static void check_differences(const struct work *work, struct learner *gpu)
     for (unsigned t = 0; t < gpu->state.layout.tensor_count; t++) {
         const struct parameter_tensor *tensor = &gpu->state.layout.tensors[t];
         if (tensor->offset < gpu->state.layout.statistics)
-            continue; /* no gradient, but a step */
+            continue; /* running statistics have steps and no gradients */
         int64_t stride = tensor->elements > 8 ? tensor->elements / 8 : 1;
         for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i += stride, checked++) {
             float value = gpu->state.host.parameters[i];
@@ -304,7 +304,7 @@ static double state_error(struct learner *a, struct learner *b)
     return relative_error(a->state.host.parameters, b->state.host.parameters, a->state.layout.elements);
 }
 
-/* As a checkpoint or a peer does it: span by span. */
+/* Copies the state span by span, like a checkpoint or a peer. */
 static void carry_state(struct learner *from, struct learner *to)
 {
     struct error error = ERROR_INIT;
@@ -317,7 +317,7 @@ static void carry_state(struct learner *from, struct learner *to)
     must(training_state_to_device(&to->state, &error), &error);
 }
 
-/* Half of the bytes of values. */
+/* Values take half as many bytes. */
 static void check_memory(const struct work *work, struct side *gpu)
 {
     struct error error = ERROR_INIT;
@@ -337,7 +337,7 @@ static void check_memory(const struct work *work, struct side *gpu)
     say(work, part < 0.7, "activations take little more than half of float32's memory", part, 0.5);
 }
 
-/* With one that does the same state's work in another manner. */
+/* Compares with a learner of the same state that computes in another manner. */
 static struct comparison compare_with(const struct work *manner, struct side *side, struct learner *gpu)
 {
     struct learner other;
@@ -411,7 +411,7 @@ static void check_bits(const struct work *work, struct side *gpu)
     say(work, first == second, "twenty steps twice have the same bits", first, second);
 }
 
-/* The GELUs of its dense layers, and their way back, by cuBLASLt and by kernels: near, and not the same bits. */
+/* Dense layers with GELUs, forward and backward, by cuBLASLt and by kernels: the results are near, but their bits differ. */
 static void check_finishing(const struct work *work, struct side *fused, struct learner *gpu)
 {
     struct learner other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often a pass over ResNet-50 launches what only moves values: rectifiers,
- * residual sums, sums of gradients where branches meet. Nothing is computed.
+ * Counts the launches in a pass over ResNet-50 that only move values: rectifiers, residual sums, sums of gradients at branches. Nothing
+ * is computed.
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ static void check_pass(struct side *gpu, const struct work *work, bool evaluates
     verdict(launches[OPERATION_copy] <= 2, "nothing is copied but the batch", "%d copies", launches[OPERATION_copy]);
 }
 
-/* What batch norms mask by stays in its place until they have: layer i goes back at step 2 N - i. */
+/* Values that mask a batch norm's backward pass must stay in memory until then: layer i runs backward at step 2 N - i. */
 static void check_stays(struct side *gpu, const struct work *work)
 {
     struct error error = ERROR_INIT;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A NaN passes rectifiers and wins maxima, on the GPU as on the CPU: it reaches
- * the same outputs, and no others.
+ * A NaN passes rectifiers and wins maxima. On the GPU it reaches the same outputs as on the CPU, and no others.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 
 #include "tests/gpu/check.h"
 
-/* Numbers with a NaN among them. */
+/* Returns numbers, one of which is NaN. */
 static float *numbers_with_nan(struct side *s, int64_t count, int64_t at)
 {
     const float nan = NAN;
@@ -49,7 +48,7 @@ static void convolution(struct side *s)
 static void infer_batch_norm(struct side *s, const float *x, const float *past)
 {
     float *variance = side_numbers(s, 17, 6);
-    device_relu_forward(s->stream, &(struct relu_forward){17, variance, variance}); /* it is not negative */
+    device_relu_forward(s->stream, &(struct relu_forward){17, variance, variance}); /* a variance is not negative */
     device_batch_norm_inference(s->stream, &(struct batch_norm_inference){.rows = 6,
                                                                           .c = 17,
                                                                           .x = x,
@@ -72,7 +71,7 @@ static void batch_norm_and_past(struct side *s)
     infer_batch_norm(s, side_numbers(s, 6 * 17, 5), numbers_with_nan(s, 6 * 17, 20));
 }
 
-/* Its column becomes one in all rows, and no other. */
+/* The NaN's column becomes NaN in all rows, and no other column does. */
 static void batch_norm_of_batch(struct side *s)
 {
     device_batch_norm_forward(
@@ -90,7 +89,7 @@ static void batch_norm_of_batch(struct side *s)
                                                 .past = side_numbers(s, 600 * 6, 8)});
 }
 
-/* One that comes from behind: a mask stops it where the rectifier was closed, else its column has it. */
+/* A NaN in a gradient: the mask stops it if the rectifier was closed; otherwise its column becomes NaN. */
 static void batch_norm_backward(struct side *s)
 {
     float *places[14];
@@ -125,7 +124,7 @@ static void max_pool(struct side *s)
         s->stream, &(struct max_pool_forward){shape, numbers_with_nan(s, 6 * 6 * 2, 29), side_output(s, 3 * 3 * 2)});
 }
 
-/* A row that a block has: in 16 bytes of it, and behind the last of those. */
+/* A row for a whole block, with a NaN in one of its packs of 16 bytes, and behind the last of them. */
 #define WIDE_ROW 2051
 static void softmax(struct side *s, int64_t at)
 {
@@ -159,7 +158,7 @@ static void norm_of_sum(struct side *s)
                                                                       .sum = side_numbers(s, 6 * 17, 7)});
 }
 
-/* Of two heads, 16 wide, and more positions than a tile has. In the key of a position, which all that come later see. */
+/* Two heads, 16 wide, and more positions than a tile has. The NaN is in a position's key, which all later positions read. */
 #define POSITIONS 70
 #define WIDTH 32
 static float *keys_with_nan(struct side *s, int64_t position)
@@ -181,7 +180,7 @@ static void attention(struct side *s)
                                                                 side_numbers(s, POSITIONS * 2, 2), 0});
 }
 
-/* In the first: what is masked, a product by 0 or none, is nobody's to compare. */
+/* The NaN is in the first position, which no position masks: a masked product by 0 need not be NaN on both sides. */
 static void attention_back(struct side *s)
 {
     float *qkv = keys_with_nan(s, 0), *y = side_values(s, POSITIONS * WIDTH, 2);
@@ -220,7 +219,8 @@ static void check(struct side *cpu, struct side *gpu, const char *name, void (*f
     side_clear(gpu);
 }
 
-/* So large that a distance from 0 has no square, and all alike: a row more than a thread takes at once, and lines without any. */
+/* Equal numbers so large that the square of their distance from 0 overflows. There is one row more than a thread takes at once, so some
+ * lines have no row. */
 #define HUGE_ROWS 65
 static void batch_norm_of_huge(struct side *s)
 {

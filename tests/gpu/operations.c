@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every operation, the GPU's against the CPU's. `n` are the case's sizes; the
- * last of them is 1 where gradients accumulate.
+ * Compares every operation on the GPU with the CPU. `n` are the case's sizes; the last is 1 if gradients accumulate.
  */
 #include <string.h>
 
@@ -34,7 +33,7 @@ static void product_backward_weight(struct side *s, const int64_t *n, bool tf32)
                                         side_output(s, n[1]), n[3], .tf32 = tf32});
 }
 
-/* With a bias that the library may add, and a GELU behind it where the last size says so. */
+/* With a bias that the library may add, and with a GELU if the last size is 1. */
 static void product_forward_finished(struct side *s, const int64_t *n, bool tf32)
 {
     device_dense_forward_stored(s->stream, s->stored,
@@ -49,7 +48,7 @@ static void product_forward_finished(struct side *s, const int64_t *n, bool tf32
                                                         .tf32 = tf32});
 }
 
-/* The way back behind a GELU. */
+/* The backward pass with a GELU. */
 static void product_backward_data_finished(struct side *s, const int64_t *n, bool tf32)
 {
     device_dense_backward_data_stored(s->stream, s->stored,
@@ -63,7 +62,7 @@ static void product_backward_data_finished(struct side *s, const int64_t *n, boo
                                                                     .tf32 = tf32});
 }
 
-/* Rows that do not lie packed; what is between them stays as it is, and nobody reads it. */
+/* Rows with gaps, which are neither read nor changed. */
 #define APART 5
 
 static void product_forward_apart(struct side *s, const int64_t *n, bool tf32)
@@ -223,7 +222,7 @@ static void max_pool_forward(struct side *s, const int64_t *n)
                                                               side_output_values(s, pool_outputs(&shape))});
 }
 
-/* Behind a rectifier, so that windows have equal elements: zeros. */
+/* Its inputs come from a rectifier, so that windows have equal elements: zeros. */
 static void backward_max_pool(struct side *s, const int64_t *n, bool relu)
 {
     struct pool_shape shape = pool_shape(n);
@@ -267,7 +266,7 @@ static void average_pool_backward(struct side *s, const int64_t *n)
     {                                                                                                                  \
         device_##name##_stored(s->stream, s->stored, &(struct name){n[0], __VA_ARGS__});                               \
     }
-/* What has no values. */
+/* For operations that have no values. */
 #define ELEMENTWISE_FLOATS(name, ...)                                                                                  \
     static void name(struct side *s, const int64_t *n)                                                                 \
     {                                                                                                                  \
@@ -300,7 +299,7 @@ static void adamw_update(struct side *s, const int64_t *n)
                                                           0.5f, 3, NULL});
 }
 
-/* A tree over three vectors. */
+/* Merges three vectors as a tree. */
 static void merge_vectors(struct side *s, const int64_t *n)
 {
     float *left = side_output(s, n[0]), *right = side_output(s, n[0]);
@@ -313,7 +312,7 @@ static void copy_bytes(struct side *s, const int64_t *n)
     device_copy(s->stream, &(struct copy){n[0] * 4, side_numbers(s, n[0], 1), side_output(s, n[0])});
 }
 
-/* Sizes: rows, columns, and how far apart the rows lie there and here. What is between the columns stays. */
+/* Sizes: rows, columns, distances between rows of the source and of the target. The rest of the target stays unchanged. */
 static void copy_columns(struct side *s, const int64_t *n)
 {
     device_copy_columns_stored(s->stream, s->stored,
@@ -321,7 +320,7 @@ static void copy_columns(struct side *s, const int64_t *n)
                                                       side_output_values(s, n[0] * n[3])});
 }
 
-/* Behind the first columns of both. */
+/* The last columns of both. */
 static void copy_columns_within(struct side *s, const int64_t *n)
 {
     const float *from = side_from(s, side_values(s, n[0] * n[2], 1), n[2] - n[1]);
@@ -330,7 +329,7 @@ static void copy_columns_within(struct side *s, const int64_t *n)
                                                       side_from(s, side_output_values(s, n[0] * n[3]), n[3] - n[1])});
 }
 
-/* Whether the CPU rounds what a GPU has rounded between two operations that are one launch: then it does them apart. */
+/* Returns whether the CPU must compute two operations separately that are one launch, because a GPU rounds in between. */
 static bool is_apart(const struct side *s)
 {
     return s->type == DEVICE_TYPE_CPU && s->rounds != STORED_FLOAT32;
@@ -344,7 +343,7 @@ static void round_between(struct side *s, float *values, int64_t count)
         device_round_float16(s->stream, &(struct round_float16){count, values, values});
 }
 
-/* From the values on, which packs of 16 bytes then do not begin at. */
+/* The vectors begin at element `from`, so packs of 16 bytes are not aligned. */
 static void normalise_from(struct side *s, const int64_t *n, int64_t from)
 {
     const int64_t count = n[0] * n[1] + from;
@@ -366,7 +365,7 @@ static void layer_norm_forward_unaligned(struct side *s, const int64_t *n)
     normalise_from(s, n, 1);
 }
 
-/* Of a residual sum, which is normalised as it is stored. The CPU makes it apart. */
+/* Normalises a residual sum as it is stored. The CPU computes the sum separately. */
 static void layer_norm_forward_of_sum(struct side *s, const int64_t *n)
 {
     const int64_t count = n[0] * n[1];
@@ -428,7 +427,7 @@ static void embedding_forward(struct side *s, const int64_t *n)
                                     side_output_values(s, n[0] * n[1] * n[2])});
 }
 
-/* A tied output has begun the token table's gradient. */
+/* If `begun`, a tied output has begun the gradient of the token table. */
 static void backward_embedding(struct side *s, const int64_t *n, bool accumulate, bool begun)
 {
     device_embedding_backward_stored(
@@ -453,8 +452,8 @@ static void embedding_backward_begun(struct side *s, const int64_t *n)
     backward_embedding(s, n, false, true);
 }
 
-/* The order in which a GPU adds, of the same bits wherever it is kept: up to 32 equal segments of 256 tokens or more are summed
- * token by token, then the sums are added. The CPU computes each as a batch of its own. */
+/* A GPU's order of additions, which must not depend on where the tokens are kept: up to 32 equal segments of at least 256 tokens are each
+ * summed token by token, and then their sums are added. The CPU computes each segment as a batch of its own. */
 #define SEGMENT_TOKENS 256
 static void embedding_backward_in_order(struct side *s, const int64_t *n)
 {
@@ -493,7 +492,8 @@ static float *variances(struct side *s, int64_t count, uint32_t seed)
     return positive;
 }
 
-/* Sizes: rows, C, rectified or accumulated, and of how many values the first is left out: packs of 16 bytes do not begin there. */
+/* Sizes: rows, C, whether rectified or accumulated, and the number of values to skip at the start, so that packs of 16 bytes are not
+ * aligned. */
 static void normalise_batch(struct side *s, const int64_t *n, bool adds)
 {
     const int64_t count = n[0] * n[1], from = n[3];
@@ -532,7 +532,7 @@ static void batch_norm_forward_of_sum(struct side *s, const int64_t *n)
     normalise_batch(s, n, true);
 }
 
-/* Far from zero, and the first row farther: what is summed about it, or about nothing, loses all. */
+/* Values far from zero, the first row farther: sums about the first row, or about zero, would lose all digits. */
 static void batch_norm_forward_far(struct side *s, const int64_t *n)
 {
     const int64_t count = n[0] * n[1];
@@ -705,7 +705,7 @@ static void attention_backward(struct side *s, const int64_t *n)
                                                                   side_output_values(s, outputs * 3)});
 }
 
-/* In place where the last size says so. */
+/* In place if the last size is 1. */
 static void softmax_cross_entropy(struct side *s, const int64_t *n)
 {
     float *dlogits = side_output_values(s, n[0] * n[1]);
@@ -716,7 +716,7 @@ static void softmax_cross_entropy(struct side *s, const int64_t *n)
                                         side_output_loss(s), 0, NULL, 0});
 }
 
-/* Some rows at a time, in place and so much further apart than packed; the last two sizes say it. */
+/* The last two sizes are the rows at a time and the gap between rows; in place. */
 static void softmax_cross_entropy_by_parts(struct side *s, const int64_t *n)
 {
     const int64_t row = n[1] + n[3];
@@ -749,7 +749,7 @@ static const struct {
     const char *name;
     side_case *function;
     double tolerance;
-    int64_t sizes[CASES_MAX][SIZES_MAX]; /* up to the first that begins with -1 */
+    int64_t sizes[CASES_MAX][SIZES_MAX]; /* ends before the first that begins with -1 */
 } operations[] = {
 #define DENSE                                                                                                          \
     {                                                                                                                  \
@@ -761,12 +761,12 @@ static const struct {
     {"dense_forward", dense_forward, 2e-6, DENSE},
     {"dense_backward_data", dense_backward_data, 2e-6, DENSE},
     {"dense_backward_weight", dense_backward_weight, 5e-6, DENSE},
-/* Both factors lose up to a part in 2^10. */
+/* Both factors lose up to 2^-10 of their value. */
 #define CUT (2.0 / 1024)
     {"dense_forward tf32", dense_forward_tf32, CUT, DENSE},
     {"dense_backward_data tf32", dense_backward_data_tf32, CUT, DENSE},
     {"dense_backward_weight tf32", dense_backward_weight_tf32, CUT, DENSE},
-/* What a bias gathers: sums over many rows, of few columns and of many. */
+/* Bias gradients: sums over many rows, of few and of many columns. */
 #define BIASES                                                                                                         \
     {                                                                                                                  \
         {3000, 1, 1, 1}, {2500, 8, 1, 0}, {1999, 24, 2, 1}, {1031, 200, 1, 0}, {300, 1031, 1, 1}, {64, 2304, 1, 1},    \
@@ -899,7 +899,7 @@ static const struct {
       {5, 997, 130, 77},
       {9, 1024, 5, 11},
       {13, 1021, 2, 600}}},
-/* Columns that are packs of 16 bytes and that are not, in one stripe and in several, of one group of rows and of many. */
+/* Columns that are whole packs of 16 bytes or are not, in one and in several stripes, with one and with many groups of rows. */
 #define BATCH_NORM                                                                                                     \
     {                                                                                                                  \
         {1, 1}, {7, 33, 1}, {70001, 3}, {4096, 64, 1}, {333, 520, 0}, {3001, 24, 1, 1},                                \
@@ -940,7 +940,7 @@ static const struct {
     {"attention_backward", attention_backward, 5e-6, ATTENTION},
 #define LOSS                                                                                                           \
     {                                                                                                                  \
-        {1, 1}, {7, 10}, {5, 33, 0, 1}, {4096, 256, 0, 1}, {1000, 1003}, {9, 2048}, /* then past shared memory */      \
+        {1, 1}, {7, 10}, {5, 33, 0, 1}, {4096, 256, 0, 1}, {1000, 1003}, {9, 2048}, /* then beyond shared memory */    \
         {                                                                                                              \
             2, 130001, 0, 1                                                                                            \
         }                                                                                                              \
@@ -959,8 +959,8 @@ static const struct {
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 
-/* Sums of a product stay float32 where its factors have two bytes, but tensor cores cut off what the next sum has no place for (Fasi
- * et al. 2021): of 34,000 products, as weights' gradients are of, up to a part in 10^4. An emulated GPU rounds. */
+/* Sums of products stay float32 with two-byte factors, but tensor cores truncate when they add (Fasi et al. 2021): with 34,000 products,
+ * as in weight gradients, the error is up to 1e-4. An emulated GPU rounds. */
 static double tolerance_of(const char *name, double in_float32, enum stored rounds)
 {
     const bool cut = rounds != STORED_FLOAT32 && strstr(name, "backward_weight");
@@ -978,7 +978,7 @@ static void check_all(struct side *cpu, struct side *gpu, const char *beginning)
                           tolerance_of(operations[i].name, operations[i].tolerance, gpu->rounds));
 }
 
-/* Operations without values are checked each time. */
+/* Operations without values are checked for each precision as well. */
 void check_operations(struct side *cpu, struct side *gpu, const char *beginning)
 {
     static const enum stored kinds[] = {STORED_FLOAT32, STORED_BFLOAT16, STORED_FLOAT16};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A peer's replica on a GPU against one on the CPU: what its update leaves and
- * sends, what its peers read, and what it takes in are the same numbers, bit for
- * bit, since each of them is rounded where the other is. In more than one part.
- * And what it is given whole, as the mean of all is, is what it has then.
+ * Compares a peer's replica on a GPU with one on the CPU. What its update leaves and sends, what its peers read, and what it takes in
+ * have the same bits, since both sides round in the same places. The replica has more than one part. After a swap, it has exactly the new
+ * numbers, as with the mean of all replicas.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +16,10 @@
 #define ELEMENTS ((int64_t)PEER_PART_MAX + 1001)
 #define BYTES ((size_t)ELEMENTS * sizeof(float))
 #define SEATS 3
-#define FIRST 7 /* of what comes from peers: not all of it, nor from the start */
+#define FIRST 7 /* first element of a peer's change, which is not of all elements */
 #define COMES ((uint64_t)ELEMENTS - 2 * FIRST)
 
-/* What is seen of a replica: in this order. */
+/* The observations of a replica, in this order. */
 enum sight {
     SENT_CHANGE,
     SEEN_PARAMETERS,
@@ -66,7 +65,7 @@ static void open_state(struct side *side, struct training_state *state)
     must(training_state_to_device(state, &error), &error);
 }
 
-/* Something that no operation of an optimizer is needed for. */
+/* Changes the parameters without an optimizer. */
 static void update(struct side *side, struct training_state *state)
 {
     struct error error = ERROR_INIT;
@@ -82,7 +81,7 @@ static void hear_peers(struct side *side, struct peer_replica *replica, float *r
     verdict(heard, "a replica takes part in meetings", "it does not");
 }
 
-/* As the device has it. */
+/* Reads the state as the device has it. */
 static void see_state(struct training_state *state, float *ret_parameters, float *ret_slot)
 {
     struct error error = ERROR_INIT;
@@ -91,7 +90,7 @@ static void see_state(struct training_state *state, float *ret_parameters, float
     memcpy(ret_slot, state->host.slots[0], BYTES);
 }
 
-/* Other numbers for its own. */
+/* Gives the replica other numbers. */
 static void swap(struct side *side, struct peer_replica *replica, float *sights[SIGHTS])
 {
     struct error error = ERROR_INIT;
@@ -105,7 +104,7 @@ static void swap(struct side *side, struct peer_replica *replica, float *sights[
             "a replica that is swapped is what was copied of it", "it is not");
 }
 
-/* A step, and its peers meanwhile. */
+/* Runs a step, with changes of peers during it. */
 static void run(struct side *side, float *sights[SIGHTS])
 {
     struct error error = ERROR_INIT;

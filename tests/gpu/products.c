@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of matrices: which numbers their factors are, and who finishes them.
+ * Products of matrices: the precision of their factors, and bias and GELU within cuBLASLt.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static float *constant(struct side *gpu, float value)
     return memory;
 }
 
-/* The sums' first and last. */
+/* Returns the first and the last sum. */
 static void multiply(struct side *gpu, float factor, bool tf32, float ret_sums[2])
 {
     struct error error = ERROR_INIT;
@@ -29,7 +29,7 @@ static void multiply(struct side *gpu, float factor, bool tf32, float ret_sums[2
     side_clear(gpu);
 }
 
-/* A factor with twelve bits behind the point: ten of them are nought. */
+/* The factor has a bit in the twelfth place behind the point, which TF32 cuts. */
 static void check_cuts(struct side *gpu)
 {
     const float factor = 1 + 1.0f / 4096, whole = SIDE * (1 + 1.0f / 4096);
@@ -46,7 +46,7 @@ static void check_cuts(struct side *gpu)
 
 enum { ROWS = 500, WIDE = 384, NARROW = 128 };
 
-/* `count` values that begin `skipped` of them behind where memory is aligned; they are the same anywhere. */
+/* Returns `count` values that begin `skipped` values behind an aligned address; they do not depend on `skipped`. */
 static float *apart(struct side *s, int64_t count, uint32_t seed, int64_t skipped)
 {
     float *place = side_from(s, side_values(s, skipped + count, seed), skipped);
@@ -83,7 +83,7 @@ static void backwards(struct side *s, const int64_t *n)
 
 enum { BYTES = ROWS * WIDE * 4 };
 
-/* What the last output of the operation is on this side. Static memory. */
+/* Runs an operation and returns its last output's bytes, in static memory. */
 static const char *bytes_of(struct side *s, side_case *function, const int64_t *sizes)
 {
     static char bytes[2][BYTES];
@@ -99,7 +99,7 @@ static const char *bytes_of(struct side *s, side_case *function, const int64_t *
     return bytes[turn];
 }
 
-/* Sums that are rounded before their GELU, and sums that are not, differ somewhere. */
+/* A GELU of rounded sums differs somewhere from one of sums that are not rounded. */
 static void check_use(struct side *plain, struct side *fused)
 {
     const int64_t sizes[] = {1, 0, 0, 0};
@@ -108,7 +108,7 @@ static void check_use(struct side *plain, struct side *fused)
             "every bit is that of kernels: it has not been used");
 }
 
-/* One layer in a whole model and in a part of it. */
+/* The same layer in a whole model and in a part of it. */
 static void check_place(struct side *fused, side_case *function, const int64_t sizes[2])
 {
     const char *here = bytes_of(fused, function, (const int64_t[]){sizes[0], sizes[1], 0, 0});

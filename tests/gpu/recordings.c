@@ -57,7 +57,7 @@ static void check_replays(struct side *gpu)
     side_clear(gpu);
 }
 
-/* The recording fails, and not the stream. */
+/* The recording fails, but not the stream. */
 static void check_failure(struct side *gpu)
 {
     struct error error = ERROR_INIT, wait = ERROR_INIT;
@@ -76,14 +76,14 @@ static void check_failure(struct side *gpu)
     side_clear(gpu);
 }
 
-/* So much that a stream which does not wait for it is caught. */
+/* Launches so much that a missing wait of another stream is seen. */
 static void add_often(struct side *gpu, const float *one, float *sum)
 {
     for (int i = 0; i < 200; i++)
         device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, sum});
 }
 
-/* Another stream copies what each replay has made so far, and no more, behind an event that was recorded in the midst. */
+/* An event is recorded in the middle of a recording. Another stream waits for it and copies what each replay has computed by then. */
 static void check_event(struct side *gpu)
 {
     struct error error = ERROR_INIT;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model cut in two, wherever it can be, whose parts run one after the other on
- * one GPU: loss and gradients are the whole model's to the bit, and so is what
- * accumulates. The batch has an odd number of examples: what crosses in two bytes
- * need not be a whole number of floats.
+ * A model is cut in two parts, at every layer where that is possible, and the parts run one after the other on one GPU. Loss and
+ * gradients have the whole model's bits, also when they accumulate. The batch has an odd number of examples, so two-byte values at a cut
+ * need not fill a whole number of floats.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ static void open_part(struct cut *cut, unsigned part)
     cut->part_count++;
 }
 
-/* Where each part leaves what crosses is where its reader finds it. */
+/* Each part reads the values and gradients of the other where that part leaves them. */
 static void connect(struct cut *cut)
 {
     unsigned count;
@@ -54,7 +53,7 @@ static void connect(struct cut *cut)
         cut->gradients[i] = graph_gradient_out(cut->parts[crossings[i].from], i, 0);
 }
 
-/* Two stages, the second of which begins with the layer; false: nothing can be cut there. */
+/* Makes two stages, the second of which begins with the layer. Returns false if the model cannot be cut there. */
 static bool cut_open(struct cut *cut, struct learner *whole, unsigned layer)
 {
     unsigned layers = graph_layer_count(whole->graph);
@@ -92,7 +91,7 @@ static void cut_backward(struct cut *cut, bool accumulate)
     must(device_stream_synchronise(stream, &error), &error);
 }
 
-/* Twice, the second time on top of the first. */
+/* Runs two passes, the second accumulating on the first. */
 static float *gradients_of(struct learner *whole, struct cut *cut, double *ret_loss)
 {
     for (int time = 0; time < 2; time++) {
@@ -107,7 +106,7 @@ static float *gradients_of(struct learner *whole, struct cut *cut, double *ret_l
     return learner_gradients(whole);
 }
 
-/* Bytes of an example's values that cross. */
+/* Returns the bytes of one example's values that cross. */
 static int64_t bytes_across(const struct cut *cut)
 {
     unsigned count;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that the device judges by itself: norms and verdicts are the CPU's, an
- * update by values in device memory has the bits of one by arguments, and one that
- * is refused changes nothing.
+ * Steps that the device judges itself: norms and verdicts are the CPU's, an update by values in device memory has the bits of one by
+ * arguments, and a refused step changes nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -16,14 +15,14 @@ enum { COUNT = 5000, BLOCKS_MAX = 5000, PASSES = 3 };
 #define DECAY 0.1f
 #define STEP 3
 
-/* What a step is given, and has left behind. */
+/* The input and the results of a step. */
 struct judged {
     struct step_values *values;
     double *norm;
     struct loss_sums *sums;
 };
 
-/* `first_loss` of its passes; block sums 1/7, 2/7, … */
+/* Judges a step with `first_loss` in its first pass and block sums 1/7, 2/7, … */
 static struct judged judge_scaled(struct side *s, int64_t blocks, double limit, double first_loss, float loss_scale)
 {
     static double block_sums[BLOCKS_MAX];
@@ -57,7 +56,7 @@ static struct judged judge(struct side *s, int64_t blocks, double limit, double 
     return judge_scaled(s, blocks, limit, first_loss, 0);
 }
 
-/* Four vectors that updates of both kinds, running statistics and a dropout change. */
+/* Four vectors, changed by both optimizers, running statistics and dropout. */
 struct vectors {
     float *adamw, *sgd, *statistics, *dropped;
 };
@@ -104,7 +103,7 @@ static void check_values(struct side *gpu)
     const double limit = 2;
     const struct judged judged = judge(gpu, 4, limit, 1.5); /* norm: root of 10/7 */
     const struct vectors by_values = update(gpu, judged.values, 0);
-    gpu->output_count = 2; /* the same numbers again */
+    gpu->output_count = 2; /* so that it starts with the same numbers */
     const struct vectors by_arguments = update(gpu, NULL, 1);
     verdict(are_equal(gpu, by_values.adamw, by_arguments.adamw) && are_equal(gpu, by_values.sgd, by_arguments.sgd) &&
                 are_equal(gpu, by_values.statistics, by_arguments.statistics) &&
@@ -126,10 +125,10 @@ static void check_refusal(struct side *gpu, double loss, const char *name)
     side_clear(gpu);
 }
 
-/* What a loss leaves of its gradient, in values as they lie. */
+/* Gradients of scaled losses, in the stored precision. */
 static void scaled_losses(struct side *s, const int64_t *n)
 {
-    const struct judged judged = judge_scaled(s, 4, 0, 1.5, 512); /* 1024 from here on */
+    const struct judged judged = judge_scaled(s, 4, 0, 1.5, 512); /* the scale becomes 1024 */
     int64_t count = n[0] * n[1];
     device_softmax_cross_entropy_stored(s->stream, s->stored,
                                         &(struct softmax_cross_entropy){.rows = n[0],

@@ -32,7 +32,7 @@ static void await_flag(void *context)
         ;
 }
 
-/* CUDA keeps "not ready" as this thread's last error, which whoever launches next asks for. */
+/* CUDA keeps "not ready" as the thread's last error, for which the next launch asks. */
 static void check_early_question(struct side *gpu)
 {
     struct error error = ERROR_INIT;
@@ -62,7 +62,7 @@ static void check_early_question(struct side *gpu)
     side_clear(gpu);
 }
 
-/* A long product on one stream, what depends on it on another, which waits. */
+/* A stream that waits for an event copies the result of another's long product. */
 static void check_order(struct side *gpu)
 {
     enum { SIDE = 1024, COUNT = SIDE * SIDE };

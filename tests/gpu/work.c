@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/gpu/check.h"
 
-/* Of an emulated GPU (tests/gpu/emulated/block.h). */
+/* Only an emulated GPU has it (tests/gpu/emulated/block.h). */
 __attribute__((weak)) uint64_t emulated_exchanges(void);
 
 #define TOKENS 640
@@ -21,7 +21,7 @@ static uint64_t exchanges_with_table(struct side *gpu, int64_t vocabulary)
     return exchanged;
 }
 
-/* Warps read tokens 32 at a time and tell each other. */
+/* Warps read 32 tokens at a time and exchange them. */
 void check_work(struct side *gpu)
 {
     if (!emulated_exchanges)
