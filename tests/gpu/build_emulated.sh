@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Sourced by what runs on GPUs that the processor plays. The build with them lies below the ordinary one, and whoever comes first
-# makes it; who runs at the same time waits for that.
+# Builds with emulated GPUs, below the folder of the ordinary build, for the scripts that source this. The first script makes the
+# build, and others wait for it.
 
-# build_emulated LOG PROGRAM…: these, and the libraries they look for; BUILD is the ordinary build's, and then that of these
+# build_emulated LOG PROGRAM…: builds these programs and the libraries that they load; BUILD is the ordinary build's folder, and
+# then that of this one
 build_emulated() {
     local log=$1 plain programs status
     shift

@@ -230,8 +230,8 @@ def count_gpus():
     return max(1, len(listed.strip().split("\n")))
 
 
-# The worker sets Ring and Simple where the environment names none. What names something for another collective alone leaves the sums
-# as NCCL finds best, LL128 included where that is safe, which no list of protocols can say.
+# The worker sets Ring and Simple if the environment names no algorithm or protocol. A name for another collective alone leaves the
+# choice for sums to NCCL, including LL128 where that is safe, which no list of protocols can express.
 FREE = {"NCCL_ALGO": "broadcast:ring", "NCCL_PROTO": "broadcast:Simple"}
 
 

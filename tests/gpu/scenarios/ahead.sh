@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# A GPU that goes from step to step without the host.
+# A GPU that runs step after step without waiting for the host.
 reference slow
 varied fast 26 fast && lone fast
 verdict $? "a GPU goes from step to step by itself" "$(tail -n 2 fast.log)"
@@ -13,7 +13,7 @@ if plays_gpus; then
     varied anyhow 26 anyhow && EMULATED_CAPTURE=fails lone anyhow && same_weights anyhow slow && grep -q 'previous error during capture' anyhow.log
     verdict $? "and where nothing can be captured, and says so" "$(tail -n 2 anyhow.log)"
 fi
-# half NAME: varied, in bfloat16
+# half NAME: runs `varied` in bfloat16
 half() {
     varied "$1" 26 "$1" && sed -i 's/seed: 7,/seed: 7, precision: BFloat16,/' "$1.yaml" && lone "$1"
 }
@@ -22,7 +22,7 @@ verdict $? "likewise in bfloat16" "$(tail -n 2 half-fast.log)"
 varied begun-fast 8 begun-fast && lone begun-fast && varied ended-fast 26 begun-fast && lone ended-fast && same_weights ended-fast slow
 verdict $? "and goes on from a checkpoint with them" "$(tail -n 2 ended-fast.log)"
 
-# diverges NAME: its rate is too high
+# diverges NAME: its learning rate is too high
 diverges() {
     varied "$1" 26 "$1" 1000
     sed -i -e 's/layers: .*, loss/layers: [{type: Flatten}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 10}], loss/' -e 's/gradientClipNorm: "0.5", //' -e 's/everySteps: 5/everySteps: 100/' "$1.yaml"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# A worker alone with a GPU: trains, goes on from its checkpoint, gives up a step that does not end, moves to the CPU and back.
+# A single worker with a GPU trains, goes on from its checkpoint, abandons a step that does not end, and moves to the CPU and
+# back.
 reference alone && grep -q '^crew .*GPU 0, ' alone.log
 verdict $? "a worker trains on a GPU" "$(tail -n 2 alone.log)"
 
@@ -9,7 +10,7 @@ job begun 8 GPU OneDevice begun && lone begun && job ended 12 GPU OneDevice begu
 verdict $? "goes on from a checkpoint" "$(tail -n 2 ended.log)"
 cmp alone.safetensors ended.safetensors
 verdict $? "with the bits of a run that was not cut"
-# The sixth batch is read while a step of the device is under way, and does not come.
+# The sixth batch is read during a step of the device, and does not come.
 job left 12 GPU OneDevice left
 echo 0 0 0 0 0 86400000 >left.delay
 (

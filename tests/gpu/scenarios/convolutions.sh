@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Convolutions by cuDNN where a worker asks for it, and by us where it has nothing for them: emulated.
+# Convolutions by cuDNN if a worker asks for it, and by our kernels if cuDNN has no algorithm for
+# them. Emulated only.
 
-# by_dnn NAME: a worker with a convolution that asks for cuDNN
+# by_dnn NAME: runs a worker with a convolution that asks for cuDNN
 by_dnn() {
     varied "$1" 12 "$1"
     COXSWAIN_GPU_DNN=1 lone "$1"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Crews of workers with a GPU each, which sum by way of the host, and by NCCL from GPU to GPU.
+# Crews of workers with a GPU each, which sum through the host, and from GPU to GPU by NCCL.
 reference alone slow
 job crew 12 GPU MultiWorkerMirrored crew Hierarchical
 crew crew 2 && ! says crew NCCL
@@ -9,7 +9,7 @@ verdict $? "two workers with a GPU each train as a crew, through the host" "$(ta
 same_weights crew alone
 verdict $? "with the bits of one"
 
-# staffed NAME: varied, by two workers
+# staffed NAME: runs `varied` with two workers
 staffed() {
     varied "$1" 26 "$1"
     sed -i 's/type: OneDevice/type: MultiWorkerMirrored/' "$1.yaml"

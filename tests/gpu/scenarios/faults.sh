@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# GPUs and drivers that go bad: emulated.
+# GPUs and drivers that fail. Emulated only.
 
-# dies_of CUDA_ERROR CODE WORDS: in the midst of a worker's steps its GPU has that error
+# dies_of CUDA_ERROR CODE WORDS: the GPU has this error during a worker's steps
 dies_of() {
     local name=error-$1${EMULATED_FAULT_SEEN_BY:+-by-$EMULATED_FAULT_SEEN_BY}
     job "$name" 1000000 GPU OneDevice "$name"

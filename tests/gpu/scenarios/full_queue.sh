@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# More parts than an emulated stream takes launches for, behind one that stands.
+# A step with more parts than an emulated stream has room for, behind a part that does not finish.
 
-# deep NAME STRATEGY: each layer is a part
+# deep NAME STRATEGY: a job in which each layer is a part
 deep() {
     local layers='{type: Dense, units: 1450}' i
     for i in {2..8}; do layers+=", {type: Dense, units: 1450}"; done

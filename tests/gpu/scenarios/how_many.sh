@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# What a worker does where there are fewer GPUs than its job asks for, or drivers and libraries are missing or too old: emulated.
+# A worker on a machine with fewer GPUs than its job asks for, or with drivers and libraries that are missing or too old.
+# Emulated only.
 
-# on_cpu NAME WORDS: Auto has taken the CPU for all devices, because of WORDS, and trained
+# on_cpu NAME WORDS: Auto has taken the CPU for all devices, because of WORDS, and has trained
 on_cpu() {
     (($(grep -c "devices.type Auto takes the CPU: $2" "$1.log") == 1)) && grep -q '^crew .* CPU' "$1.log" && grep -q '^step .*20/20' "$1.log"
 }

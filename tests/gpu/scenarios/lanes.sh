@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Stages on several GPUs of a worker, which give each other values and gradients from GPU to GPU.
+# Stages on several GPUs of a worker, which exchange values and gradients from GPU to GPU.
 reference single
 
-# stages NAME STAGES DEVICES [WORKERS]: on so many GPUs of each worker
+# stages NAME STAGES DEVICES [WORKERS]: a job with this number of GPUs in each worker
 stages() {
     job "$1" 20 GPU Pipeline "$1" Auto Crew 4 "$3"
     sed -i "s/^strategy: {/workers: {replicas: ${4:-1}}\n&stages: $2, /" "$1.yaml"
 }
 
-# in_micro_batches NAME COUNT: as the other's logical shards
+# in_micro_batches NAME COUNT: with as many as the other job's logical shards
 in_micro_batches() {
     sed -i "s/, logicalShards: $2//; s/^strategy: {/&microBatches: $2, /" "$1.yaml"
 }
@@ -52,7 +52,7 @@ if can_have 2 "stages on two GPUs of a worker"; then
     verdict $? "and CPUs, to the same loss" "$(losses arrives.log) $(losses lanes.log)"
 fi
 
-# between LOG: copies between GPUs, those that go directly and those that do not
+# between LOG: prints the numbers of copies between GPUs, direct and staged
 between() {
     sed -n 's/^copies between GPUs: \([0-9]*\) direct, \([0-9]*\) staged.*/\1 \2/p' "$1"
 }
@@ -74,8 +74,8 @@ if plays_gpus; then
     verdict $? "and where COXSWAIN_GPU_PEERS=0 wants it so" "$(between roundabout.log)"
 fi
 
-# lends NAME STEPS BATCH: two workers with two stages each, of which the chief's first has a table that the last borrows; how many
-# bytes its GPUs give to the host
+# lends NAME STEPS BATCH: runs two workers with two stages each, where the last stage borrows a table of the first; prints the bytes
+# that the chief's GPUs copy to the host
 lends() {
     cat >"$1.yaml" <<YAML
 workers: {replicas: 2}
@@ -90,7 +90,7 @@ YAML
 }
 if plays_gpus; then
     often=$(lends often 6 4) seldom=$(lends seldom 3 8)        # the same examples
-    # What crosses is as much in both. The norm is of one block, to which the chief's stages give all that they have.
+    # Both runs exchange as much between stages. The norm has one block, to which the chief's stages contribute all their gradients.
     a_step=$(((often - seldom) / 3)) table=$((61 * 16 * 4)) dense=$(((16 + 1) * 64 * 4))
     ((a_step >= table + (table + dense) && a_step < table + (table + dense) + dense))
     verdict $? "a table that another worker borrows goes to the host once a step, and nothing else of its holder's gradients" "$a_step bytes a step, $often $seldom, $(tails often)"
@@ -133,7 +133,7 @@ if can_have 2 "stages on two GPUs of two workers each"; then
     verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails hosted)"
 fi
 
-# bare NAME TYPE [SUFFIX SUFFIX]: the last layer, whose description ends in the second SUFFIX, has no parameters
+# bare NAME TYPE [SUFFIX SUFFIX]: a job whose last layer, which has the second SUFFIX, has no parameters
 bare() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
@@ -146,12 +146,12 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# vectors NAME INDEX: what the process has sent and received by NCCL
+# vectors NAME INDEX: prints the number of vectors that the process has sent and received by NCCL
 vectors() {
     sed -n 's/^vectors by NCCL: //p' "$1.$2.log"
 }
-# leaves NAME STAGES: of two workers with two GPUs each the second leaves on request, and what its GPUs send comes a while after they
-# are done with it; no checkpoint is due
+# leaves NAME STAGES: the second of two workers with two GPUs each leaves on request. Its GPUs' messages arrive some time after the
+# GPUs are done with them, and no checkpoint is due.
 leaves() {
     stages "$1" "$2" 2 2 && sed -i 's/everySteps: 4/everySteps: 20/' "$1.yaml"
     hold "$1" 1 12
@@ -187,7 +187,7 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     sed -i 's/^strategy: {/workers: {replicas: 2}\n&stages: 2, /' without.yaml
     crew without 2 && says without "$sums" && same_weights without alone
     verdict $? "also where a stage has no parameters" "$(tails without)"
-    # Before each loss steps are done, by the host.
+    # Before each loss, steps are done through the host.
     stages weary 2 2 2 && unsaved weary && hold weary 1 12
     export EMULATED_NCCL_FAILS=init
     start_crew weary 2

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Emulated streams that begin as late as they may: whoever does not wait reads too early.
+# Emulated streams that begin as late as possible, so that a missing wait reads too early.
 reference alone slow
-# late WHICH: the bits of `alone`, though such streams begin as late as they may and the others at once
+# late WHICH: trains to the bits of `alone` with these streams as late as possible and the others
+# immediate
 late() {
     job "late-$1" 12 GPU OneDevice "late-$1" && EMULATED_LATE=$1 lone "late-$1" && same_weights "late-$1" alone
 }

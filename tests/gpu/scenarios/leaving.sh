@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# A worker leaves a crew on request; emulated NCCL is still sending then, or lags behind it.
+# A worker leaves a crew on request while emulated NCCL is still sending or behind.
 reference single
 
-# goes NAME: worker 1 is asked to leave once its chief has done two steps, and before the last batch, and another takes its place;
-# the crew ends in the bits of one, and nobody takes the step again after which it left, which is in `left`
+# goes NAME: worker 1 is asked to leave after two steps of its chief and before the last batch, and another takes its place. The
+# crew ends with the bits of one worker, and does not repeat the step after which it left, which is in `left`.
 goes() {
     job "$1" 20 GPU MultiWorkerMirrored "$1" NCCL Crew 4
     unsaved "$1"
@@ -21,8 +21,8 @@ goes() {
         (($(cat "$1".?.record | grep -c "^share [^ ]* [^ ]* $left ") == 2)) && same_weights "$1" single
 }
 if can_sum 2 1 "one of two workers leaves on request"; then
-    # What the leaver sends comes half a second after it is done with its step, and not if it ends its communicator before; and that
-    # takes until the others have ended theirs.
+    # The leaver's messages arrive half a second after its step, and not at all if it aborts its communicator before. That abort
+    # waits until the others have aborted theirs.
     left=
     EMULATED_NCCL_ABORT=meets EMULATED_NCCL_SLOW_MS=40 goes apart
     verdict $? "a worker leaves on request once all have its gradients: nobody takes that step again" "$left $(tails apart)"
@@ -30,8 +30,8 @@ if can_sum 2 1 "one of two workers leaves on request"; then
     verdict $? "and the others hear of it while it ends its communicator, which takes until they have ended theirs" "$(tails apart)"
 fi
 
-# lags NAME: more than four parts of gradients, so that whoever queues the fifth waits for others'. The straggler reads for longer
-# than two whole steps took before, on whatever machine, and for long enough to be named.
+# lags NAME: a crew with more than four parts of gradients, so that a process that queues the fifth part waits for the others. The
+# straggler's read takes longer than two whole steps did before, and long enough for it to be named on any machine.
 lags() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}

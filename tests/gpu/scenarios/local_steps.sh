@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# The changes of local steps, averaged by way of the host or by NCCL.
+# The changes of local steps, averaged through the host or by NCCL.
 reference hosted && ! says hosted NCCL
 verdict $? "local steps of three GPUs are averaged through the host" "$(tails hosted)"
 if can_sum 3 1 "local steps by NCCL"; then

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Logits by parts, and what is computed again (docs/worker.md#memory); emulated streams are late. Rows of parts begin at multiples of
-# 16 bytes, though those of the vocabulary do not.
+# Logits in parts, and recomputation (docs/worker.md#memory), with late emulated streams. Rows of parts begin at multiples of 16
+# bytes, though the vocabulary's length is no multiple.
 
-# tied NAME [RECOMPUTE]: a tied output, shards whose rows no part divides; the caller may set precision
+# tied NAME [RECOMPUTE]: trains with a tied output, and shards with a number of rows that no part divides; the caller may set
+# precision
 tied() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: ${devices:-1}}

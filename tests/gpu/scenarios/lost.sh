@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Workers of a crew that sums by NCCL are killed or frozen while the others wait for them in it.
+# Workers of a crew that sums by NCCL are killed or frozen while the others wait for them in NCCL.
 reference single
 
 if can_sum 4 1 "one of four workers killed"; then
@@ -56,7 +56,7 @@ if plays_gpus; then
     [[ $? == 160 ]] && tail -n 1 stuck.0.log | grep -q 'NCCL has not let go'
     verdict $? "exit 160: NCCL that does not come back from an abort" "$(tail -n 2 stuck.0.log)"
 
-    # What exit() would run tells of communicators that are left.
+    # The destructor that exit() runs would report communicators that were not aborted.
     job caught 4 GPU Mirrored caught NCCL Crew 4 2
     EMULATED_NCCL_FAILS=second EMULATED_NCCL_ABORT=hangs lone caught
     [[ $? == 162 ]] && ! grep -q 'communicators left behind' caught.log

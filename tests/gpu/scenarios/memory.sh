@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# GPUs that are too small for a job, and what the memory plan says of them: emulated.
+# GPUs that are too small for a job, and the memory plan for them. Emulated only.
 
-# bulky NAME BATCH DEVICES [STRATEGY [COLLECTIVE]]: many parameters, and a batch that is as large
+# bulky NAME BATCH DEVICES [STRATEGY [COLLECTIVE]]: a job with many parameters and an equally large batch
 bulky() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: $3}
@@ -30,7 +30,7 @@ on_gpus_of() {
     EMULATED_GPU_MEMORY=$1 EMULATED_MEMORY_COUNTS=1 "${run[@]}"
 }
 
-# is_refused MIB NAME WORKERS: one of them at least, which others may wait for; it says nothing more
+# is_refused MIB NAME WORKERS: at least one worker is refused, and the others may wait for it; there is no other error
 is_refused() {
     local refused
     EMULATED_GPU_MEMORY=$1 start_crew "$2" "$3"
@@ -42,18 +42,18 @@ is_refused() {
     return "$refused"
 }
 
-# planned LOG: MiB of a GPU, as its chief has told them by purpose
+# planned LOG: prints the MiB of a GPU by purpose, as the chief has reported them
 planned() {
     sed -n 's/.* of a GPU: //p' "$1" | head -n 1 | grep -o '[0-9.]* MiB' | awk '{ sum += $1 } END { printf "%d", sum }'
 }
 
-# most NAME EXPRESSION: of the numbers that this expression finds in what its processes have said, the greatest in MiB
+# most NAME EXPRESSION: prints the largest number, in MiB, that this expression finds in the logs of the job's processes
 most() {
     sed -n "s/.*$2.*/\\1/p" "$1".*log | sort -n | tail -n 1
 }
 
-# as_planned NAME WORKERS WHAT: that job runs where a GPU has what the plan says (told to 5 MiB), not where it has less; and the
-# chief's plan by purpose (of which each is told to half a MiB) is what its GPU's memory comes to, or `slack` MiB more
+# as_planned NAME WORKERS WHAT: the job runs on a GPU with the memory of the plan (which is reported to 5 MiB), but not on one
+# with less. The chief's plan by purpose (each reported to half a MiB) is what the GPU's memory adds up to, or `slack` MiB more.
 as_planned() {
     local needed taken=0 planned=0 log=$1.log
     (($2 == 1)) || log=$1.0.log
@@ -73,7 +73,7 @@ just_fits() {
     as_planned "$1" "$workers" "$3, workers: $workers, GPUs each: $2, $4"
 }
 
-# staged NAME WORKERS PRECISION [SETTING…]: two stages of about the same weight, and settings of the strategy
+# staged NAME WORKERS PRECISION [SETTING…]: a job with two stages of about the same size, and settings of the strategy
 staged() {
     local rest='{type: Tanh}, {type: GELU}, {type: Tanh}, {type: GELU}, {type: Tanh}, {type: GELU}, {type: Tanh}'
     cat >"$1.yaml" <<YAML

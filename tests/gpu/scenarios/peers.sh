@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# PeerToPeer: workers on GPUs, one or several each, whose changes and meetings go through the host.
+# PeerToPeer: workers with one or several GPUs each. Changes and meetings go through the host.
 reference alone
 export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 
-# peering NAME STEPS DEVICE FOLDER [DEVICES]: a model that learns what it is shown, by as many examples as it takes; the
-# caller may set rate, precision and logical shards
+# peering NAME STEPS DEVICE FOLDER [DEVICES]: a job that learns its examples; the caller may set rate, precision and logical shards
 peering() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${5:-1}}
@@ -20,22 +19,22 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# learnt NAME: by the mean of all, which its chief scores
+# learnt NAME: the mean of all replicas, which the chief evaluates, has learnt the examples
 learnt() {
     says "$1" 'held-out examples: accuracy \(100\|9[5-9]\)'
 }
 
-# has_of NAME INDEX OTHER: by its record the replica of this worker has taken in examples of that one
+# has_of NAME INDEX OTHER: by its record, this worker's replica has taken in examples of the other worker
 has_of() {
     grep -qs "^peer .* has $3 [1-9]" "$1.$2.record"
 }
 
-# meet_each_other NAME: its first two workers
+# meet_each_other NAME: the first two workers meet
 meet_each_other() {
     has_of "$1" 0 1 && has_of "$1" 1 0
 }
 
-# trained NAME WORKERS: they end by themselves, on GPUs, having heard of one another
+# trained NAME WORKERS: the workers end by themselves, on GPUs, and have received each other's changes
 trained() {
     crew "$1" "$2" && says "$1" 'crew .* GPU' && meet_each_other "$1" && learnt "$1"
 }
@@ -50,17 +49,17 @@ precision=BFloat16 peering halves 400 GPU halves
 trained halves 2
 verdict $? "likewise in bfloat16" "$(tails halves)"
 
-# from_peers NAME INDEX INCARNATION: that worker, so young, has begun with the state of a peer
+# from_peers NAME INDEX INCARNATION: this incarnation of the worker has begun with a peer's state
 from_peers() {
     grep -qs "^peer .*-$3 begins $2 [1-9]" "$1.$2.record" && ! grep -qs "^peer .*-$3 restored" "$1.$2.record"
 }
 
-# finishes NAME INDEX INCARNATION: that worker has come as far as steps of its own
+# finishes NAME INDEX INCARNATION: this incarnation of the worker has finished steps
 finishes() {
     grep -qs "^peer .*-$3 finished $2 " "$1.$2.record"
 }
 
-# replaces NAME INDEX: it is killed while all go on, and another takes its place, and the state of a peer
+# replaces NAME INDEX: the worker is killed while the others go on, and another takes its place with a peer's state
 replaces() {
     lose "$2"
     start_member "$1" worker "$2" 1
@@ -84,7 +83,7 @@ peering "$name-back" $((saved + 200)) GPU "$name" && trained "$name-back" 2 &&
     says "$name-back" "resumes from the checkpoint of step $((saved + 100))"
 verdict $? "and back on GPUs" "$(tails "$name-back")"
 
-# At a rate at which nothing changes what goes from GPU to GPU, into means and checkpoints stays as it was, to the bit.
+# At a rate that changes nothing, the values that go from GPU to GPU, into means and into checkpoints must keep their bits.
 rate=1e-30 peering still 100000000 GPU peers
 for index in 0 1; do delay still "$index" 5; done
 start_crew still 2
@@ -96,8 +95,8 @@ rate=1e-30 peering stiller $(($(saved_step peers) + 20)) GPU peers
 crew stiller 2 && says stiller 'resumes from the checkpoint of step' && same_weights stiller peers
 verdict $? "and what is saved and exported then has the weights of the checkpoint that all began with, bit for bit" "$(tails stiller)"
 
-# gives_up NAME GPUS: workers with so many GPUs each, who both wait for their 21st batch in the midst of a step. What the chief saves
-# goes from and to its GPU by another thread than the one that trains there.
+# gives_up NAME GPUS: two workers with this number of GPUs each both wait for their 21st batch during a step. The thread that copies the
+# chief's state for a checkpoint is not the one that trains.
 gives_up() {
     peering "$1" 100000000 GPU "$1" "$2"
     hold "$1" 0 $((20 * $2)) # each GPU reads its own
@@ -116,8 +115,8 @@ peering stuck 400 GPU stuck
 trained stuck 2 && says stuck 'resumes from the checkpoint of step'
 verdict $? "a later start goes on from there" "$(tails stuck)"
 
-# by_itself NAME: of two peers one is killed before it has done anything. What the other then makes of the job in fewer steps than lie
-# between two meetings follows from nothing but the job.
+# by_itself NAME: one of two peers is killed before its first step. With fewer steps than between two meetings, the result of the other
+# depends on the job only.
 by_itself() {
     hold "$1" 0 1
     hold "$1" 1 1
@@ -128,7 +127,7 @@ by_itself() {
     await "${pids[0]}"
 }
 
-# several_each NAME GPUS: a peer with so many GPUs, whose steps have dropout's masks, statistics of batches and a clipped norm
+# several_each NAME GPUS: a job for a peer with this number of GPUs, with dropout, batch statistics and a clipped norm
 several_each() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: $2}
@@ -142,14 +141,15 @@ checkpoint: {storage: runs, path: $1, everySteps: 3}
 export: {storage: runs, path: $1.safetensors}
 YAML
 }
-# twice_by_itself NAME: and again as NAME-on, from its last checkpoint, where neither step nor place among the examples is 0
+# twice_by_itself NAME: runs it alone, and again as NAME-on from its last checkpoint, where neither the step nor the place among the
+# examples is 0
 twice_by_itself() {
     sed "s/steps: 7/steps: 12/; s/path: $1[.]safetensors/path: $1-on.safetensors/" "$1.yaml" >"$1-on.yaml"
     by_itself "$1" && by_itself "$1-on" && says "$1-on" 'resumes from the checkpoint of step 7'
 }
 
-# like_one NAME WAY [COMMAND…]: these GPUs, whose streams are all late, have the bits of `one` in both; WAY is by what they say that they
-# tell each other anything
+# like_one NAME WAY [COMMAND…]: with late streams, both runs have the bits of `one`; WAY is the reported path between the worker's own
+# GPUs
 like_one() {
     EMULATED_LATE=all "${@:3}" twice_by_itself "$1" && says "$1" ' devices each: GPU' && same_weights "$1" one &&
         same_weights "$1-on" one-on && [[ $(validations "$1.0.log") == "$(validations one.0.log)" ]] &&

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Stages on GPUs of several workers, which give each other values and gradients by way of the host or by NCCL.
+# Stages on GPUs of several workers, which exchange values and gradients through the host or by NCCL.
 reference single
 
-# stages NAME WORKERS: with two stages
+# stages NAME WORKERS: a job with two stages
 stages() {
     job "$1" 20 GPU Pipeline "$1" Auto Crew 4
     sed -i "s/^strategy: {/workers: {replicas: $2}\n&stages: 2, /" "$1.yaml"
@@ -17,7 +17,7 @@ stages wound 4 && unsaved wound
 through_host loses_one wound 4 && says wound 'through the host' && same_weights wound single
 verdict $? "two replicas of two stages, one of them killed in the midst, the bits of one" "$(tails wound)"
 
-# vectors LOG: what the process has sent and received by NCCL
+# vectors LOG: prints the number of vectors that the process has sent and received by NCCL
 vectors() {
     sed -n 's/^vectors by NCCL: //p' "$1"
 }
@@ -49,7 +49,7 @@ if can_sum 3 1 "three stages by NCCL"; then
     verdict $? "three stages that give each other much, the bits and evaluations of one" "$(tails layered)"
 fi
 
-# between NAME TYPE WORKERS [SUFFIX]: the GELU, whose description ends in SUFFIX, is where two equal stages would begin
+# between NAME TYPE WORKERS [SUFFIX]: two equal stages would be cut at the GELU, which has the SUFFIX
 between() {
     cat >"$1.yaml" <<YAML
 workers: {replicas: $3}
@@ -108,7 +108,7 @@ if plays_gpus; then
     verdict $? "exit 64: a stage on a GPU and one on a CPU, in 16 bits" "$(tails torn)"
 fi
 
-# hangs NAME: worker 1's GPU gives nothing; worker 0 waits for it in NCCL, for ever, when worker 1 is killed
+# hangs NAME: worker 1's GPU does not finish, and worker 0 waits for it in NCCL forever when worker 1 is killed
 hangs() {
     stages "$1" 2
     start_pair "$1" '' EMULATED_NCCL_SLOW_MS=86400000

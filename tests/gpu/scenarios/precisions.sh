@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Products of rounded factors, and values in two bytes.
+# Products of rounded factors, and two-byte values.
 reference alone
 precision=TF32 job tf32 12 GPU OneDevice tf32 && lone tf32 && close_to "$(losses tf32.log)" "$(losses alone.log)"
 verdict $? "TF32: a worker trains on a GPU, to much the same loss as in float32" "$(tail -n 2 tf32.log)"

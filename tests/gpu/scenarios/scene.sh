@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # the machine's and by_hand.sh's
 #
-# What the scenarios of this folder have in common: jobs for real workers on GPUs, alone and as crews, whom somebody kills. Two
-# machines run them: the one that the processor plays (../check-emulated) and the one that is there (../check-real). A machine
-# sources tests/integration/by_hand.sh and this, and says beforehand:
+# Functions for the scenarios of this folder: jobs for real workers on GPUs, alone and as crews, some of which are killed. They run on
+# emulated GPUs (../check-emulated) and on the GPUs of this machine (../check-real). Those scripts source tests/integration/by_hand.sh
+# and this, and define before:
 #
-#   gpu_count                   how many GPUs there are
-#   plays_gpus                  whether they are emulated: then they fail, are late or are missing as EMULATED_… says
-#   can_have COUNT WHAT         whether a worker can have so many GPUs; if not it skips WHAT and says why
-#   can_sum WORKERS EACH WHAT   whether so many workers with so many GPUs each can sum by NCCL; likewise
-#   through_host COMMAND…       workers that COMMAND starts sum by way of the host, though NCCL is asked for
-#   give_gpus NAME PLACE        exports what gives a process its GPUs, by its place in `pids`: none to servers and a chief of its own
+#   gpu_count                   number of GPUs
+#   plays_gpus                  whether they are emulated, and so obey EMULATED_…
+#   can_have COUNT WHAT         whether a worker can have COUNT GPUs; if not, reports that WHAT is skipped, and why
+#   can_sum WORKERS EACH WHAT   the same for WORKERS workers with EACH GPUs that sum by NCCL
+#   through_host COMMAND…       runs COMMAND, whose workers sum through the host although NCCL is asked for
+#   give_gpus NAME PLACE        exports the environment with a process's GPUs, by its place in `pids`; none for servers and a separate chief
 #
-# What is to be killed or frozen is held before, and cannot end (hold): GPUs are as quick as they are.
+# A process that is to be killed or frozen is held before (hold), because a fast GPU might finish the job.
 
-# What every machine plays: workers that have it to themselves, and those that may as well share one GPU
+# Scenarios for every machine: single workers, and crews, which may also share one GPU.
 # shellcheck disable=SC2034 # the machines'
 {
     own_scenarios=(alone ahead loss_scale logits several lanes)
     crew_scenarios=(crews precisions servers peers pipeline sharded local_steps lost leaving)
 }
 
-# play_scenario NAME: in a folder of its own, since whoever finds a checkpoint under the name of its job goes on from it
+# play_scenario NAME: runs it in a folder of its own, because a worker goes on from any checkpoint of its job's name
 play_scenario() {
     trap 'kill -KILL $(jobs -p) 2>/dev/null' EXIT
     work=$work/$1
@@ -30,8 +30,8 @@ play_scenario() {
     . "$root/tests/gpu/scenarios/$1.sh"
 }
 
-# run_scenarios NAME…: those of this folder, each with the time that it takes, and each in a shell of its own: functions and variables
-# may have the names of another's
+# run_scenarios NAME…: runs each in a subshell, because they use the same names of functions and variables, and prints the time that it
+# takes
 run_scenarios() {
     local scenario begun
     for scenario; do
@@ -41,14 +41,15 @@ run_scenarios() {
     done
 }
 
-# devices_of NAME: how many its document gives each worker
+# devices_of NAME: prints the number of devices of each worker
 devices_of() {
     local count
     count=$(sed -n 's/^devices:.* count: \([0-9]*\).*/\1/p' "$1.yaml")
     echo "${count:-1}"
 }
 
-# set_up NAME PLACE: by_hand.sh asks. What the process does it tells NAME.PLACE.record, unless another is set (worker/data/step_record.h)
+# set_up NAME PLACE: called by by_hand.sh. The process writes the record NAME.PLACE.record, unless another is set
+# (worker/data/step_record.h).
 set_up() {
     give_gpus "$@"
     export COXSWAIN_RECORD="${COXSWAIN_RECORD-$work/$1.$2.record}"
@@ -56,8 +57,8 @@ set_up() {
 
 # ---- jobs
 
-# job NAME STEPS DEVICE STRATEGY FOLDER [COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]]: a small GPT on data that it makes itself;
-# the caller may set precision
+# job NAME STEPS DEVICE STRATEGY FOLDER [COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]]: a small GPT on synthetic data; the caller may set
+# precision
 job() {
     cat >"$1.yaml" <<YAML
 devices: {type: $3, count: ${9:-1}}
@@ -71,12 +72,12 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# unsaved NAME: the job writes no checkpoints: what its workers hold is nowhere else
+# unsaved NAME: the job writes no checkpoints, so only its workers hold the state
 unsaved() {
     sed -i '/^checkpoint:/d' "$1.yaml"
 }
 
-# varied NAME STEPS FOLDER [RATE]: what differs from step to step: dropout, clipping, a short last batch, evaluations
+# varied NAME STEPS FOLDER [RATE]: a job with steps that differ: dropout, clipping, a short last batch, evaluations
 varied() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}
@@ -91,7 +92,7 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# wide NAME STRATEGY [DEVICES]: more parameters than go out in one part
+# wide NAME STRATEGY [DEVICES]: a job with more parameters than one part of gradients has
 wide() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU, count: ${3:-1}}
@@ -104,8 +105,8 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# heavy NAME TYPE WORKERS [SUFFIX…]: three dense layers, whose descriptions end in SUFFIX; more crosses between two, either way, than
-# a wire takes in before it is read
+# heavy NAME TYPE WORKERS [SUFFIX…]: a job with three dense layers, each with a SUFFIX. Stages exchange more in either direction than a
+# socket buffers.
 heavy() {
     cat >"$1.yaml" <<YAML
 workers: {replicas: $3}
@@ -126,8 +127,8 @@ tied() {
     sed -i "s/preset: gpt-bytes,/preset: gpt2-124m, vocabulary: 61,/; s/^strategy: {/workers: {replicas: $3}\n&${4-}/" "$1.yaml"
 }
 
-# narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and what crosses is an odd number of values; the first two
-# layers' descriptions and the others' end in SUFFIX
+# narrow NAME TYPE WORKERS [SUFFIX]: a micro-batch is one example, and stages exchange an odd number of values. The first two layers have
+# one SUFFIX and the others the next.
 narrow() {
     cat >"$1.yaml" <<YAML
 workers: {replicas: $3}
@@ -143,20 +144,20 @@ export: {storage: runs, path: $1.safetensors}
 YAML
 }
 
-# with_gpus NAME DEVICES: each worker has so many
+# with_gpus NAME DEVICES: sets the number of each worker's GPUs
 with_gpus() {
     sed -i "s/^devices: .*/devices: {type: GPU, count: $2}/" "$1.yaml"
 }
 
-# rounds NAME COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]: of three local steps each
+# rounds NAME COLLECTIVE [DETERMINISM [SHARDS [DEVICES]]]: a job with rounds of three local steps
 rounds() {
     job "$1" 18 GPU MultiWorkerMirrored "$1" "$2" "${3:-Crew}" "${4:-3}" "${5:-1}"
     sed -i 's/^strategy: {/&localSteps: 3, /' "$1.yaml"
 }
 
-# ---- what others are compared with: one worker on one GPU, made when it is first asked for, for all scenarios
+# ---- references: runs of one worker on one GPU, made when first needed, for all scenarios
 
-# reference NAME…: before what is in the environment of the scenario's own workers
+# reference NAME…: makes or copies references; call it before the environment is changed for the scenario's own workers
 reference() {
     local name references=${work%/*}/references
     mkdir -p "$references"
@@ -184,25 +185,25 @@ reference_short() {
 reference_wide() {
     wide wide OneDevice && lone wide
 }
-# This one is a crew, whose rounds are summed by way of the host.
+# This one is a crew that averages its rounds through the host.
 reference_hosted() {
     rounds hosted Hierarchical && crew hosted 3
 }
 
-# ---- what happens to them
+# ---- events
 
-# hold NAME INDEX BATCHES: from its start on this worker reads so many batches, and the next one does not come until `undelay`
+# hold NAME INDEX BATCHES: this worker reads this number of batches from its start, and waits for the next one until `undelay`
 hold() {
     delay "$1" "$2" "$(printf '0 %.0s' $(seq "$3"))86400000"
 }
 
-# at_step NAME STEP: its chief has done it
+# at_step NAME STEP: the chief has done this step
 at_step() {
     awk -v step="$2" '/^applied / && $5 >= step { found = 1 } END { exit !found }' "$1.0.record" 2>/dev/null
 }
 
-# loses_one NAME WORKERS [STEP]: of a crew of so many worker 1 is killed after this step of its chief, and replaced; before the last
-# step it is held, and the others wait for it
+# loses_one NAME WORKERS [STEP]: worker 1 of a crew is killed after this step of the chief, and replaced. It is held before the last
+# step, so that the others wait for it.
 loses_one() {
     hold "$1" 1 12
     start_crew "$1" "$2"
@@ -213,32 +214,32 @@ loses_one() {
     await_crew
 }
 
-# is_missed NAME: its chief waits for somebody that it has given up
+# is_missed NAME: the chief waits for a worker that it has declared dead
 is_missed() {
     says "$1" 'waiting for worker 1 (declared dead'
 }
 
-# ---- what came of it
+# ---- results
 
-# says NAME WORDS: its chief has said so
+# says NAME WORDS: the chief's log has these words
 says() {
     grep -qs -- "$2" "$1.0.log"
 }
 
-# kept NAME [STEPS]: somebody was lost, and the crew went on with what the others held: its chief has done no step twice, repeated
-# only what was under way (a step, or a digit that matches STEPS), and sums by NCCL still
+# kept NAME [STEPS]: after a loss, the crew went on with the state of the others: the chief has done no step twice, repeated at most the
+# step in progress (or STEPS, a digit or pattern), and still sums by NCCL
 kept() {
     says "$1" 'by NCCL' && ! says "$1" 'through the host' &&
         says "$1" "the crew is whole again: .*, \(nothing was\|one step was\|${2:-0} steps were\) repeated" &&
         awk '/^applied / { if ($4 <= last) exit 1; last = $5 }' "$1.0.record"
 }
 
-# validations LOG: all of them
+# validations LOG: prints all validation results
 validations() {
     grep -oh 'validation after.*' "$1"
 }
 
-# losses LOG: the last step's
+# losses LOG: prints the last step's loss
 losses() {
     grep -h '^step' "$1" | sed 's/.*loss \([0-9.]*\).*/\1/' | tail -n 1
 }
@@ -248,7 +249,7 @@ close_to() {
     awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a - b < 1e-3 && b - a < 1e-3) }'
 }
 
-# same_each_time NAME COMMAND…: which trains the job from its start, to the same weights again
+# same_each_time NAME COMMAND…: runs COMMAND, which trains the job from its start, twice; both runs must have the same weights
 same_each_time() {
     local name=$1
     shift

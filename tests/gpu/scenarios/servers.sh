@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# ParameterServer: workers on GPUs, values on servers, which are on CPUs, as a chief of its own is.
+# ParameterServer: workers on GPUs. Servers, and a separate chief, are on CPUs.
 reference single
 export EMULATED_PAGEABLE=refused # pinned memory is what is copied
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Several GPUs in a worker: by way of the host, and by NCCL among themselves and with those of another worker.
+# Several GPUs in a worker, which sum through the host, and by NCCL among themselves and with another worker's
+# GPUs.
 reference single wide
 most=$((gpu_count < 4 ? 2 : 4)) # of four shards, as many as have equal parts
 
@@ -49,7 +50,7 @@ if can_sum 2 3 "two workers with three GPUs each by NCCL"; then
     verdict $? "two workers with three each, more than one part, the bits of one" "$(tails teamed)"
 fi
 
-# warnings LOG: of pairs whose direct copies arrive spoilt
+# warnings LOG: prints the number of warnings that two GPUs copy through the host
 warnings() {
     grep -c 'GPU [01] and GPU [01] copy to each other by way of the host' "$1"
 }

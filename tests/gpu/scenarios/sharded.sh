@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Workers with a GPU each that share out the optimizer's slots.
+# Workers with a GPU each and a sharded optimizer.
 reference single
 
 # sharded NAME

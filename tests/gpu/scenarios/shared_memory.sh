@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Attention where a block has less memory to share than on compute capability 9.0: emulated.
+# Attention on GPUs with less shared memory for a block than compute capability 9.0 has. Emulated
+# only.
 
 EMULATED_SHARED_KIB=99 "$BUILD/tests/gpu-test" operation attention >lean.log
 verdict $? "attention holds where a block has 99 KiB, as on compute capabilities 8.6, 8.9 and 12.0" "$(grep '^not ok' lean.log | head -n 3)"
 
-# headed NAME PRECISION WIDTH: a step or two of attention over more than one tile, with heads so wide
+# headed NAME PRECISION WIDTH: a step or two of attention over more than one tile, with heads of this
+# width
 headed() {
     cat >"$1.yaml" <<YAML
 devices: {type: GPU}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# Workers with several GPUs each that share out the optimizer's slots, among themselves and each among its own.
+# A sharded optimizer with several GPUs in each worker: slots are sharded among workers and among each worker's GPUs.
 
-# shares NAME STEPS STRATEGY DEVICES FOLDER [TYPE]: twenty-two blocks of the norm and running statistics
+# shares NAME STEPS STRATEGY DEVICES FOLDER [TYPE]: a job with twenty-two blocks of the norm, and running statistics
 shares() {
     cat >"$1.yaml" <<YAML
 devices: {type: ${6:-GPU}, count: $4}
@@ -18,17 +18,17 @@ YAML
     [[ $3 == OneDevice ]] || sed -i 's/^strategy: {/&shardedOptimizer: true, /' "$1.yaml"
 }
 
-# share_crew NAME WORKERS DEVICES [FOLDER [STEPS]]: such a crew, from start to end
+# share_crew NAME WORKERS DEVICES [FOLDER [STEPS]]: runs such a crew from start to end
 share_crew() {
     shares "$1" "${5:-12}" MultiWorkerMirrored "$3" "${4:-$1}"
     crew "$1" "$2"
 }
 
-# shares_break NAME WORKERS DEVICES INDEX…: likewise; these stand in the sixth step, are killed while the others wait, and replaced.
-# What is to be saved by then is.
+# shares_break NAME WORKERS DEVICES INDEX…: the same, but these workers stop in the sixth step, are killed while the others wait,
+# and are replaced. The checkpoint that is due by then is complete.
 shares_break() {
     local name=$1 workers=$2 index
-    # Each device reads its own share of a batch, and that of the next step behind the passes of this one.
+    # Each device reads its own share of a batch, and reads the next step's during this step's passes.
     for index in "${@:4}"; do delay "$name" "$index" "$(printf '0 %.0s' $(seq $((6 * $3))))86400000"; done
     COXSWAIN_RECORD=$work/$name.record start_crew "$name" "$workers"
     until_true 60 grep -qs '^share [^ ]* [^ ]* 6 ' "$name.record"
@@ -61,7 +61,7 @@ if plays_gpus; then # GPUs that are there cannot be kept from it
     verdict $? "a lone worker shares them among three GPUs, through the host, the bits of one" "$(tails lonely)"
 fi
 
-# One run's checkpoints, handed on: each goes four steps further with slots cut in another way.
+# The checkpoints of one run, from which it goes on four steps at a time with slots that are sharded differently.
 share_crew relay1 2 2 relay 4 && share_crew relay2 1 3 relay 8 && shares relay3 12 OneDevice 1 relay && lone relay3 && same_weights relay3 undivided
 verdict $? "checkpoints go from two workers with two GPUs to one with three, and to one GPU: the bits of one" "$(tails relay2) $(tail -n 1 relay3.log)"
 shares back1 4 OneDevice 1 back && lone back1 && share_crew back2 3 1 back 8 && share_crew back3 2 3 back 12 && same_weights back3 undivided

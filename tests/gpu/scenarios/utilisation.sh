@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# What share of its GPUs' peak a step uses, of GPUs that call themselves by a name that is known, or not: emulated. Needs python3.
+# The share of the GPUs' peak that a step uses, for GPUs with known and unknown names. Emulated only. Needs python3.
 reference alone
 
-# utilised NAME TERA DEVICES: its plan names such a peak, and its last step what that many devices used of it. Lines round to a
-# tenth of a per cent, and GPUs that a processor plays use less: the file of curves has the number.
+# utilised NAME TERA DEVICES: the plan names this peak, and the last step has the share of it that these devices used. Log lines
+# round to a tenth of a per cent, and emulated GPUs use less, so the number is read from the file of curves.
 utilised() {
     grep -Eq "^peak +$2 TFLOP/s a GPU in dense" "$1.log" && grep -Eq '^step .* MFU [0-9.]+ %' "$1.log" &&
         python3 - "$1.log" "$1" "$2" "$3" <<'PYTHON'

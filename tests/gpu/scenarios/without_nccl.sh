@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# NCCL that is missing, too old, or fails: emulated.
+# NCCL is missing, too old, or fails. Emulated only.
 reference alone single
 
 mkdir without
