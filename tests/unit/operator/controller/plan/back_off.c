@@ -107,8 +107,7 @@ Test(back_off, goes_with_its_slot)
     scene.job.elastic.min_workers = 1;
     end(&scene.pods[1]);
     scene.job.document.workers = 1;
-    scene_plan(&scene);
-    scene_expect("worker.backing_off=none worker.backoff_until_ms=0 backoff_until_ms=unset");
+    expect_plan("worker.backing_off=none worker.backoff_until_ms=0 backoff_until_ms=unset");
 }
 
 /* Or a definition of the resource that knows no more has dropped the rest. */

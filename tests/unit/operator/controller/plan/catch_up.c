@@ -11,13 +11,11 @@ SCENE_SUITE(catch_up)
 
 static void plan_after_the_wait(void)
 {
-    scene_plan(&scene);
-    scene_expect("behind=1 write_status=0 (the cache may be old)");
+    expect_plan("behind=1 write_status=0 (the cache may be old)");
     cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + scene.options.catch_up_ms);
     scene.input.behind_since_ms = scene.input.now_ms;
     scene.input.now_ms += scene.options.catch_up_ms;
-    scene_plan(&scene);
-    scene_expect("write_status=1 actions=0 (the status comes first)");
+    expect_plan("write_status=1 actions=0 (the status comes first)");
     cr_assert_str_eq(scene.plan.events[0].reason, "StatusBehind");
     scene_accept(&scene);
     scene.input.behind_since_ms = FIELD_UNSET;
@@ -28,8 +26,7 @@ Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)
     scene.pods[1].incarnation = 4;
     plan_after_the_wait();
     scene_expect("incarnation=4 attempt=1");
-    scene_plan(&scene);
-    scene_expect("behind=0 actions=0 (the crew works on) restart_count=0");
+    expect_plan("behind=0 actions=0 (the crew works on) restart_count=0");
 }
 
 Test(catch_up, an_emptied_status_is_filled_again)
@@ -41,8 +38,7 @@ Test(catch_up, an_emptied_status_is_filled_again)
     scene.pods[1].incarnation = 2;
     plan_after_the_wait();
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
-    scene_plan(&scene);
-    scene_expect("state=Running actions=0");
+    expect_plan("state=Running actions=0");
 }
 
 Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
@@ -50,6 +46,5 @@ Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
     scene_end_pod(&scene, &scene.pods[0], 70);
     scene_turn(&scene);
     scene.pods[1].incarnation = 4;
-    scene_plan(&scene);
-    scene_expect("incarnation=1 delete_pod=1");
+    expect_plan("incarnation=1 delete_pod=1");
 }

@@ -40,8 +40,7 @@ Test(clean, after_a_failure_nobody_waits)
     scene_init_running(&scene, 3);
     scene_end_pod(&scene, &scene.pods[1], 64);
     scene_turn(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    expect_plan("delete_pod=2");
 }
 
 Test(clean, a_create_that_was_on_the_wire_is_deleted_at_sight)
@@ -52,13 +51,10 @@ Test(clean, a_create_that_was_on_the_wire_is_deleted_at_sight)
     scene_turn(&scene);
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.input.now_ms += 5000;
-    scene_turn(&scene);
-    cr_assert_eq(job_status_state(&scene.job.status), CONDITION_SUCCEEDED);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_turn("job.state=Succeeded");
+    expect_plan("actions=0");
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    expect_plan("delete_pod=1");
 }
 
 Test(clean, nothing_is_created_after_the_end_whoever_deletes_what)
@@ -66,6 +62,5 @@ Test(clean, nothing_is_created_after_the_end_whoever_deletes_what)
     scene_succeed(&scene);
     scene.input.pod_count = 0;
     scene.input.service = NULL;
-    scene_plan(&scene);
-    scene_expect("actions=0 state=Succeeded");
+    expect_plan("actions=0 state=Succeeded");
 }

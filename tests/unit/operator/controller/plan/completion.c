@@ -12,30 +12,25 @@ SCENE_SUITE(completion)
 Test(completion, the_chief_decides)
 {
     scene_end_pod(&scene, &scene.pods[1], 0);
-    scene_plan(&scene);
-    scene_expect("Succeeded:True= Running:True=CrewComplete (a worker that is done is not missing)");
+    expect_plan("Succeeded:True= Running:True=CrewComplete (a worker that is done is not missing)");
     scene_end_pod(&scene, &scene.pods[0], 0);
-    scene_plan(&scene);
-    scene_expect("Succeeded:True=ChiefSucceeded Running:False=Succeeded worker.succeeded=2");
+    expect_plan("Succeeded:True=ChiefSucceeded Running:False=Succeeded worker.succeeded=2");
 }
 
 Test(completion, waits_a_moment_for_the_others_last_words)
 {
     scene_end_pod(&scene, &scene.pods[0], 0);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
+    expect_plan("Succeeded:True=");
     cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + 1000, "that of the counts, before the end of the wait");
     scene.input.now_ms += 2000;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
+    expect_plan("Succeeded:True=ChiefSucceeded");
 }
 
 Test(completion, success_wins_over_what_happens_at_the_same_time)
 {
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene_end_pod(&scene, &scene.pods[1], 70);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
+    expect_plan("Succeeded:True=ChiefSucceeded");
 }
 
 Test(completion, a_chief_of_its_own_comes_before_worker_0)
@@ -45,11 +40,9 @@ Test(completion, a_chief_of_its_own_comes_before_worker_0)
     scene.job.roles[ROLE_CHIEF].count = 1;
     struct pod_view *chief = scene_add_pod(&scene, ROLE_CHIEF, 0, 1);
     scene_end_pod(&scene, &scene.pods[0], 0);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
+    expect_plan("Succeeded:True=");
     scene_end_pod(&scene, chief, 0);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
+    expect_plan("Succeeded:True=ChiefSucceeded");
 }
 
 static void expect_to_wait_for_all_workers(enum framework framework)
@@ -58,11 +51,9 @@ static void expect_to_wait_for_all_workers(enum framework framework)
     scene.job.framework = framework;
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.input.now_ms += 60000;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
+    expect_plan("Succeeded:True=");
     scene_end_pod(&scene, &scene.pods[1], 0);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
+    expect_plan("Succeeded:True=WorkersSucceeded");
 }
 
 Test(completion, pytorch_and_jax_wait_for_all_workers)
@@ -75,8 +66,7 @@ Test(completion, a_nodes_clock_that_is_ahead_does_not_delay_the_end)
 {
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.pods[0].finished_ms += 300000;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
+    expect_plan("Succeeded:True=ChiefSucceeded");
 }
 
 Test(completion, who_is_done_counts_when_its_pod_is_removed)
@@ -87,11 +77,9 @@ Test(completion, who_is_done_counts_when_its_pod_is_removed)
     scene_turn(&scene);
     scene.list[0] = &scene.pods[1];
     scene.input.pod_count = 1;
-    scene_plan(&scene);
-    scene_expect("attempt=1 Succeeded:True= (worker 1 saves)");
+    expect_plan("attempt=1 Succeeded:True= (worker 1 saves)");
     scene_end_pod(&scene, &scene.pods[1], 0);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
+    expect_plan("Succeeded:True=WorkersSucceeded");
 }
 
 static void send_away_chief(enum framework framework)

@@ -31,15 +31,13 @@ Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
 {
     scene.job.status.progress.examples_per_second = "5123.4";
     scene.input.chief_voice = CHIEF_SILENT;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    expect_plan("Running:True=CrewComplete");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
                      "all required pods are ready; worker 0 answers nothing on port 8080, so that its progress is "
                      "unknown: see whether a NetworkPolicy keeps the operator from it");
     cr_assert_null(scene.plan.status.progress.examples_per_second, "nobody knows");
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status, "said once");
+    expect_plan("write_status=0 (said once)");
     scene.input.chief_voice = CHIEF_STRANGE;
     scene_plan(&scene);
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
@@ -55,18 +53,13 @@ Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
 {
     scene.job.roles[ROLE_EVALUATOR].count = 1;
     scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
-    scene_plan(&scene);
-    scene_expect("Running:True=CrewComplete Restarting:True=PodFailed state=Running");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nobody is there yet");
+    expect_turn("Running:True=CrewComplete Restarting:True=PodFailed state=Running");
+    expect_plan("Restarting:True=PodFailed (nobody is there yet)");
     struct pod_view *successor = scene_add_pod(&scene, ROLE_EVALUATOR, 0, 2);
     successor->ready = false;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nor ready");
+    expect_plan("Restarting:True=PodFailed (nor ready)");
     successor->ready = true;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    expect_plan("Restarting:False=CrewComplete");
 }
 
 Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_goes_on)
@@ -75,8 +68,7 @@ Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_go
     scene.job.elastic.min_workers = 1;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene.pods[1].end_reason = "OOMKilled";
-    scene_plan(&scene);
-    scene_expect("Running:True=CrewSufficient Restarting:True=OutOfMemory");
+    expect_plan("Running:True=CrewSufficient Restarting:True=OutOfMemory");
 }
 
 Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
@@ -85,12 +77,10 @@ Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
     scene.job.elastic.min_workers = 1;
     scene.pods[1].ready = false; /* no node has room */
     scene_end_pod(&scene, &scene.pods[0], 137);
-    scene_turn(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    expect_turn("Restarting:True=PodFailed");
     scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+    expect_plan("Restarting:False=CrewSufficient");
 }
 
 static void be_elastic(void)
@@ -121,8 +111,7 @@ Test(conditions, a_restart_does_not_end_when_another_one_does)
     scene_expect(
         "Running:True=CrewSufficient Restarting:True=PodFailed (worker 1 is not back) job.worker.restarting=1");
     scene.pods[2].ready = true;
-    scene_plan(&scene);
-    scene_expect("Restarting:False=CrewComplete worker.restarting=none");
+    expect_plan("Restarting:False=CrewComplete worker.restarting=none");
 }
 
 Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
@@ -135,11 +124,9 @@ Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
     scene.list[2] = newcomer;
     scene.input.pod_count = 3;
     newcomer->ready = false;
-    scene_turn(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    expect_turn("Restarting:True=PodFailed");
     scene.pods[2].ready = true;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+    expect_plan("Restarting:False=CrewSufficient");
 }
 
 Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are_back)
@@ -147,17 +134,14 @@ Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are
     be_elastic();
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene_end_pod(&scene, &scene.pods[0], 137);
-    scene_turn(&scene);
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "0-1");
+    expect_turn("job.worker.restarting=0-1");
     scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
     scene.pods[3].ready = false;
     scene.input.pod_count = 2;
-    scene_turn(&scene);
-    scene_expect("Running:True=CrewSufficient job.worker.restarting=1 Restarting:True=PodFailed");
+    expect_turn("Running:True=CrewSufficient job.worker.restarting=1 Restarting:True=PodFailed");
     scene.job.suspend = true;
-    scene_plan(&scene);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");
+    expect_plan("worker.restarting=none (all of them are sent away)");
 }
 
 /* It would come back from the API server with another character in its place, and seem not to have been written. */

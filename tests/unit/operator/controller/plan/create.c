@@ -11,14 +11,10 @@ SCENE_SUITE(create)
 Test(create, status_first_then_the_service_then_pods)
 {
     scene.input.service = NULL;
-    scene_plan(&scene);
-    scene_expect("actions=0 write_status=1 incarnation=1 attempt=1 worker.pending=0-2");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("create_service=1 create_pod=0 (their names would lead nowhere)");
+    expect_turn("actions=0 write_status=1 incarnation=1 attempt=1 worker.pending=0-2");
+    expect_plan("create_service=1 create_pod=0 (their names would lead nowhere)");
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    scene_expect("create_service=0 create_pod=3");
+    expect_plan("create_service=0 create_pod=3");
 }
 
 /* One without the job's labels is not in the cache: that it is there shows in the create's answer. */
@@ -28,42 +24,35 @@ Test(create, a_service_that_the_cache_does_not_show_holds_the_pods_back_too)
     scene_turn(&scene);
     scene.input.obstacle =
         (struct obstacle){OBSTACLE_NAME_TAKEN, "services digits exists", SCENE_NOW + 4000, "services"};
-    scene_plan(&scene);
-    scene_expect("actions=0 Scheduled:False=NameTaken");
-    scene_accept(&scene);
+    expect_turn("actions=0 Scheduled:False=NameTaken");
     scene.input.now_ms += 4000;
-    scene_plan(&scene);
-    scene_expect("actions=1 create_service=1 (it may have gone)");
+    expect_plan("actions=1 create_service=1 (it may have gone)");
 }
 
 Test(create, what_is_there_is_promised_no_longer)
 {
     scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
-    scene_plan(&scene);
-    scene_expect("create_pod=2 worker.pending=0,2");
+    expect_plan("create_pod=2 worker.pending=0,2");
 }
 
 Test(create, a_quota_is_waited_for_and_named)
 {
     scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
     scene_expect("Scheduled:False=QuotaExceeded events=1");
     scene_accept(&scene);
     scene.input.now_ms += 4000;
-    scene_plan(&scene);
-    scene_expect("create_pod=3 events=0 (said once)");
+    expect_plan("create_pod=3 events=0 (said once)");
 }
 
 Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
 {
     scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
+    expect_plan("Failed:True=PodRejected");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
                      "spec.containers[0].image: Required value");
 }
@@ -81,8 +70,7 @@ Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
         scene.input.now_ms += 60000;
         scene.input.obstacle =
             (struct obstacle){kinds[i], "spec.containers[0].image: Required value", scene.input.now_ms + 4000, NULL};
-        scene_plan(&scene);
-        scene_expect("has_run=1 actions=0 (it waits)");
+        expect_plan("has_run=1 actions=0 (it waits)");
         cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 4000);
         cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
         cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), obstacle_reason(kinds[i]));
@@ -90,8 +78,7 @@ Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
                          "spec.containers[0].image: Required value");
         scene_accept(&scene);
         scene.input.now_ms += 4000;
-        scene_plan(&scene);
-        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1, "and tries again");
+        expect_plan("create_pod=1 (and tries again)");
     }
 }
 
@@ -126,42 +113,35 @@ Test(create, a_status_older_than_the_pods_is_not_acted_upon)
 {
     scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 0, 2);
-    scene_plan(&scene);
-    scene_expect("actions=0 write_status=0");
+    expect_plan("actions=0 write_status=0");
 }
 
 Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
 {
     scene.job.managed_by = "kueue.x-k8s.io/multikueue";
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status);
+    expect_plan("write_status=0");
     scene.job.managed_by = NULL;
     scene.job.deleted_ms = SCENE_NOW;
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status);
+    expect_plan("write_status=0");
 }
 
 Test(create, a_wrong_spec_ends_in_a_sentence)
 {
     scene.input.invalid = "training.batchSize: -3 is below 1";
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "InvalidSpec");
+    expect_plan("Failed:True=InvalidSpec");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message, "training.batchSize: -3 is below 1");
 }
 
 Test(create, leftovers_of_an_earlier_job_are_waited_for)
 {
     scene_leave_pod(&scene, "the job before");
-    scene_plan(&scene);
-    scene_expect("incarnation=0 Scheduled:False=WaitingForPredecessor");
+    expect_plan("incarnation=0 Scheduled:False=WaitingForPredecessor");
     scene.input.pod_count = 0;
     scene.service.owner_uid = "the job before";
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 0);
+    expect_plan("incarnation=0");
     scene.input.service = NULL;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
+    expect_plan("incarnation=1");
 }
 
 Test(create, a_service_of_somebody_else_holds_the_pods_back)
@@ -170,13 +150,11 @@ Test(create, a_service_of_somebody_else_holds_the_pods_back)
     scene.service = (struct service_view){
         .name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web", .job_uid = SCENE_UID};
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    scene_expect("actions=0 Scheduled:False=NameTaken");
+    expect_plan("actions=0 Scheduled:False=NameTaken");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message,
                      "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name");
     scene.input.service = NULL;
-    scene_plan(&scene);
-    scene_expect("actions=1 create_service=1");
+    expect_plan("actions=1 create_service=1");
 }
 
 Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
@@ -185,11 +163,9 @@ Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
     scene.service.of_job = false;
     scene.input.service = &scene.service;
     scene_turn(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    expect_plan("create_pod=3");
     scene.service.job_uid = "another";
-    scene_plan(&scene);
-    scene_expect("actions=0 Scheduled:False=NameTaken");
+    expect_plan("actions=0 Scheduled:False=NameTaken");
 }
 
 Test(create, a_spec_full_of_nonsense_is_answered_too)
@@ -199,8 +175,7 @@ Test(create, a_spec_full_of_nonsense_is_answered_too)
         scene.job.document.workers = counts[i];
         scene.job.roles[ROLE_PS].count = counts[i];
         scene.input.invalid = "spec.workers.replicas: must be a whole number from 1 to 1000";
-        scene_plan(&scene);
-        cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "InvalidSpec");
+        expect_plan("Failed:True=InvalidSpec");
     }
 }
 
@@ -211,9 +186,7 @@ Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled",
-                     "the server had created what it did not answer");
+    expect_plan("Scheduled:True=AllScheduled (the server had created what it did not answer)");
 }
 
 /* Its name and incarnation are used up: a successor of the same incarnation could be taken for it. */
@@ -224,11 +197,8 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
     scene.input.gone_incarnation = 1;
-    scene_plan(&scene);
-    scene_expect("create_pod=0 disruptions=1 incarnation=2");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older incarnation than what is promised now");
+    expect_turn("create_pod=0 disruptions=1 incarnation=2");
+    expect_plan("create_pod=3 (of an older incarnation than what is promised now)");
 }
 
 /* Neither its create nor a look for it was answered. */
@@ -239,17 +209,14 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
     scene.input.unsure = &unsure;
     scene.input.unsure_count = 1;
     scene.job.status.incarnation = 2;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
+    expect_plan("look_for_pod=1");
     cr_assert_eq(scene.plan.actions[0].index, 1);
     cr_assert_eq(scene.plan.actions[0].incarnation, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "the others do not wait for it");
     scene.input.inherited_incarnation = 2;
-    scene_plan(&scene);
-    scene_expect("look_for_pod=1 create_pod=0 incarnation=2 (nor is another promised)");
+    expect_plan("look_for_pod=1 create_pod=0 incarnation=2 (nor is another promised)");
     scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "not yet");
+    expect_plan("actions=0 (not yet)");
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
 }
 
@@ -260,12 +227,9 @@ Test(create, what_a_successor_finds_promised_it_promises_under_another_incarnati
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene.input.service = &scene.service;
     scene.input.inherited_incarnation = 1;
-    scene_plan(&scene);
-    scene_expect(
+    expect_turn(
         "actions=0 write_status=1 incarnation=2 attempt=1 restart_count=0 (nobody knows of an end) worker.pending=0,2");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "once");
+    expect_plan("create_pod=2 (once)");
     cr_assert_eq(scene.plan.incarnation, 2);
     cr_assert_eq(scene.plan.status.incarnation, 2);
 }
@@ -277,8 +241,7 @@ Test(create, what_a_successor_finds_whole_keeps_its_incarnation)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
     scene.input.inherited_incarnation = 1;
-    scene_plan(&scene);
-    scene_expect("actions=0 incarnation=1");
+    expect_plan("actions=0 incarnation=1");
 }
 
 Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
@@ -286,9 +249,7 @@ Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
     scene_turn(&scene);
     scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
     scene.input.inherited_incarnation = 1;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 1);
+    expect_plan("incarnation=1");
     scene.input.now_ms += 5000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
+    expect_plan("incarnation=2");
 }

@@ -29,8 +29,7 @@ static void lose_worker(void)
 
 Test(crew_key_plan, a_crew_that_lives_is_not_asked_about)
 {
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
 }
 
 Test(crew_key_plan, a_successor_comes_once_the_key_is_known_to_be_there)
@@ -48,16 +47,14 @@ Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
     scene_expect("create_pod=0 create_key=0 (while somebody may have the old one) attempt=2 worker.pending=0-2 "
                  "Restarting:True=CrewKeyRenewed failures=1 (only what was before)");
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "who lives");
+    expect_plan("delete_pod=2 (who lives)");
     scene.input.pod_count = 0; /* they are gone */
     scene_plan(&scene);
     look(false);
     cr_assert_eq(scene.plan.action_count, 1);
     cr_assert_eq(scene.plan.actions[0].type, ACTION_CREATE_KEY);
     scene.input.key.there = true;
-    scene_plan(&scene);
-    scene_expect("create_pod=3 attempt=2 (once)");
+    expect_plan("create_pod=3 attempt=2 (once)");
 }
 
 Test(crew_key_plan, a_pod_that_may_have_started_meanwhile_may_have_the_old_key)
@@ -79,8 +76,7 @@ Test(crew_key_plan, a_pod_that_does_not_start_is_asked_about_now_and_then)
     pod->phase = POD_PENDING;
     pod->ready = false;
     pod->startable_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+    expect_plan("look_for_key=0");
     cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + 20000);
     scene.input.now_ms += 20000;
     scene_plan(&scene);
@@ -100,8 +96,7 @@ Test(crew_key_plan, a_pod_whose_init_containers_run_has_its_key)
     pod->ready = false;
     pod->begun = true;
     pod->startable_ms = scene.input.now_ms - 60000;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+    expect_plan("look_for_key=0");
 }
 
 Test(crew_key_plan, crews_without_a_key_are_left_alone)
@@ -116,9 +111,7 @@ Test(crew_key_plan, a_successor_of_the_operator_asks_once)
 {
     lose_worker();
     scene.input.inherited_incarnation = scene.job.status.incarnation;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "it promises anew first");
-    scene_accept(&scene);
+    expect_turn("actions=0 (it promises anew first)");
     scene_plan(&scene);
     look(true);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);

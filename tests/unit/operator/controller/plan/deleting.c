@@ -12,8 +12,7 @@ SCENE_SUITE(deleting)
 
 Test(deleting, a_crew_that_a_finalizer_keeps_trains_on_and_the_status_says_why)
 {
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
     cr_assert(scene.plan.write_status || scene.plan.counts_wait, "with the numbers that change next, or soon");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "Deleting");
 }
@@ -21,13 +20,10 @@ Test(deleting, a_crew_that_a_finalizer_keeps_trains_on_and_the_status_says_why)
 Test(deleting, pods_that_go_are_nobodys_fault_and_not_replaced)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_expect("actions=0 restart_count=0 Running:False=Deleting");
-    scene_accept(&scene);
+    expect_turn("actions=0 restart_count=0 Running:False=Deleting");
     scene.input.pod_count = 0;
     scene.input.now_ms += 60000;
-    scene_plan(&scene);
-    scene_expect("actions=0 worker.active=0 incarnation=1");
+    expect_plan("actions=0 worker.active=0 incarnation=1");
 }
 
 Test(deleting, a_dead_node_does_not_keep_it)
@@ -35,8 +31,7 @@ Test(deleting, a_dead_node_does_not_keep_it)
     scene.pods[1].deletion_ms = scene.input.now_ms;
     scene.pods[1].grace_ms = 30000;
     scene.input.now_ms += 30000 + scene.options.dead_node_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_FORCE_DELETE_POD), 1);
+    expect_plan("force_delete_pod=1");
 }
 
 Test(deleting, a_job_that_is_over_says_nothing_new)
@@ -45,8 +40,7 @@ Test(deleting, a_job_that_is_over_says_nothing_new)
     scene_end_pod(&scene, &scene.pods[0], 64);
     scene_turn(&scene);
     scene.job.deleted_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    scene_expect("actions=0 write_status=0");
+    expect_plan("actions=0 write_status=0");
 }
 
 Test(deleting, a_job_that_nobody_began_is_left_alone)
@@ -54,6 +48,5 @@ Test(deleting, a_job_that_nobody_began_is_left_alone)
     scene_release(&scene);
     scene_init(&scene, 2);
     scene.job.deleted_ms = scene.input.born_ms = SCENE_NOW;
-    scene_plan(&scene);
-    scene_expect("actions=0 write_status=0");
+    expect_plan("actions=0 write_status=0");
 }

@@ -80,8 +80,7 @@ Test(failure_policy, success_and_what_matches_nothing_stay_what_they_are)
 {
     on_codes(&rules[0], FAILURE_FAIL, EXIT_CODES_NOT_IN, 3);
     scene_end_pod(&scene, &scene.pods[1], 0);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restart_count, 0);
+    expect_plan("restart_count=0");
     cr_assert_eq(end_with(3)->completion_ms, scene.input.now_ms, "3 is permanent by itself");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
 }

@@ -27,24 +27,16 @@ static void find_no_node(size_t pod)
     scene.pods[pod].unschedulable = "0/3 nodes are available";
 }
 
-static void plan_and_accept(void)
-{
-    scene_turn(&scene);
-}
-
 static void expect_success(const char *message)
 {
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
+    expect_plan("Succeeded:True=WorkersSucceeded");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SUCCEEDED].message, message);
     cr_assert_eq(scene.plan.status.restart_count, 0);
 }
 
 static void expect_to_go_on(void)
 {
-    scene_plan(&scene);
-    scene_expect("Succeeded:True= restart_count=0 incarnation=1 create_pod=0");
-    scene_accept(&scene);
+    expect_turn("Succeeded:True= restart_count=0 incarnation=1 create_pod=0");
 }
 
 #define THREE_OF_FOUR "3 of 4 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work"
@@ -81,14 +73,13 @@ Test(finishing, the_first_is_needed)
     scene.input.now_ms += 60000;
     expect_to_go_on();
     scene_end_pod(&scene, &scene.pods[0], 137);
-    scene_plan(&scene);
-    scene_expect("attempt=2 worker.pending=0-3 worker.completed=none");
+    expect_plan("attempt=2 worker.pending=0-3 worker.completed=none");
 }
 
 Test(finishing, a_crew_that_grows_at_its_end_gets_nobody_new)
 {
     finish(1);
-    plan_and_accept();
+    scene_turn(&scene);
     scene.job.document.workers = 6;
     expect_to_go_on();
     cr_assert_eq(scene.job.status.workers, 4);
@@ -119,23 +110,20 @@ Test(finishing, a_successor_that_has_not_come_yet_is_made_no_more)
     scene.job.status.restart_count = 5;
     scene_end_pod(&scene, &scene.pods[3], 1);
     scene.pods[3].started_ms = scene.pods[3].finished_ms;
-    plan_and_accept();
-    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].pending, "3");
+    expect_turn("job.worker.pending=3");
     cr_assert_neq(scene.job.status.backoff_until_ms, FIELD_UNSET);
     finish(1);
     scene.input.now_ms += 3600000;
-    scene_plan(&scene);
-    scene_expect("create_pod=0 worker.pending=none backoff_until_ms=unset Restarting:False=CrewSufficient");
+    expect_plan("create_pod=0 worker.pending=none backoff_until_ms=unset Restarting:False=CrewSufficient");
 }
 
 Test(finishing, a_refusal_of_one_who_would_come_too_late_ends_no_job)
 {
     scene_end_pod(&scene, &scene.pods[3], 1);
-    plan_and_accept();
+    scene_turn(&scene);
     finish(1);
     scene.input.obstacle = (struct obstacle){.kind = OBSTACLE_REJECTED, .message = "no"};
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
+    expect_plan("Failed:True=");
 }
 
 Test(finishing, who_started_after_the_first_had_ended_is_not_waited_for)
@@ -152,7 +140,7 @@ Test(finishing, who_started_after_the_first_had_ended_is_not_waited_for)
 /* Somebody drains its node, or collects what has ended. */
 static void remove_first(void)
 {
-    plan_and_accept();
+    scene_turn(&scene);
     scene.list[0] = scene.list[3];
     scene.input.pod_count = 3;
 }
@@ -181,8 +169,7 @@ Test(finishing, who_was_there_is_waited_for_without_the_pod_of_the_first)
     cr_assert_eq(scene.plan.status.chief_finish_ms, scene.pods[0].finished_ms);
     scene.job.elastic.min_workers = 4;
     scene_end_pod(&scene, &scene.pods[3], 1);
-    scene_plan(&scene);
-    scene_expect("attempt=2 chief_finish_ms=unset (it has yet to finish)");
+    expect_plan("attempt=2 chief_finish_ms=unset (it has yet to finish)");
 }
 
 Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
@@ -192,8 +179,7 @@ Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
     scene_end_pod(&scene, &scene.pods[3], 1);
     expect_to_go_on();
     scene_end_pod(&scene, &scene.pods[1], 1);
-    scene_plan(&scene);
-    scene_expect("attempt=2 failures=1 (both are one event) worker.pending=0-3 worker.completed=none");
+    expect_plan("attempt=2 failures=1 (both are one event) worker.pending=0-3 worker.completed=none");
 }
 
 #define GRACE_MS 30000
@@ -227,8 +213,7 @@ Test(finishing, the_first_on_a_dead_node_lets_the_whole_crew_start_over)
     expect_to_go_on();
     cr_assert_leq(scene.plan.requeue_ms, due_ms);
     scene.input.now_ms = due_ms;
-    scene_plan(&scene);
-    scene_expect("attempt=2 disruptions=1");
+    expect_plan("attempt=2 disruptions=1");
     cr_assert_str_neq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "");
 }
 
@@ -238,8 +223,7 @@ Test(finishing, what_a_rule_calls_the_end_of_the_job_is_its_end)
     scene.job.run_policy.failure_policy = (struct failure_policy){&rule, 1};
     finish(1);
     scene_end_pod(&scene, &scene.pods[3], 42);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "FailurePolicy");
+    expect_plan("Failed:True=FailurePolicy");
 }
 
 Test(finishing, nobody_finishes_by_being_sent_away)
@@ -249,8 +233,7 @@ Test(finishing, nobody_finishes_by_being_sent_away)
     scene_plan(&scene);
     scene.list[3] = NULL;
     scene.input.pod_count = 3;
-    scene_plan(&scene);
-    scene_expect("disruptions=1 worker.pending=3");
+    expect_plan("disruptions=1 worker.pending=3");
 }
 
 Test(finishing, a_crew_of_fixed_size_needs_all)

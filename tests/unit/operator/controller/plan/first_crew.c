@@ -27,11 +27,9 @@ static void begin(void)
 Test(first_crew, its_pods_wait_for_its_service_and_no_status)
 {
     scene.input.service = NULL;
-    scene_plan(&scene);
-    scene_expect("begun=1 write_status=0 actions=1 create_service=1");
+    expect_plan("begun=1 write_status=0 actions=1 create_service=1");
     scene.input.service = &scene.service;
-    scene_plan(&scene);
-    scene_expect("begun=1 create_pod=2");
+    expect_plan("begun=1 create_pod=2");
     cr_assert_eq(scene.plan.attempt, 1);
     cr_assert_eq(scene.plan.incarnation, 1);
     cr_assert_not(scene.plan.write_status);
@@ -42,16 +40,12 @@ Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
 {
     begin();
     scene.input.now_ms += scene.options.count_write_ms;
-    scene_plan(&scene);
-    scene_expect("actions=0 (all is there) write_status=1");
-    cr_assert(plan_only_tells(&scene.plan, &scene.job.status), "nothing waits for it");
-    scene_expect("attempt=1 incarnation=1 workers=2");
+    expect_plan("actions=0 (all is there) write_status=1");
+    scene_expect("only_tells=1 (nothing waits for it) attempt=1 incarnation=1 workers=2");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending, "what is there is promised no longer");
-    cr_assert_str_eq(scene.plan.events[0].reason, "Started");
+    scene_expect("worker.pending=none (what is there is promised no longer) event=Started");
     scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("begun=0 actions=0");
+    expect_plan("begun=0 actions=0");
 }
 
 Test(first_crew, that_it_runs_is_told_at_once)
@@ -61,18 +55,16 @@ Test(first_crew, that_it_runs_is_told_at_once)
         scene.pods[i].phase = POD_RUNNING;
         scene.pods[i].ready = true;
     }
-    scene_plan(&scene);
-    scene_expect("write_status=1 state=Running");
+    expect_plan("write_status=1 state=Running");
 }
 
 Test(first_crew, what_befalls_it_before_it_is_told_counts)
 {
     begin();
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
-    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status), "a successor waits for its promise");
-    scene_expect("failures=1 incarnation=2 create_pod=0 (the promise comes first again)");
+    expect_plan("write_status=1");
+    scene_expect("only_tells=0 (a successor waits for its promise) failures=1 incarnation=2 create_pod=0 (the promise "
+                 "comes first again)");
 }
 
 Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
@@ -83,15 +75,13 @@ Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
     scene.input.gone = &gone;
     scene.input.gone_count = 1;
     scene.input.gone_incarnation = 1;
-    scene_plan(&scene);
-    scene_expect("create_pod=0 disruptions=1 incarnation=2");
+    expect_plan("create_pod=0 disruptions=1 incarnation=2");
 }
 
 Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
 {
     scene.input.born_ms = FIELD_UNSET;
-    scene_plan(&scene);
-    scene_expect("actions=0 write_status=1 worker.pending=0-1");
+    expect_plan("actions=0 write_status=1 worker.pending=0-1");
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1,
                  "one of incarnation 1 may live where nobody sees it");
     cr_assert_eq(scene.plan.status.restart_count, 0);
@@ -129,16 +119,14 @@ Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
     scene.input.pod_count = 1;
     scene.input.born_ms = FIELD_UNSET;
     scene.pods[0].created_ms = scene.input.now_ms - 30000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "the status first: an old cache is found out by it");
+    expect_plan("actions=0 (the status first: an old cache is found out by it)");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000, "deadlines count the time without an operator");
     cr_assert(scene.plan.write_status);
     cr_assert_eq(scene.plan.status.attempt, FIRST_ATTEMPT);
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1, "the other may live where nobody sees it");
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    expect_plan("create_pod=1");
     cr_assert_eq(scene.plan.incarnation, FIRST_INCARNATION + 1);
     cr_assert_eq(scene.plan.status.restart_count, 0);
 }
@@ -150,19 +138,16 @@ Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
     scene.input.born_ms = FIELD_UNSET;
     scene_turn(&scene);
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_expect("delete_pod=1 create_pod=0 (its successor waits until it is not current any more)");
+    expect_plan("delete_pod=1 create_pod=0 (its successor waits until it is not current any more)");
     scene.pods[1].current = false;
-    scene_plan(&scene);
-    scene_expect("create_pod=1 restart_count=0");
+    expect_plan("create_pod=1 restart_count=0");
 }
 
 Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is)
 {
     begin();
     scene.input.born_ms = FIELD_UNSET;
-    scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
+    expect_plan("write_status=1");
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
 }
@@ -190,20 +175,16 @@ Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].status, CONDITION_FALSE, "a pod lives");
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    expect_plan("delete_pod=2");
 }
 
 Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
 {
     begin();
     scene.job.suspend = true;
-    scene_plan(&scene);
-    scene_expect("actions=0 attempt=1");
-    scene_accept(&scene);
+    expect_turn("actions=0 attempt=1");
     scene_turn(&scene);
-    scene_plan(&scene);
-    scene_expect("delete_pod=2 restart_count=0");
+    expect_plan("delete_pod=2 restart_count=0");
 }
 
 static void suspend(void)
@@ -260,14 +241,10 @@ Test(first_crew, promised_again_and_again_is_still_the_first)
     cr_assert_eq(scene.plan.incarnation, FIRST_INCARNATION + 3);
     cr_assert(scene.plan.first_pods);
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.incarnation);
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.first_pods);
+    expect_plan("first_pods=0");
     scene.input.now_ms += 60000;
     scene.input.counts_since_ms = SCENE_NOW;
-    scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
-    scene_accept(&scene);
+    expect_turn("write_status=1");
     pod->owner_uid = pod->job_uid = "another";
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.first_pods, "one was seen, whatever became of it");
+    expect_plan("first_pods=0 (one was seen, whatever became of it)");
 }

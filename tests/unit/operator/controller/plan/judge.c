@@ -16,9 +16,8 @@ Test(judge, one_event_for_all_that_end_together)
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_end_pod(&scene, &scene.pods[2], 139);
     scene.pods[2].finished_ms += 1000;
-    scene_plan(&scene);
+    expect_plan("failures=1 restart_count=1 incarnation=2 attempt=1 worker.pending=1-2");
     const struct job_status *status = &scene.plan.status;
-    scene_expect("failures=1 restart_count=1 incarnation=2 attempt=1 worker.pending=1-2");
     cr_assert(strstr(status->conditions[CONDITION_RESTARTING].message, "digits-worker-1-1"));
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "nothing is created before the status is durable");
 }
@@ -29,8 +28,7 @@ Test(judge, the_earliest_cause_is_to_blame)
     scene.pods[0].finished_ms += 5000;
     scene_end_pod(&scene, &scene.pods[2], 137);
     scene.pods[2].disruption_target = true;
-    scene_plan(&scene);
-    scene_expect("disruptions=1 state=Restarting");
+    expect_plan("disruptions=1 state=Restarting");
 }
 
 Test(judge, collateral_needs_no_cause_but_is_none)
@@ -38,8 +36,7 @@ Test(judge, collateral_needs_no_cause_but_is_none)
     scene_end_pod(&scene, &scene.pods[0], 160);
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene.pods[1].finished_ms += 3000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1, "the kill is the cause although it was noted later");
+    expect_plan("failures=1 (the kill is the cause although it was noted later)");
     scene.pods[1].phase = POD_RUNNING;
     scene.pods[1].exit_code = EXIT_CODE_NONE;
     scene_plan(&scene);
@@ -52,8 +49,7 @@ Test(judge, permanent_ends_the_job)
 {
     scene_end_pod(&scene, &scene.pods[1], 71);
     scene.pods[1].termination_message = "step 40: the loss is nan";
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
+    expect_plan("Failed:True=PermanentFailure");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
     cr_assert_eq(scene.plan.status.completion_ms, scene.input.now_ms);
     cr_assert_eq(scene.plan.status.incarnation, 1);
@@ -63,8 +59,7 @@ Test(judge, a_pod_that_vanished_was_disrupted)
 {
     scene.list[1] = scene.list[2];
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_expect("disruptions=1 worker.pending=1");
+    expect_plan("disruptions=1 worker.pending=1");
 }
 
 /* By a drain, or by the collection of garbage: its work is done all the same. */
@@ -73,9 +68,7 @@ Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene_end_pod(&scene, &scene.pods[2], 0);
     scene.input.now_ms += 60000;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
-    scene_accept(&scene);
+    expect_turn("worker.completed=2");
     scene.input.pod_count = 2;
     for (int turn = 0; turn < 2; turn++) { /* whoever has been started meanwhile knows no more than the status */
         scene_plan(&scene);
@@ -91,23 +84,19 @@ Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_los
     scene.input.finished = &finished;
     scene.input.finished_count = 1;
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_expect("restart_count=0 worker.completed=2");
+    expect_plan("restart_count=0 worker.completed=2");
     finished.attempt = 0;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "of an earlier crew");
+    expect_plan("disruptions=1 (of an earlier crew)");
 }
 
 Test(judge, who_exits_0_because_it_is_asked_to_end_has_not_finished)
 {
     scene_end_pod(&scene, &scene.pods[2], 0);
     scene.pods[2].deletion_ms = scene.pods[2].finished_ms - 2000;
-    scene_plan(&scene);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    expect_plan("worker.completed=none");
     scene.pods[2].deletion_ms = FIELD_UNSET;
     scene.pods[2].disruption_target = true;
-    scene_plan(&scene);
-    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    expect_plan("worker.completed=none");
 }
 
 Test(judge, a_crew_that_starts_over_has_finished_nothing)
@@ -116,29 +105,23 @@ Test(judge, a_crew_that_starts_over_has_finished_nothing)
     scene_end_pod(&scene, &scene.pods[2], 0);
     scene.job.status.replicas[ROLE_WORKER].completed = "2";
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_expect("attempt=2 worker.completed=none worker.pending=0-2");
+    expect_plan("attempt=2 worker.completed=none worker.pending=0-2");
 }
 
 Test(judge, what_is_judged_is_not_judged_again)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_turn(&scene);
-    for (int turn = 0; turn < 3; turn++) {
-        scene_plan(&scene);
-        scene_expect("restart_count=1 incarnation=2");
-    }
+    for (int turn = 0; turn < 3; turn++)
+        expect_plan("restart_count=1 incarnation=2");
 }
 
 Test(judge, job_scope_starts_the_whole_crew_over)
 {
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_expect("attempt=2 incarnation=2 worker.pending=0-2");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("delete_pod=2 (the living ones of the old attempt) create_pod=0 (not before the old attempt is gone)");
+    expect_turn("attempt=2 incarnation=2 worker.pending=0-2");
+    expect_plan("delete_pod=2 (the living ones of the old attempt) create_pod=0 (not before the old attempt is gone)");
 }
 
 /* Not for each name alone: who is left of the old crew could meet the new one, or save what it has. */
@@ -167,8 +150,7 @@ Test(judge, an_evaluator_never_restarts_the_crew)
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
     scene.job.roles[ROLE_EVALUATOR].count = 1;
     scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 137);
-    scene_plan(&scene);
-    scene_expect("attempt=1 evaluator.pending=0 worker.pending=none");
+    expect_plan("attempt=1 evaluator.pending=0 worker.pending=none");
 }
 
 /* What may throw a crew out again and again must not do so for ever. */
@@ -192,8 +174,7 @@ Test(judge, collateral_while_another_pod_is_not_ready_is_explained)
     scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
     scene.pods[0].ready = false;
     scene_end_pod(&scene, &scene.pods[2], 160);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    expect_plan("failures=0");
 }
 
 Test(judge, collateral_is_not_explained_by_one_that_has_finished)
@@ -202,8 +183,7 @@ Test(judge, collateral_is_not_explained_by_one_that_has_finished)
     scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene_end_pod(&scene, &scene.pods[2], 160);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    expect_plan("failures=1");
 }
 
 Test(judge, collateral_after_a_good_run_is_let_off)
@@ -211,8 +191,7 @@ Test(judge, collateral_after_a_good_run_is_let_off)
     scene.job.status.restart_count = 1;
     scene.input.now_ms += 120000;
     scene_end_pod(&scene, &scene.pods[2], 160);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    expect_plan("failures=0");
 }
 
 /* What is known of a node that falls silent: first that its pods are not ready, minutes later that they are to go. */
@@ -221,8 +200,7 @@ static void fall_silent_after(int64_t ms)
     scene.job.status.restart_count = 5;
     scene.input.now_ms += ms;
     scene.pods[2].ready = false;
-    scene_turn(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+    expect_turn("Running:False=CrewIncomplete");
     scene.input.now_ms += 300000;
 }
 
@@ -231,8 +209,7 @@ Test(judge, a_pod_that_worked_before_its_node_fell_silent_is_replaced_at_once)
     fall_silent_after(86400000);
     scene.pods[2].deletion_ms = scene.input.now_ms;
     scene.pods[2].disruption_target = true;
-    scene_plan(&scene);
-    scene_expect("disruptions=1 backoff_until_ms=unset");
+    expect_plan("disruptions=1 backoff_until_ms=unset");
 }
 
 Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
@@ -240,8 +217,7 @@ Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
     fall_silent_after(86400000);
     scene.pods[2].ready = true;
     scene_end_pod(&scene, &scene.pods[1], 160);
-    scene_plan(&scene);
-    scene_expect("restart_count=6 failures=0");
+    expect_plan("restart_count=6 failures=0");
 }
 
 Test(judge, silence_is_no_work)
@@ -294,12 +270,10 @@ Test(judge, whom_the_crew_can_do_without_backs_off_while_it_runs)
     scene.job.status.restart_count = 5;
     scene.pods[2].started_ms = scene.input.now_ms - 2000;
     scene_end_pod(&scene, &scene.pods[2], 137);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    expect_plan("Running:True=CrewSufficient");
     cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
     scene.pods[2].started_ms = scene.input.now_ms - 60000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it has worked for a minute");
+    expect_plan("backoff_until_ms=unset (it has worked for a minute)");
     scene.pods[2].started_ms = FIELD_UNSET;
     scene.pods[2].exit_code = EXIT_CODE_NONE;
     scene_plan(&scene);
@@ -318,29 +292,23 @@ Test(judge, an_evaluator_backs_off_by_its_own_time)
     cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
     evaluator->started_ms -= 600000;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "whatever the crew does");
+    expect_plan("backoff_until_ms=unset (whatever the crew does)");
 }
 
 Test(judge, one_that_vanishes_again_and_again_backs_off_while_the_crew_runs)
 {
     let_one_be_dispensable();
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    scene_accept(&scene);
+    expect_turn("disruptions=1");
     scene.job.status.restart_count = 5;
     successor();
-    scene_turn(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    expect_turn("Restarting:False=CrewComplete");
     scene.input.now_ms += 1000;
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 2);
+    expect_plan("disruptions=2");
     cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
     scene.input.now_ms += 60000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it was there for a minute");
+    expect_plan("backoff_until_ms=unset (it was there for a minute)");
 }
 
 Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
@@ -357,8 +325,7 @@ Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
         scene.input.now_ms += 1000;
     }
     scene_end_pod(&scene, newcomer, 160);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_plan("Failed:True=BackoffLimitExceeded");
 }
 
 /* Two of another version than the rest, which does not take them in; their ends are seen one by one. */
@@ -414,8 +381,7 @@ static void lose_an_agent(void)
     scene.job.elastic.min_workers = 2;
     scene.job.elastic.max_workers = 3;
     scene_end_pod(&scene, &scene.pods[2], 137);
-    scene_turn(&scene);
-    cr_assert_eq(scene.job.status.restarts.failures, 1);
+    expect_turn("job.failures=1");
     scene.pods[2] = *scene_add_pod(&scene, ROLE_WORKER, 2, 2);
     scene.pod_count = scene.input.pod_count = 3;
     scene.pods[2].created_ms = scene.input.now_ms;
@@ -460,6 +426,5 @@ Test(judge, a_signal_does_not_follow_from_a_loss)
     lose_an_agent();
     scene.input.now_ms += 30000;
     scene_end_pod(&scene, &scene.pods[1], 139);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 2);
+    expect_plan("failures=2");
 }

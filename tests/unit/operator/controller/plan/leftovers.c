@@ -17,8 +17,7 @@ SCENE_SUITE(leftovers)
 
 static void expect_told(const char *message)
 {
-    scene_plan(&scene);
-    scene_expect("incarnation=0 Scheduled:False=WaitingForPredecessor");
+    expect_plan("incarnation=0 Scheduled:False=WaitingForPredecessor");
     cr_expect_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message, message);
 }
 

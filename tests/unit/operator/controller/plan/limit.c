@@ -36,6 +36,5 @@ Test(limit, the_event_beyond_it_fails_the_job)
 {
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_expect("Failed:True=BackoffLimitExceeded failures=1 incarnation=1 (no incarnation for pods that never come)");
+    expect_plan("Failed:True=BackoffLimitExceeded failures=1 incarnation=1 (no incarnation for pods that never come)");
 }

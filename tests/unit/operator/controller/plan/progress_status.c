@@ -61,8 +61,7 @@ static void assert_rests(void)
 
 Test(progress_rest, a_crew_that_runs_has_its_pace)
 {
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status);
+    expect_plan("write_status=0");
     cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
     cr_assert_eq(scene.plan.status.progress.seconds_remaining, 35);
 }
@@ -70,12 +69,10 @@ Test(progress_rest, a_crew_that_runs_has_its_pace)
 Test(progress_rest, a_crew_that_restarts_has_none)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_RESTARTING);
+    expect_plan("state=Restarting");
     assert_rests();
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status, "it is told with what stopped the crew");
+    expect_plan("write_status=0 (it is told with what stopped the crew)");
 }
 
 Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
@@ -84,24 +81,21 @@ Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
     scene.pods[1].ready = false;
     scene.input.progress = &told;
     scene.input.progress_due = true;
-    scene_plan(&scene);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SCHEDULED);
+    expect_plan("state=Scheduled");
     assert_rests();
 }
 
 Test(progress_rest, a_job_that_is_suspended_has_none)
 {
     scene.job.suspend = true;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    expect_plan("Suspended:False=Suspending");
     assert_rests();
 }
 
 Test(progress_rest, a_job_that_failed_has_none)
 {
     scene_end_pod(&scene, &scene.pods[0], 70);
-    scene_plan(&scene);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_FAILED);
+    expect_plan("state=Failed");
     assert_rests();
 }
 
@@ -110,8 +104,7 @@ Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene.job.status.progress.total_steps = 130;
-    scene_plan(&scene);
-    cr_assert_eq(job_status_state(&scene.plan.status), CONDITION_SUCCEEDED);
+    expect_plan("state=Succeeded");
     cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
     scene_expect("progress.seconds_remaining=0 progress.step=130");
 }

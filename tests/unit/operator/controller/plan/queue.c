@@ -23,11 +23,6 @@ SCENE_SUITE(queue)
                                       .assignments = "{}"};
 }
 
-static void turn(void)
-{
-    scene_turn(&scene);
-}
-
 /* What Kueue's cache shows after the plan has told it. */
 static void hear(void)
 {
@@ -38,13 +33,11 @@ static void hear(void)
 
 static void expect_told(bool ready, const char *reason)
 {
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    expect_turn("tell_workload=1");
     hear();
     cr_assert_eq(workload.pods_ready, ready);
     cr_assert_str_eq(workload.pods_ready_reason, reason);
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0, "told once");
+    expect_turn("tell_workload=0 (told once)");
 }
 
 static void admit(void)
@@ -58,73 +51,60 @@ static void run(void)
 {
     admit();
     scene_run(&scene);
-    turn();
+    scene_turn(&scene);
     hear();
 }
 
 Test(queue, no_pod_before_the_workload_is_admitted)
 {
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
-    scene_accept(&scene);
+    expect_turn("create_workload=1");
     scene.input.queue.workload = &workload;
     workload.waiting = "insufficient quota";
-    scene_plan(&scene);
-    scene_expect("actions=0 attempt=0 Suspended:True=Queued");
+    expect_plan("actions=0 attempt=0 Suspended:True=Queued");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SUSPENDED].message, "insufficient quota"));
     scene_accept(&scene);
     admit();
-    turn();
-    cr_assert_eq(scene.job.status.attempt, 1);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    expect_turn("job.attempt=1");
+    expect_plan("create_pod=2");
 }
 
 Test(queue, another_queue_is_heeded_while_none_has_given_quota)
 {
     scene.input.queue.workload = &workload;
-    turn();
+    scene_turn(&scene);
     scene.job.queue_name = "production";
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    expect_plan("delete_workload=1");
     scene.input.queue.workload = NULL;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+    expect_plan("create_workload=1");
 }
 
 Test(queue, another_queue_waits_while_one_has_given_quota)
 {
     run();
     scene.job.queue_name = "production";
-    scene_plan(&scene);
-    scene_expect("actions=0 events=1");
+    expect_plan("actions=0 events=1");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note, "says production, but the job has quota of queue research"));
     scene.input.queue_change_told = scene.plan.queue_change_waits;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    expect_plan("events=0 (told once)");
     scene.job.suspend = true;
-    turn();
+    scene_turn(&scene);
     scene.input.pod_count = 0;
-    turn();
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1, "what comes next is the other queue's");
+    scene_turn(&scene);
+    expect_plan("delete_workload=1 (what comes next is the other queue's)");
 }
 
 Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
 {
     run();
     scene.job.queue_name = NULL;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "pods run on it");
+    expect_plan("actions=0 (pods run on it)");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note, "was taken off, but the job has quota of queue research"));
     scene.input.queue_change_told = scene.plan.queue_change_waits;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    expect_plan("events=0 (told once)");
     workload.reserved = false;
-    scene_plan(&scene);
-    scene_expect("delete_workload=1 actions=1 (its pods stay)");
+    expect_plan("delete_workload=1 actions=1 (its pods stay)");
     cr_assert_not(scene.plan.queue_change_waits);
 }
 
@@ -133,13 +113,10 @@ Test(queue, an_eviction_is_heeded_after_the_label_was_taken_off)
     run();
     scene.job.queue_name = NULL;
     workload.evicted = true;
-    turn();
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    expect_turn("Suspended:False=Suspending");
+    expect_turn("delete_pod=2");
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    expect_plan("delete_workload=1");
 }
 
 Test(queue, the_end_is_told_after_the_label_was_taken_off)
@@ -148,8 +125,7 @@ Test(queue, the_end_is_told_after_the_label_was_taken_off)
     scene.job.queue_name = NULL;
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     scene.job.status.completion_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    expect_plan("tell_workload=1");
 }
 
 Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
@@ -158,44 +134,34 @@ Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
     workload.evicted = true;
     workload.evicted_reason = "Preempted";
     workload.evicted_message = "somebody is more important";
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 0, "first it is said");
-    turn();
-    scene_expect("delete_pod=2 release_workload=0");
+    expect_turn("delete_pod=0 (first it is said)");
+    expect_turn("delete_pod=2 release_workload=0");
     scene.pod_count = scene.input.pod_count = 0;
-    turn();
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Evicted");
-    turn();
-    scene_expect("release_workload=1 job.restart_count=0");
+    expect_turn("Suspended:True=Evicted");
+    expect_turn("release_workload=1 job.restart_count=0");
     hear();
     workload.reserved = workload.admitted = false;
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_CLEAR_ADMISSION), 1);
+    expect_turn("clear_admission=1");
     workload.has_admission = false;
     expect_told(false, "WaitForStart");
     cr_assert_eq(scene.plan.action_count, 0);
     admit();
     workload.evicted = false;
-    turn();
-    scene_expect("job.attempt=2 job.restart_count=0");
+    expect_turn("job.attempt=2 job.restart_count=0");
 }
 
 Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
 {
     admit();
     scene_run(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    expect_plan("tell_workload=1");
     hear();
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
+    expect_plan("tell_workload=0");
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     scene.job.status.completion_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    expect_plan("tell_workload=1");
     workload.finished = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
+    expect_plan("tell_workload=0");
 }
 
 /* From WaitForStart Kueue counts its timeout from the admission: a crew that has run for longer would be evicted at once.
@@ -236,17 +202,15 @@ Test(queue, a_crew_that_runs_is_not_ended_because_the_cache_is_empty)
     for (size_t i = 0; i < 2; i++) {
         scene.input.queue.state = states[i];
         scene.input.queue.workload = NULL;
-        scene_plan(&scene);
-        scene_expect("actions=0 state=Running");
+        expect_plan("actions=0 state=Running");
     }
 }
 
 Test(queue, without_kueue_a_new_job_waits_and_says_so)
 {
     scene.input.queue.state = OPTIONAL_MISSING;
-    turn();
-    turn();
-    scene_expect("Suspended:True=KueueMissing actions=0");
+    scene_turn(&scene);
+    expect_turn("Suspended:True=KueueMissing actions=0");
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
 }
 
@@ -254,47 +218,38 @@ Test(queue, a_suspended_job_gives_its_workload_back_after_its_pods)
 {
     run();
     scene.job.suspend = true;
-    for (int i = 0; i < 2; i++) {
-        turn();
-        cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0, "pods run on its quota");
-    }
+    for (int i = 0; i < 2; i++)
+        expect_turn("delete_workload=0 (pods run on its quota)");
     scene.input.pod_count = 0;
-    turn();
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    expect_turn("Suspended:True=Suspended");
+    expect_plan("delete_workload=1");
     workload.deleting = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0);
+    expect_plan("delete_workload=0");
 }
 
 Test(queue, a_flavor_that_is_not_known_is_waited_for)
 {
     admit();
     scene.input.queue.missing_flavor = "spot";
-    turn();
-    scene_plan(&scene);
-    scene_expect("create_pod=0 Scheduled:False=FlavorMissing");
+    scene_turn(&scene);
+    expect_plan("create_pod=0 Scheduled:False=FlavorMissing");
 }
 
 Test(queue, another_jobs_workload_admits_nothing)
 {
     admit();
     workload.owner_uid = "another";
-    turn();
-    turn();
-    scene_expect("actions=0 job.attempt=0");
+    scene_turn(&scene);
+    expect_turn("actions=0 job.attempt=0");
 }
 
 Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
 {
     run();
     workload.owner_uid = "";
-    scene_plan(&scene);
-    scene_expect("actions=0 Running:True=CrewComplete");
+    expect_plan("actions=0 Running:True=CrewComplete");
     workload.job_uid = "another";
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    expect_plan("Suspended:False=Suspending");
 }
 
 /* ---------------------------------------------------------------- what is read and written */
@@ -433,7 +388,7 @@ Test(queue, what_is_told_is_what_was_planned)
     admit();
     workload.pods_ready_reason = "WaitForRecovery";
     scene_run(&scene);
-    turn();
+    scene_turn(&scene);
     SCOPED_JSON *config = queue_build_status(&scene.job, "v1beta2", &workload, &scene.job.status, SCENE_NOW);
     const struct json *condition = json_first(json_at(config, "status.conditions"));
     cr_assert_str_eq(json_string_at(condition, "type", ""), "PodsReady");
@@ -446,40 +401,36 @@ Test(queue, a_successor_waits_until_its_place_is_known)
 {
     run();
     scene_end_pod(&scene, &scene.pods[1], 137);
-    turn();
+    scene_turn(&scene);
     scene.pods[1].current = false;
     scene.input.queue.state = OPTIONAL_UNKNOWN;
     scene.input.queue.workload = NULL;
     scene.input.queue.refusal = "workloads is forbidden";
     scene.input.now_ms += 60000;
-    scene_plan(&scene);
-    scene_expect("create_pod=0 Scheduled:False=Queued");
+    expect_plan("create_pod=0 Scheduled:False=Queued");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "workloads is forbidden"));
     scene.input.queue.state = OPTIONAL_READY;
     scene.input.queue.workload = &workload;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    expect_plan("create_pod=1");
 }
 
 /* ---- a Workload that the API server does not take */
 
 static void refuse_workload(enum obstacle_kind kind)
 {
-    turn();
+    scene_turn(&scene);
     scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000, NULL};
 }
 
 Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)
 {
     refuse_workload(OBSTACLE_NAME_TAKEN);
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 0);
+    expect_turn("create_workload=0");
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 2000);
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].message,
                      "waiting in queue research: workloads digits exists");
     scene.input.now_ms += 2000;
-    turn();
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+    expect_turn("create_workload=1");
     scene.input.queue.workload = &workload;
     scene.input.service = &scene.service;
     scene_plan(&scene);
@@ -489,6 +440,5 @@ Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)
 Test(queue, a_workload_that_is_refused_for_good_ends_the_job)
 {
     refuse_workload(OBSTACLE_REJECTED);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
+    expect_plan("Failed:True=PodRejected");
 }

@@ -14,27 +14,21 @@ Test(replace, the_label_goes_before_the_successor_comes)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_turn(&scene);
-    scene_plan(&scene);
-    scene_expect("remove_current=1 create_pod=0 delete_pod=0 (a finished pod stays for its log)");
+    expect_plan("remove_current=1 create_pod=0 delete_pod=0 (a finished pod stays for its log)");
     scene.pods[1].current = false;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    expect_plan("create_pod=1");
     cr_assert_eq(scene.plan.actions[0].index, 1);
 }
 
 Test(replace, the_successor_starts_while_its_predecessor_terminates)
 {
     scene.pods[1].deletion_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    scene_accept(&scene);
+    expect_turn("disruptions=1");
     scene.pods[1].current = false;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    expect_plan("create_pod=1");
     scene_add_pod(&scene, ROLE_WORKER, 1, 2);
-    scene_plan(&scene);
-    scene_expect("worker.active=3 (truthful: the old one is still there) Running:True=CrewComplete "
-                 "Restarting:False=CrewComplete");
+    expect_plan("worker.active=3 (truthful: the old one is still there) Running:True=CrewComplete "
+                "Restarting:False=CrewComplete");
 }
 
 Test(replace, a_pod_below_the_promise_is_ended)
@@ -43,8 +37,7 @@ Test(replace, a_pod_below_the_promise_is_ended)
     scene_turn(&scene);
     scene.pods[1].current = false;
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
-    scene_plan(&scene);
-    scene_expect("delete_pod=1 remove_current=1 create_pod=0");
+    expect_plan("delete_pod=1 remove_current=1 create_pod=0");
 }
 
 /* However often a pod fails, what is left of it does not pile up. */
@@ -57,8 +50,7 @@ Test(replace, of_finished_pods_the_newest_is_kept)
         scene.pods[incarnation].current = false;
         scene_add_pod(&scene, ROLE_WORKER, 1, incarnation + 1);
     }
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3);
+    expect_plan("delete_pod=3");
     for (size_t i = 0; i < scene.plan.action_count; i++)
         cr_assert_lt(scene.plan.actions[i].pod->incarnation, 4, "the last one that failed stays for its log");
 }
@@ -73,8 +65,7 @@ static int64_t grace_of_survivor(enum framework framework, const char *template_
     scene.job.framework = framework;
     scene.job.roles[ROLE_WORKER].template = template;
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_turn(&scene);
-    cr_assert_eq(scene.job.status.attempt, 2);
+    expect_turn("job.attempt=2");
     scene_plan(&scene);
     int64_t seconds = INT64_MIN;
     for (size_t i = 0; i < scene.plan.action_count; i++)

@@ -146,10 +146,8 @@ Test(restart_delay, is_durable_and_waited_for)
     cr_assert(until >= SCENE_NOW + 4000 && until <= SCENE_NOW + 4400);
     scene_accept(&scene);
     scene.pods[1].current = false;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    expect_plan("create_pod=0");
     cr_assert_leq(scene.plan.requeue_ms, until);
     scene.input.now_ms = until;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    expect_plan("create_pod=1");
 }

@@ -55,14 +55,26 @@ size_t scene_count(const struct scene *scene, enum action_type type);
 const char *scene_reason(const struct scene *scene, enum condition_type type, enum condition_status status);
 
 /* Compares what was planned with words "name=value": a count of actions ("create_pod=2"; "actions": all), a field of the plan
- * ("write_status=1") or of its status ("attempt=2", "worker.pending=0-2", "state=Running"), or the reason of a condition that has
+ * ("write_status=1"), the reason of its first event ("event=Started") or of its status ("attempt=2", "worker.pending=0-2", "state=Running"), or the reason of a condition that has
  * a status ("Failed:True=PodRejected"; "": it has not). "job." in front: of the job's own status. "none": NULL; "unset":
- * FIELD_UNSET. Words in parentheses say why. Returns NULL if all is as expected, else what differs. */
+ * FIELD_UNSET. Words in parentheses say why. Returns NULL if all is as expected, else what differs.
+ * scene_expect asserts it, expect_plan and expect_turn after scene_plan and scene_turn. */
 const char *scene_mismatch(const struct scene *scene, const char *expected);
 #define scene_expect(expected)                                                                                         \
     do {                                                                                                               \
         const char *mismatch_ = scene_mismatch(&scene, (expected));                                                    \
         cr_assert_null(mismatch_, "%s", mismatch_);                                                                    \
+    } while (0)
+
+#define expect_plan(expected)                                                                                          \
+    do {                                                                                                               \
+        scene_plan(&scene);                                                                                            \
+        scene_expect(expected);                                                                                        \
+    } while (0)
+#define expect_turn(expected)                                                                                          \
+    do {                                                                                                               \
+        scene_turn(&scene);                                                                                            \
+        scene_expect(expected);                                                                                        \
     } while (0)
 
 /* A suite of which each test has a `scene` of its own. A block follows that begins it, as scene_renew

@@ -118,12 +118,20 @@ static bool write_of_plan(const struct scene *scene, const char *key, char *ret_
     const struct {
         const char *name;
         size_t number;
-    } numbers[] = {{"actions", plan->action_count}, {"events", plan->event_count}, {"write_status", plan->write_status},
-                   {"begun", plan->begun},          {"behind", plan->behind},      {"has_run", plan->has_run},
-                   {"first_pods", plan->first_pods}};
+    } numbers[] = {{"actions", plan->action_count},
+                   {"events", plan->event_count},
+                   {"write_status", plan->write_status},
+                   {"begun", plan->begun},
+                   {"behind", plan->behind},
+                   {"has_run", plan->has_run},
+                   {"first_pods", plan->first_pods},
+                   {"counts_wait", plan->counts_wait},
+                   {"only_tells", plan_only_tells(plan, &scene->job.status)}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, key) == 0)
             return write_number((int64_t)numbers[i].number, ret_text);
+    if (strcmp(key, "event") == 0)
+        return write_text(plan->event_count > 0 ? plan->events[0].reason : NULL, ret_text);
     for (size_t type = 0; type < sizeof actions / sizeof *actions; type++)
         if (strcmp(actions[type], key) == 0)
             return write_number((int64_t)scene_count(scene, (enum action_type)type), ret_text);

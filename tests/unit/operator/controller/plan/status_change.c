@@ -41,14 +41,12 @@ Test(status_change, mere_counts_wait_for_their_like)
 {
     scene.pods[1].ready = false;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
-    scene_plan(&scene);
-    cr_assert_not(scene.plan.write_status);
+    expect_plan("write_status=0");
     cr_assert(scene.plan.counts_wait);
     cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + 1000);
     scene.input.counts_since_ms = SCENE_NOW;
     scene.input.now_ms += 1000;
-    scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
+    expect_plan("write_status=1");
 }
 
 /* When the numbers of a crew that ran since `ran_ms` are written, in ms from now. */
@@ -78,13 +76,11 @@ Test(status_change, what_pods_or_limits_wait_for_does_not_only_tell)
     scene_release(&scene);
     scene_init(&scene, 2);
     scene_plan(&scene); /* promises its pods */
-    cr_assert(scene.plan.write_status);
-    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    scene_expect("write_status=1 only_tells=0");
     scene_run(&scene);
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
     scene_plan(&scene); /* that it runs */
-    cr_assert(scene.plan.write_status);
-    cr_assert(plan_only_tells(&scene.plan, &scene.job.status));
+    scene_expect("write_status=1 only_tells=1");
     scene.plan.status.restart_count++;
     cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
     scene.plan.status = scene.job.status;

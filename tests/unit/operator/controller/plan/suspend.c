@@ -11,20 +11,15 @@ SCENE_SUITE(suspend)
 
 Test(suspend, says_so_before_it_deletes_and_is_true_when_all_are_gone)
 {
-    scene_plan(&scene);
-    scene_expect("actions=0 Suspended:False=Suspending");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    expect_turn("actions=0 Suspended:False=Suspending");
+    expect_plan("delete_pod=2");
     scene.pods[0].deletion_ms = scene.pods[1].deletion_ms = SCENE_NOW;
     scene.list[0] = &scene.pods[1];
     scene.input.pod_count = 1;
-    scene_plan(&scene);
-    scene_expect(
+    expect_plan(
         "actions=0 (deletion is asked for once) worker.active=1 (a pod that terminates is active) Suspended:True=");
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    scene_expect("Suspended:True=Suspended restart_count=0 (nothing was lost) state=Suspended");
+    expect_plan("Suspended:True=Suspended restart_count=0 (nothing was lost) state=Suspended");
 }
 
 Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
@@ -34,8 +29,7 @@ Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
     scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene.job.suspend = false;
-    scene_plan(&scene);
-    scene_expect("suspended_ms=5000 attempt=2 incarnation=2 worker.pending=0-1");
+    expect_plan("suspended_ms=5000 attempt=2 incarnation=2 worker.pending=0-1");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW);
 }
 
@@ -50,8 +44,7 @@ Test(suspend, is_taken_back_for_a_pod_that_came_too_late_while_another_is_adopte
     scene.pods[0].owner_uid = "";
     scene.pods[0].adoptable = true;
     scene.input.pod_count = 2;
-    scene_plan(&scene);
-    scene_expect("adopt_pod=1 worker.active=1 Suspended:False=Suspending suspended_ms=5000");
+    expect_plan("adopt_pod=1 worker.active=1 Suspended:False=Suspending suspended_ms=5000");
 }
 
 Test(suspend, a_change_of_mind_waits_for_the_old_pods)
@@ -59,14 +52,10 @@ Test(suspend, a_change_of_mind_waits_for_the_old_pods)
     scene_turn(&scene);
     scene.pods[0].deletion_ms = scene.pods[1].deletion_ms = SCENE_NOW;
     scene.job.suspend = false;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 2);
-    scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("create_pod=0 restart_count=0");
+    expect_turn("attempt=2");
+    expect_plan("create_pod=0 restart_count=0");
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    expect_plan("create_pod=2");
 }
 
 Test(suspend, from_the_start_creates_nothing)
@@ -74,13 +63,10 @@ Test(suspend, from_the_start_creates_nothing)
     scene_release(&scene);
     scene_init(&scene, 2);
     scene.job.suspend = true;
-    scene_plan(&scene);
-    scene_expect("actions=0 Suspended:True=Suspended");
-    scene_accept(&scene);
+    expect_turn("actions=0 Suspended:True=Suspended");
     scene.job.suspend = false;
     scene.input.now_ms += 3600000;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.attempt, 1);
+    expect_plan("attempt=1");
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
     cr_assert_eq(scene.plan.status.suspended_ms, 0, "what passed before the start is not the job's time");
 }
@@ -92,14 +78,10 @@ Test(suspend, a_pod_that_appears_after_all_takes_the_word_back_until_it_is_gone)
     scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene.input.pod_count = 1;
-    scene_plan(&scene);
-    scene_expect("Suspended:False=Suspending suspended_ms=5000");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    expect_turn("Suspended:False=Suspending suspended_ms=5000");
+    expect_plan("delete_pod=1");
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
+    expect_plan("Suspended:True=Suspended");
 }
 
 Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
@@ -109,12 +91,8 @@ Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
     scene_turn(&scene);
     scene.job.suspend = true;
     scene.input.pod_count = 0;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending",
-                     "the create may be on the wire");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
+    expect_turn("Suspended:False=Suspending (the create may be on the wire)");
+    expect_plan("Suspended:True=Suspended");
 }
 
 /* Many programs end with 0 when they are asked to. Clocks of nodes may be late. */
@@ -160,6 +138,5 @@ Test(suspend, a_clock_set_back_unseen_counts_nothing)
     scene_turn(&scene);
     scene.input.now_ms -= 3600000;
     scene.job.suspend = false;
-    scene_plan(&scene);
-    scene_expect("suspended_ms=0 (the API refuses less) attempt=2");
+    expect_plan("suspended_ms=0 (the API refuses less) attempt=2");
 }

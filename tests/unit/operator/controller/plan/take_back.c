@@ -17,8 +17,7 @@ SCENE_SUITE(take_back)
 static void charge(int exit_code)
 {
     scene_end_pod(&scene, &scene.pods[1], exit_code);
-    scene_turn(&scene);
-    scene_expect("job.failures=1 job.attempt=2");
+    expect_turn("job.failures=1 job.attempt=2");
 }
 
 Test(take_back, a_disruption_within_a_minute_explains_the_failure)
@@ -26,11 +25,8 @@ Test(take_back, a_disruption_within_a_minute_explains_the_failure)
     charge(1);
     scene.input.now_ms += 59000;
     scene.pods[0].disruption_target = true;
-    scene_plan(&scene);
-    scene_expect("failures=0 disruptions=1 restart_count=1 (it is still one event) write_status=1");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "and is counted once");
+    expect_turn("failures=0 disruptions=1 restart_count=1 (it is still one event) write_status=1");
+    expect_plan("disruptions=1 (and is counted once)");
 }
 
 /* The cache shows it no longer, and we had not asked it to end. */
@@ -47,11 +43,8 @@ Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
     charge(1);
     scene.input.now_ms += 5000;
     vanish();
-    scene_plan(&scene);
-    scene_expect("failures=0 disruptions=1");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "once");
+    expect_turn("failures=0 disruptions=1");
+    expect_plan("disruptions=1 (once)");
 }
 
 Test(take_back, not_one_that_had_vanished_before)
@@ -59,8 +52,7 @@ Test(take_back, not_one_that_had_vanished_before)
     scene.input.vanished_attempt = 1;
     scene.input.vanished_ms = scene.input.now_ms - 5000;
     charge(1);
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    expect_plan("failures=1");
 }
 
 Test(take_back, nor_one_of_another_attempt)
@@ -68,8 +60,7 @@ Test(take_back, nor_one_of_another_attempt)
     charge(1);
     vanish();
     scene.input.vanished_attempt = 2;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    expect_plan("failures=1");
 }
 
 Test(take_back, not_after_a_minute)
@@ -77,24 +68,21 @@ Test(take_back, not_after_a_minute)
     charge(1);
     scene.input.now_ms += 60000;
     scene.pods[0].disruption_target = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    expect_plan("failures=1");
 }
 
 Test(take_back, not_for_a_deletion_that_is_ours)
 {
     charge(1);
     scene.pods[0].deletion_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    scene_expect("failures=1 disruptions=0");
+    expect_plan("failures=1 disruptions=0");
 }
 
 Test(take_back, not_for_a_signal)
 {
     charge(139);
     scene.pods[0].disruption_target = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    expect_plan("failures=1");
 }
 
 Test(take_back, not_for_the_disruption_of_another_crew)
@@ -102,24 +90,21 @@ Test(take_back, not_for_the_disruption_of_another_crew)
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene_end_pod(&scene, &scene.pods[1], 143);
-    scene_turn(&scene);
-    cr_assert_eq(scene.job.status.restarts.disruptions, 1);
+    expect_turn("job.disruptions=1");
     scene_add_pod(&scene, ROLE_WORKER, 0, 2);
     struct pod_view *failed = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
     scene_turn(&scene);
     scene.input.now_ms += 5000;
     scene_end_pod(&scene, failed, 1);
     scene_turn(&scene);
-    scene_plan(&scene);
-    scene_expect("failures=1 disruptions=1");
+    expect_plan("failures=1 disruptions=1");
 }
 
 /* Of a crew that goes on without the pod. */
 static void charge_one(int exit_code)
 {
     scene_end_pod(&scene, &scene.pods[1], exit_code);
-    scene_turn(&scene);
-    cr_assert_eq(scene.job.status.restarts.failures, 1);
+    expect_turn("job.failures=1");
     scene.input.now_ms += 5000;
 }
 
@@ -129,8 +114,7 @@ Test(take_back, where_only_the_pod_was_replaced_the_disruption_counts_by_itself)
     charge_one(1);
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
-    scene_plan(&scene);
-    scene_expect("failures=0 disruptions=1 ignored=1 restart_count=2");
+    expect_plan("failures=0 disruptions=1 ignored=1 restart_count=2");
 }
 
 /* Else the next that only follows from another's end would be taken for one that repeats. */
@@ -146,8 +130,7 @@ Test(take_back, who_follows_later_is_let_off_as_if_nothing_had_been_charged)
     scene.input.pod_count = 2;
     scene_turn(&scene);
     scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 138);
-    scene_plan(&scene);
-    scene_expect("restart_count=3 failures=0");
+    expect_plan("restart_count=3 failures=0");
 }
 
 /* ---- at the limit */
@@ -168,8 +151,7 @@ Test(take_back, at_the_limit_nothing_is_done_until_its_time_is_over)
 {
     charge_at_the_limit();
     scene_expect("job.terminal=0 Restarting:True=PodFailed");
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0, "nothing is created, and nobody sent away");
+    expect_plan("actions=0 (nothing is created, and nobody sent away)");
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + TAKE_BACK_MS, "looks again when the time is over");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "BackoffLimitSpent");
     scene_accept(&scene);
@@ -180,8 +162,7 @@ Test(take_back, a_disruption_may_explain_the_last_failure_too)
     charge_at_the_limit();
     scene.input.now_ms += 59000;
     scene.pods[0].disruption_target = true;
-    scene_plan(&scene);
-    scene_expect("terminal=0 failures=0 disruptions=1 delete_pod=1 (the crew starts over)");
+    expect_plan("terminal=0 failures=0 disruptions=1 delete_pod=1 (the crew starts over)");
 }
 
 Test(take_back, without_one_the_job_fails_when_the_time_is_over)
@@ -229,11 +210,8 @@ Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
     scene.input.now_ms += 2000;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene.pods[0].disruption_target = true;
-    scene_plan(&scene);
-    cr_assert_not(status_terminal(&scene.plan.status));
-    scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("failures=0 disruptions=1");
+    expect_turn("terminal=0");
+    expect_plan("failures=0 disruptions=1");
 }
 
 Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
@@ -242,11 +220,8 @@ Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
     scene_end_pod(&scene, &scene.pods[1], 1);
     scene.input.now_ms += 2000;
     vanish();
-    scene_plan(&scene);
-    scene_expect("terminal=0 failures=1");
-    scene_accept(&scene);
-    scene_plan(&scene);
-    scene_expect("failures=0 disruptions=1");
+    expect_turn("terminal=0 failures=1");
+    expect_plan("failures=0 disruptions=1");
 }
 
 Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
@@ -255,8 +230,7 @@ Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
     scene.job.run_policy.backoff_limit = 0;
     charge_one(1);
     cr_assert_not(status_terminal(&scene.job.status));
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    expect_plan("create_pod=0");
     scene.input.now_ms += 55000;
     scene_plan(&scene);
     expect_exceeded();

@@ -13,12 +13,10 @@ Test(ttl, deletes_the_job_when_its_time_has_come)
     scene.job.run_policy.ttl_seconds_after_finished = 60;
     scene_succeed(&scene);
     int64_t due = scene.job.status.completion_ms + 60000;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0);
+    expect_plan("delete_job=0");
     cr_assert_eq(scene.plan.requeue_ms, due);
     scene.input.now_ms = due;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 1);
+    expect_plan("delete_job=1");
 }
 
 Test(ttl, leaves_out_by_how_much_the_clock_was_set)
@@ -45,6 +43,5 @@ Test(ttl, a_running_job_stays)
     scene.job.run_policy.ttl_seconds_after_finished = 0;
     scene_run(&scene);
     scene.input.now_ms += 1000000;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0);
+    expect_plan("delete_job=0");
 }
