@@ -20,22 +20,29 @@ static void on_done(void *context, struct job_entry *about, const struct error *
     done.kind = failed ? failed->kind : ERROR_NONE;
 }
 
+/* Also of what a test has started before. */
+static void stop(void)
+{
+    event_recorder_free(recorder);
+    fixture_stop();
+    if (entry)
+        job_entry_free(entry);
+    scene_release(&scene);
+    recorder = NULL;
+    client = NULL;
+    loop = NULL;
+    entry = NULL;
+}
+
 static void start(scripted_handler *handler)
 {
+    stop();
     fixture_start(handler, NULL, NULL);
     recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
     entry = job_entry_new("default/digits");
     scene_init_running(&scene, 2);
     job_entry_set_job(entry, scene.job.uid);
     scene.input.now_ms += 60000;
-}
-
-static void stop(void)
-{
-    event_recorder_free(recorder);
-    fixture_stop();
-    job_entry_free(entry);
-    scene_release(&scene);
 }
 
 /* A job of which nothing was made yet. */
@@ -66,7 +73,37 @@ static void execute(void)
     LOOP_UNTIL(done.calls == before + 1);
 }
 
-TestSuite(execute, .timeout = 120);
+TestSuite(execute, .fini = stop, .timeout = 120);
+
+#define PODS "POST /api/v1/namespaces/default/pods"
+#define STRICT_PODS PODS "?fieldValidation=Strict"
+#define GET_PODS "GET /api/v1/namespaces/default/pods"
+#define SECRETS "POST /api/v1/namespaces/default/secrets"
+#define GET_SECRETS "GET /api/v1/namespaces/default/secrets"
+#define SERVICES "POST /api/v1/namespaces/default/services"
+#define EVENTS "POST /apis/events.k8s.io"
+
+static bool is_for(const struct scripted_request *request, const char *line)
+{
+    return strncmp(request->line, line, strlen(line)) == 0;
+}
+
+static void make_anything(struct scripted_request *request)
+{
+    scripted_reply(request, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}");
+}
+
+/* A server that answers requests whose line begins with `line` so (code and body), and others as `otherwise` does. */
+#define HANDLER(name, line, otherwise, ...)                                                                            \
+    static void name(struct scripted_request *request)                                                                 \
+    {                                                                                                                  \
+        if (is_for(request, line))                                                                                     \
+            scripted_reply(request, __VA_ARGS__);                                                                      \
+        else                                                                                                           \
+            otherwise(request);                                                                                        \
+    }
+#define STATUS(code, reason, message)                                                                                  \
+    code, "{\"kind\":\"Status\",\"reason\":\"" reason "\",\"code\":" #code ",\"message\":\"" message "\"}"
 
 /* As a real API server says it: a patch is no precondition. */
 static void refuse_uid(struct scripted_request *request)
@@ -87,8 +124,7 @@ static void refuse_label(struct scripted_request *request)
 static void take_the_label_off(void)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     execute();
     cr_assert_gt(scripted_count(&server, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"), 0);
 }
@@ -98,7 +134,6 @@ Test(execute, the_label_of_a_pod_that_is_another_by_now_needs_no_removal)
     start(refuse_uid);
     take_the_label_off();
     cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind, nothing is wrong");
-    stop();
 }
 
 Test(execute, another_refusal_of_the_patch_is_told)
@@ -106,50 +141,15 @@ Test(execute, another_refusal_of_the_patch_is_told)
     start(refuse_label);
     take_the_label_off();
     cr_assert_eq(done.kind, ERROR_INVALID);
-    stop();
 }
 
 /* ---- the crew's key comes before the Service */
 
-#define SECRETS "POST /api/v1/namespaces/default/secrets"
-#define SERVICES "POST /api/v1/namespaces/default/services"
-
-static bool is_for(const struct scripted_request *request, const char *line)
-{
-    return strncmp(request->line, line, strlen(line)) == 0;
-}
-
-static void make_anything(struct scripted_request *request)
-{
-    scripted_reply(request, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}");
-}
-
-static void have_the_key(struct scripted_request *request)
-{
-    if (is_for(request, SECRETS))
-        scripted_reply(request, 409,
-                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
-    else
-        make_anything(request);
-}
-
-static void forbid_secrets(struct scripted_request *request)
-{
-    if (is_for(request, SECRETS))
-        scripted_reply(request, 403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"no\"}");
-    else
-        make_anything(request);
-}
-
-static void have_no_room_for_secrets(struct scripted_request *request)
-{
-    if (is_for(request, SECRETS))
-        scripted_reply(request, 403,
-                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"secrets "
-                       "\\\"digits\\\" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=4\"}");
-    else
-        make_anything(request);
-}
+HANDLER(have_the_key, SECRETS, make_anything, STATUS(409, "AlreadyExists", ""))
+HANDLER(forbid_secrets, SECRETS, make_anything, STATUS(403, "Forbidden", "no"))
+HANDLER(have_no_room_for_secrets, SECRETS, make_anything,
+        STATUS(403, "Forbidden",
+               "secrets \\\"digits\\\" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=4"))
 
 static void execute_without_service(void)
 {
@@ -171,7 +171,6 @@ Test(execute, the_key_is_made_before_the_service)
     execute_without_service();
     cr_assert_geq(position_of(SECRETS), 0);
     cr_assert_gt(position_of(SERVICES), position_of(SECRETS));
-    stop();
 }
 
 Test(execute, a_key_that_exists_is_the_jobs)
@@ -179,8 +178,7 @@ Test(execute, a_key_that_exists_is_the_jobs)
     start(have_the_key);
     execute_without_service();
     cr_assert_geq(position_of(SERVICES), 0);
-    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
-    stop();
+    cr_assert_eq(scripted_count(&server, GET_SECRETS), 0, "it is not ours to read");
 }
 
 Test(execute, without_a_key_there_is_no_service)
@@ -189,7 +187,6 @@ Test(execute, without_a_key_there_is_no_service)
     execute_without_service();
     cr_assert_eq(position_of(SERVICES), -1);
     cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
-    stop();
 }
 
 #define DRY SECRETS "?dryRun=All"
@@ -198,8 +195,7 @@ static void ask_for_key(scripted_handler *handler)
 {
     start(handler);
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
     scene.key_in_doubt = true;
     scene.input.key = (struct crew_key_look){0};
@@ -213,11 +209,9 @@ Test(execute, a_key_is_asked_for_and_not_made)
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
     cr_assert_not(entry->key_look.there);
     cr_assert_eq(entry->key_look.incarnation, scene.job.status.incarnation);
-    stop();
     ask_for_key(have_the_key);
     cr_assert(entry->key_look.there);
     cr_assert_eq(done.kind, ERROR_NONE);
-    stop();
 }
 
 Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
@@ -227,7 +221,6 @@ Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
         ask_for_key(refusals[i]);
         cr_assert(entry->key_look.there);
         cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-        stop();
     }
 }
 
@@ -255,13 +248,7 @@ static void have_a_newer_one_by_then(struct scripted_request *request)
         have_a_certificate(request);
 }
 
-static void have_no_certificate(struct scripted_request *request)
-{
-    if (is_for(request, "DELETE"))
-        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
-    else
-        make_anything(request);
-}
+HANDLER(have_no_certificate, "DELETE", make_anything, STATUS(404, "NotFound", ""))
 
 #define CERTIFICATE "DELETE /api/v1/namespaces/default/secrets/digits-tls-job-uid--even"
 
@@ -279,11 +266,10 @@ Test(execute, a_certificate_is_removed_by_its_uid_alone)
 {
     replace_certificate(have_a_certificate);
     cr_assert_eq(scripted_count(&server, CERTIFICATE), 2, "asked, and removed");
-    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
+    cr_assert_eq(scripted_count(&server, GET_SECRETS), 0, "it is not ours to read");
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(entry->certificate.number, 2);
-    stop();
 }
 
 Test(execute, a_newer_certificate_in_its_place_stays)
@@ -291,7 +277,6 @@ Test(execute, a_newer_certificate_in_its_place_stays)
     replace_certificate(have_a_newer_one_by_then);
     cr_assert_eq(scripted_count(&server, SECRETS), 0);
     cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
-    stop();
 }
 
 Test(execute, a_certificate_that_is_gone_already_is_followed)
@@ -299,7 +284,6 @@ Test(execute, a_certificate_that_is_gone_already_is_followed)
     replace_certificate(have_no_certificate);
     cr_assert_eq(scripted_count(&server, CERTIFICATE), 1);
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
-    stop();
 }
 
 /* ---- a pod that has lost its owner */
@@ -334,7 +318,6 @@ Test(execute, an_orphan_is_adopted_when_the_job_lives)
     cr_assert(strstr(applied, "\"uid\":\"uid-1\""), "that pod and no other: %s", applied);
     cr_assert(strstr(applied, "\"controller\":true"), "%s", applied);
     cr_assert_eq(entry->pod_write, 9, "the next plan waits to see it");
-    stop();
 }
 
 Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
@@ -343,10 +326,8 @@ Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
           "\",\"deletionTimestamp\":\"2026-11-20T14:00:00Z\"}}");
     cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
     cr_assert_str_eq(applied, "");
-    stop();
     adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"another\"}}");
     cr_assert_str_eq(applied, "", "a job of the same name is another job");
-    stop();
 }
 
 Test(execute, for_many_orphans_the_job_is_asked_for_once)
@@ -361,17 +342,10 @@ Test(execute, for_many_orphans_the_job_is_asked_for_once)
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(scripted_count(&server, "GET /apis/coxswain.dev"), 1);
     cr_assert_eq(scripted_count(&server, "PATCH /api/v1/namespaces/default/pods/"), 2);
-    stop();
 }
 
-static void refuse_adoption(struct scripted_request *request)
-{
-    if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
-        scripted_reply(request, 403,
-                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"denied\"}");
-    else
-        answer_for_job(request);
-}
+HANDLER(refuse_adoption, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1", answer_for_job,
+        STATUS(403, "Forbidden", "denied"))
 
 Test(execute, an_adoption_that_is_refused_is_remembered)
 {
@@ -385,7 +359,6 @@ Test(execute, an_adoption_that_is_refused_is_remembered)
     cr_assert(strstr(entry->refused[0].words, "denied"));
     job_entry_set_job(entry, "another");
     cr_assert_eq(entry->refused_count, 0);
-    stop();
 }
 
 static bool is_stale;
@@ -412,15 +385,14 @@ Test(execute, what_was_not_told_is_not_taken_for_told)
     cr_assert_eq(entry->strangers_told, 1);
     job_entry_forget_told(entry, &(struct plan){.strangers = 0});
     cr_assert_eq(entry->strangers_told, 0, "they are gone");
-    stop();
 }
 
 static void have_the_pod_of(struct scripted_request *request)
 {
-    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+    if (is_for(request, PODS))
         scripted_reply(request, 409,
                        "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
-    else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+    else if (is_for(request, GET_PODS))
         scripted_reply(
             request, 200,
             "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"resourceVersion\":\"7\",\"ownerReferences\":[{\"kind\":"
@@ -438,16 +410,9 @@ Test(execute, whose_the_name_is_already_is_told)
     cr_assert_str_eq(entry->obstacle_plural, "pods");
     cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
                                               "or give the job another name");
-    stop();
 }
 
-static void have_had_the_pod(struct scripted_request *request)
-{
-    if (is_for(request, "GET /api/v1/namespaces/default/pods"))
-        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
-    else
-        have_the_pod_of(request);
-}
+HANDLER(have_had_the_pod, GET_PODS, have_the_pod_of, STATUS(404, "NotFound", ""))
 
 Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
 {
@@ -460,11 +425,7 @@ Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
     scene.input.gone = entry->gone;
     scene.input.gone_count = entry->gone_count;
     scene.input.gone_incarnation = entry->gone_incarnation;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not under that incarnation");
-    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
-    cr_assert_eq(scene.plan.status.incarnation, 2);
-    stop();
+    expect_plan("create_pod=0 (not under that incarnation) disruptions=1 incarnation=2");
 }
 
 /* The answer to a create is cut. */
@@ -472,17 +433,17 @@ static bool was_made, looks_are_lost;
 
 static void lose_the_answer(struct scripted_request *request)
 {
-    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+    if (is_for(request, PODS))
         scripted_reply(request, 201, "{\"metadata\":{");
-    else if (is_for(request, "GET /api/v1/namespaces/default/pods") && looks_are_lost)
+    else if (is_for(request, GET_PODS) && looks_are_lost)
         scripted_reply(request, 200, "{\"metadata\":{");
-    else if (is_for(request, "GET /api/v1/namespaces/default/pods") && was_made)
+    else if (is_for(request, GET_PODS) && was_made)
         scripted_reply(request, 200,
                        "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"resourceVersion\":\"7\",\"labels\":{"
                        "\"coxswain.dev/job-uid\":\"" SCENE_UID
                        "\"},\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"digits\",\"uid\":\"" SCENE_UID
                        "\",\"controller\":true}]}}");
-    else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+    else if (is_for(request, GET_PODS))
         scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
     else
         make_anything(request);
@@ -497,7 +458,6 @@ Test(execute, a_pod_that_was_made_though_the_answer_was_lost_is_waited_for)
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
     cr_assert_eq(entry->pod_write, 7);
-    stop();
 }
 
 Test(execute, one_that_was_not_made_is_tried_again)
@@ -508,7 +468,6 @@ Test(execute, one_that_was_not_made_is_tried_again)
     cr_assert_eq(done.kind, ERROR_CORRUPT);
     cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
     cr_assert_eq(entry->gone_count, 0, "it is not known to have been there");
-    stop();
 }
 
 /* Pods were listed anew, so that a promise of this incarnation would be made once more, under the next. */
@@ -530,7 +489,7 @@ static void know_nothing(void)
     look_again();
     cr_assert_eq(entry->unsure_count, 1);
     cr_assert_eq(entry->obstacle_count, 1, "it waits longer");
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    cr_assert_eq(scripted_count(&server, PODS), 1);
     looks_are_lost = false;
 }
 
@@ -542,7 +501,6 @@ Test(execute, one_of_which_nothing_is_known_is_looked_for_until_it_is_seen)
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(entry->unsure_count, 0);
     cr_assert_eq(entry->pod_write, 7, "the cache will show it");
-    stop();
 }
 
 Test(execute, or_is_known_not_to_be_there)
@@ -554,19 +512,10 @@ Test(execute, or_is_known_not_to_be_there)
     cr_assert_eq(entry->unsure_count, 0);
     cr_assert_eq(entry->gone_count, 0);
     scene.input.unsure_count = 0;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, 2, "now it is promised once more");
-    stop();
+    expect_plan("incarnation=2 (now it is promised once more)");
 }
 
-static void refuse_the_look(struct scripted_request *request)
-{
-    if (is_for(request, "GET /api/v1/namespaces/default/pods"))
-        scripted_reply(request, 400,
-                       "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"code\":400,\"message\":\"no such look\"}");
-    else
-        lose_the_answer(request);
-}
+HANDLER(refuse_the_look, GET_PODS, lose_the_answer, STATUS(400, "BadRequest", "no such look"))
 
 /* Nor does it end the job, as what only another template would mend. */
 Test(execute, a_look_that_is_refused_is_not_told_as_a_create)
@@ -579,14 +528,13 @@ Test(execute, a_look_that_is_refused_is_not_told_as_a_create)
     cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
     cr_assert(strstr(entry->obstacle_message, "whether pod digits-worker-0-1 was made is not known"), "%s",
               entry->obstacle_message);
-    stop();
 }
 
 static bool exists_and_is_silent_of_it;
 
 static void have_what_nobody_tells_of(struct scripted_request *request)
 {
-    if (is_for(request, "GET /api/v1/namespaces/default/pods") && exists_and_is_silent_of_it)
+    if (is_for(request, GET_PODS) && exists_and_is_silent_of_it)
         scripted_reply(request, 200, "{\"metadata\":{");
     else
         have_the_pod_of(request);
@@ -602,7 +550,6 @@ Test(execute, whose_a_name_is_that_is_taken_is_asked_again_too)
     look_again();
     cr_assert_eq(entry->unsure_count, 0);
     cr_assert_eq(entry->pod_write, 0, "it is none of ours, and the cache will not show it");
-    stop();
 }
 
 static const char *service_labels;
@@ -636,21 +583,14 @@ Test(execute, what_the_cache_cannot_show_is_not_taken_for_made)
     cr_assert_str_eq(entry->obstacle_message,
                      "services digits is this job's, but has lost the label by which it is found: kubectl -n default "
                      "label services digits coxswain.dev/job-uid=" SCENE_UID);
-    stop();
 }
 
 /* ---- what a template says must be a pod's */
 
-static void refuse_pods(struct scripted_request *request)
-{
-    if (is_for(request, "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"))
-        scripted_reply(
-            request, 400,
-            "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"code\":400,\"message\":\"Pod in version \\\"v1\\\" "
-            "cannot be handled as a Pod: strict decoding error: unknown field \\\"spec.tolerants\\\"\"}");
-    else
-        make_anything(request);
-}
+HANDLER(refuse_pods, STRICT_PODS, make_anything,
+        STATUS(400, "BadRequest",
+               "Pod in version \\\"v1\\\" cannot be handled as a Pod: strict decoding error: unknown field "
+               "\\\"spec.tolerants\\\""))
 
 Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
 {
@@ -659,14 +599,13 @@ Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
     cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"spec.tolerants\": correct it "
                                               "and create the job anew");
-    stop();
 }
 
 static char last_event[65536];
 
 static void refuse_pods_and_note_event(struct scripted_request *request)
 {
-    if (is_for(request, "POST /apis/events.k8s.io"))
+    if (is_for(request, EVENTS))
         snprintf(last_event, sizeof last_event, "%s", request->body);
     refuse_pods(request);
 }
@@ -675,12 +614,9 @@ static void refuse_pods_and_note_event(struct scripted_request *request)
 static void lose_worker(void)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene.pods[1].current = false;
 }
-
-#define STRICT_PODS "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"
 
 /* An operator that is stricter than the last one must not end what runs. */
 Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
@@ -691,14 +627,13 @@ Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(scripted_count(&server, STRICT_PODS), 1);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 2);
+    cr_assert_eq(scripted_count(&server, PODS), 2);
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
     cr_assert(strstr(last_event, "\"TemplateFieldIgnored\""), "%s", last_event);
     cr_assert(strstr(last_event, "spec.tolerants"), "%s", last_event);
     execute();
     cr_assert_eq(scripted_count(&server, STRICT_PODS), 1, "known by now");
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 3);
-    stop();
+    cr_assert_eq(scripted_count(&server, PODS), 3);
 }
 
 /* As make_anything answers, but for the events. */
@@ -719,14 +654,13 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     execute_with_template("{\"metadata\":{\"label\":{}}}");
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE, "it has run");
     cr_assert(entry->fields_ignored);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    cr_assert_eq(scripted_count(&server, PODS), 1);
     begin_afresh();
     execute_with_template("{\"metadata\":{\"label\":{}}}");
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
     cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"metadata.label\": correct it "
                                               "and create the job anew");
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
-    stop();
+    cr_assert_eq(scripted_count(&server, PODS), 1);
 }
 
 /* Of a large crew with a large template: memory is not to be full of them. */
@@ -746,10 +680,9 @@ Test(execute, pods_are_built_a_few_at_a_time)
     json_append_string(json_set_array(container, "args"), large);
     scene.job.roles[ROLE_WORKER].template = template;
     execute();
-    int made = scripted_count(&server, "POST /api/v1/namespaces/default/pods");
+    int made = scripted_count(&server, PODS);
     cr_assert(made >= 1 && made <= 20, "%d of %d", made, WORKERS);
     scene.job.roles[ROLE_WORKER].template = NULL;
-    stop();
 }
 
 #define SETS_JOB                                                                                                       \
@@ -764,13 +697,12 @@ Test(execute, a_name_that_an_operator_has_come_to_reserve_ends_no_job_that_has_r
     lose_worker();
     execute_with_template(SETS_JOB);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    cr_assert_eq(scripted_count(&server, PODS), 1);
     begin_afresh();
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.image = "torch";
     execute_with_template(SETS_JOB);
     cr_assert_eq(entry->obstacle, OBSTACLE_REJECTED);
-    stop();
 }
 
 /* ---- the first crew comes before its status */
@@ -779,7 +711,7 @@ static char last_pod[65536];
 
 static void note_pod(struct scripted_request *request)
 {
-    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+    if (is_for(request, PODS))
         snprintf(last_pod, sizeof last_pod, "%s", request->body);
     make_anything(request);
 }
@@ -792,7 +724,6 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     cr_assert(strstr(last_pod, "\"coxswain.dev/incarnation\":\"1\""), "%s", last_pod);
     cr_assert(strstr(last_pod, "\"coxswain.dev/attempt\":\"1\""), "%s", last_pod);
     cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
-    stop();
 }
 
 /* ---- who goes first */
@@ -802,11 +733,10 @@ Test(execute, no_pod_goes_before_the_service)
     start_afresh(make_anything);
     execute_without_service();
     cr_assert_geq(position_of(SERVICES), 0);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 0);
+    cr_assert_eq(scripted_count(&server, PODS), 0);
     scene.input.service = &scene.service;
     execute();
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
-    stop();
+    cr_assert_eq(scripted_count(&server, PODS), 1);
 }
 
 Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
@@ -822,9 +752,8 @@ Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
         kube_client_create(client, &pods, object, &large);
     execute();
     cr_assert_leq(answer.calls, 4);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 4);
+    cr_assert_eq(scripted_count(&server, PODS), 4);
     LOOP_UNTIL(answer.calls == 40);
-    stop();
 }
 
 /* ---- a status that the server does not take */
@@ -841,7 +770,7 @@ static void refuse_status(struct scripted_request *request)
         scripted_reply(request, 422,
                        "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
                        "\"suspendedMilliseconds: should be at least 0\"}");
-    else if (is_for(request, "POST /apis/events.k8s.io"))
+    else if (is_for(request, EVENTS))
         note_event(request);
     else
         make_anything(request);
@@ -856,14 +785,13 @@ Test(execute, a_status_that_is_refused_is_told_in_an_event)
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
     cr_assert(strstr(last_event, "\"StatusRefused\""), "%s", last_event);
     cr_assert(strstr(last_event, "suspendedMilliseconds: should be at least 0"), "%s", last_event);
-    stop();
 }
 
 /* ---- what is told when the cached job is another by then */
 
 static void note_any_event(struct scripted_request *request)
 {
-    if (is_for(request, "POST /apis/events.k8s.io"))
+    if (is_for(request, EVENTS))
         note_event(request);
     else
         make_anything(request);
@@ -879,7 +807,6 @@ Test(execute, what_is_wrong_with_a_spec_is_told_in_its_own_words)
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
     cr_assert(strstr(last_event, "\"InvalidSpec\""), "%s", last_event);
     cr_assert(strstr(last_event, "spec.workers.replicas: must be a whole number"), "%s", last_event);
-    stop();
 }
 
 /* ---- the end of the operator */
@@ -900,13 +827,10 @@ Test(execute, what_is_under_way_when_the_operator_ends_tells_nobody)
     LOOP_UNTIL(server.requests > 0);
     event_recorder_stop(recorder);
     kube_client_free(client);
+    client = NULL;
     cr_assert_eq(done.calls, before + 1);
     cr_assert_eq(done.kind, ERROR_CANCELLED);
     cr_assert_eq(event_recorder_counts(recorder).dropped, 1);
-    event_recorder_free(recorder);
-    event_loop_free(loop);
-    job_entry_free(entry);
-    scene_release(&scene);
 }
 
 /* ---- a pod that is told to be deleted is */
@@ -942,7 +866,6 @@ Test(execute, a_pod_that_could_not_be_deleted_is_not_told_to_be)
     is_away = false;
     execute();
     LOOP_UNTIL(told == 1);
-    stop();
 }
 
 /* ---- the node of a pod that does not end */
@@ -953,13 +876,7 @@ Test(execute, a_pod_that_could_not_be_deleted_is_not_told_to_be)
 static int node_status;
 static const char *node_body;
 
-static void tell_of_node(struct scripted_request *request)
-{
-    if (is_for(request, NODES))
-        scripted_reply(request, node_status, node_body);
-    else
-        make_anything(request);
-}
+HANDLER(tell_of_node, NODES, make_anything, node_status, node_body)
 
 Test(execute, a_pod_is_removed_by_force_when_its_node_is_found_dead)
 {
@@ -991,6 +908,5 @@ Test(execute, a_pod_is_removed_by_force_when_its_node_is_found_dead)
         scene.input.node_count = entry->node_count;
         execute();
         cr_expect_eq(scripted_count(&server, ONE_POD), cases[i].state == NODE_DEAD, "%d", cases[i].status);
-        stop();
     }
 }

@@ -7,10 +7,9 @@
 #include "common/memory.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct scene scene;
 static struct group_view group;
 
-static void init(void)
+SCENE_SUITE(gang)
 {
     scene_init(&scene, 3);
     scene.job.run_policy.gang = (struct gang_spec){
@@ -20,35 +19,23 @@ static void init(void)
         .uid = "group-uid", .owner_uid = SCENE_UID, .job_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
 }
 
-static void fini(void)
-{
-    scene_release(&scene);
-}
-
-TestSuite(gang, .init = init, .fini = fini);
-
 static void begin(void)
 {
-    scene_plan(&scene);
-    scene_accept(&scene);
+    scene_turn(&scene);
     scene_plan(&scene);
 }
 
 Test(gang, the_group_comes_before_its_pods)
 {
     begin();
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "PodGroupPending");
+    scene_expect("create_group=1 create_pod=0 Scheduled:False=PodGroupPending");
     scene.input.gang.group = &group;
     group.phase = "Pending";
     group.words = "2/3 tasks unschedulable";
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "2/3 tasks unschedulable"));
     group.phase = "Inqueue";
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    expect_plan("create_pod=3");
 }
 
 Test(gang, only_volcano_is_waited_for)
@@ -64,13 +51,11 @@ Test(gang, a_missing_scheduler_is_named_and_looked_for_again)
 {
     scene.input.gang.state = OPTIONAL_MISSING;
     begin();
-    cr_assert_eq(scene.plan.action_count, 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
+    scene_expect("actions=0 Scheduled:False=GangSchedulerMissing");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "scheduling.volcano.sh"));
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
     scene.input.gang.state = OPTIONAL_UNKNOWN;
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
     cr_assert_lt(scene.plan.requeue_ms, scene.input.now_ms + 2000);
 }
 
@@ -80,13 +65,11 @@ Test(gang, groups_that_may_not_be_seen_are_no_secret)
     begin();
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "looking for"));
     scene.input.gang.refusal = "podgroups is forbidden: no role";
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "PodGroupPending");
+    expect_plan("Scheduled:False=PodGroupPending");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "podgroups is forbidden: no role"));
     scene.input.counts_since_ms = scene.input.now_ms;
     scene.input.now_ms += scene.options.count_write_max_ms;
-    scene_plan(&scene);
-    cr_assert(scene.plan.write_status);
+    expect_plan("write_status=1");
 }
 
 Test(gang, the_group_of_an_earlier_job_is_waited_for)
@@ -105,8 +88,7 @@ Test(gang, a_group_that_lost_its_owner_is_the_jobs_by_its_label)
     begin();
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
     group.job_uid = "another";
-    scene_plan(&scene);
-    cr_assert_eq(scene.plan.action_count, 0);
+    expect_plan("actions=0");
 }
 
 Test(gang, the_restart_of_a_pod_leaves_the_group_alone)
@@ -126,14 +108,11 @@ Test(gang, the_group_goes_on_suspend)
     scene.input.gang.group = &group;
     scene_run(&scene);
     scene.job.suspend = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0, "first it is said");
+    expect_plan("delete_group=0 (first it is said)");
     scene_accept(&scene);
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 1);
+    expect_plan("delete_group=1");
     group.deleting = true;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0);
+    expect_plan("delete_group=0");
 }
 
 Test(gang, the_group_goes_at_the_end_unless_it_is_another_jobs)
@@ -142,11 +121,9 @@ Test(gang, the_group_goes_at_the_end_unless_it_is_another_jobs)
     scene_run(&scene);
     scene.job.status.conditions[CONDITION_FAILED].status = CONDITION_TRUE;
     scene.job.status.completion_ms = scene.input.now_ms;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 1);
+    expect_plan("delete_group=1");
     group.owner_uid = "another";
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0);
+    expect_plan("delete_group=0");
 }
 
 /* ---------------------------------------------------------------- what is written */
@@ -315,12 +292,9 @@ Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
 {
     begin();
     scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000, NULL};
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 0);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    expect_plan("create_group=0 Scheduled:False=NameTaken");
     scene.input.now_ms += 2000;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
+    expect_plan("create_group=1");
 }
 
 Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
@@ -328,14 +302,12 @@ Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
     begin();
     scene.input.obstacle =
         (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000, POD_GROUP_PLURAL};
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    expect_plan("Scheduled:False=CreateFailed");
     scene.input.gang.state = OPTIONAL_UNKNOWN;
     scene_plan(&scene);
     cr_assert_not(scene.plan.obstacle_over, "nobody knows that it is gone");
     scene.input.gang.state = OPTIONAL_MISSING;
-    scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
+    expect_plan("Scheduled:False=GangSchedulerMissing");
     cr_assert(scene.plan.obstacle_over);
 }
 
@@ -350,10 +322,8 @@ Test(gang, what_else_was_not_created_waits_its_time_without_the_api_too)
         scene.input.gang.state = states[i];
         scene_plan(&scene);
         cr_assert_not(scene.plan.obstacle_over);
-        cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 0);
-        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+        scene_expect("create_service=0 Scheduled:False=CreateFailed");
     }
     scene.input.now_ms += 2000;
-    scene_plan(&scene);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    expect_plan("create_service=1");
 }
