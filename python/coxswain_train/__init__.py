@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports models as programs: folders that Coxswain's worker trains without Python (docs/programs.md)."""
 
+from coxswain_train.check import ExportError
 from coxswain_train.keras_model import export_keras
-from coxswain_train.program import ExportError, export_jax
+from coxswain_train.program import export_jax
 
 __all__ = ["ExportError", "export_jax", "export_keras"]

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coxswain_train.program import ExportError, export_jax
+from coxswain_train.check import ExportError
+from coxswain_train.program import export_jax
 
 
 def names_of(model: Any, variables: list[Any]) -> list[str]:

@@ -8,7 +8,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import save
 
+from coxswain_train.check import Entry, ExportError, check_entry
+
 FORMAT = "coxswain-program/1"
 # Limits of the worker.
 BATCH_MAX = 65536
-RANK_MAX = 8  # for input and target with the batch
+TENSOR_RANK_MAX = 4
+EXAMPLES_RANK_MAX = 8
 NAME_MAX = 95  # bytes
 FILES = {"lossAndGradients": "loss_and_gradients", "evaluate": "evaluate", "predict": "predict"}
 # What XLA compiles itself. Other custom calls are functions of jaxlib, which the worker does not have.
@@ -32,20 +34,6 @@ Tree = Any  # a pytree of float32 arrays
 Loss = Callable[[Tree, Tree, jax.Array, jax.Array, jax.Array, bool], tuple[jax.Array, jax.Array | None, Tree]]
 Predict = Callable[[Tree, Tree, jax.Array], jax.Array]
 Arrays = list[Any]
-
-
-class ExportError(ValueError):
-    """The model cannot be exported. The message says why, and what to change."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A function of the program, arguments to try it with, and what its results are called."""
-
-    name: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    results: list[str]
 
 
 def named_tensors(tree: Tree, kind: str) -> dict[str, Any]:
@@ -62,8 +50,11 @@ def named_tensors(tree: Tree, kind: str) -> dict[str, Any]:
             raise ExportError(f"two {kind} tensors are called {name}: rename one of them")
         if dtype != jnp.float32:
             raise ExportError(f"{kind} {name} is {dtype}, but must be float32 (for random numbers use the seed key)")
-        if len(shape) > RANK_MAX or 0 in shape:
-            raise ExportError(f"{kind} {name} has shape {list(shape)}, but must have at most {RANK_MAX} dimensions, none 0")
+        if len(shape) > TENSOR_RANK_MAX or 0 in shape:
+            raise ExportError(
+                f"{kind} {name} has shape {list(shape)}, but the worker takes at most {TENSOR_RANK_MAX} dimensions, none 0: "
+                f"reshape it within the loss function"
+            )
         tensors[name] = leaf
     return tensors
 
@@ -77,10 +68,10 @@ def examples_of(values: ArrayLike, what: str) -> NDArray[Any]:
             f"the example {what} is {dtype}, but must be float32 (pixels, values) or int32 (classes, tokens): "
             f"convert it with .astype()"
         )
-    if not 1 <= array.ndim <= RANK_MAX or 0 in array.shape:
+    if not 1 <= array.ndim <= EXAMPLES_RANK_MAX or 0 in array.shape:
         raise ExportError(
             f"the example {what} has shape {list(array.shape)}, but must be [examples, ...], "
-            f"with at most {RANK_MAX} dimensions, none 0"
+            f"with at most {EXAMPLES_RANK_MAX} dimensions, none 0"
         )
     return array.astype(dtype)
 
@@ -185,7 +176,12 @@ def export_jax(
     ]
     if predict is not None:
         entries.append(Entry("predict", output, (*values, inputs), ["output"]))
+    local = jax.export.default_export_platform()
     artifacts = {(entry.name, platform): export_entry(entry, platform) for entry in entries for platform in platforms}
+    for entry in entries:
+        exported = artifacts.get((entry.name, local)) or export_entry(entry, local)
+        # Statistics of a batch, and so the gradients, may depend on all its examples.
+        check_entry(entry, exported, examples_are_alone=entry.name == "evaluate" or not first_state)
     document = {
         "format": FORMAT,
         "batch": batch,

@@ -50,13 +50,12 @@ def export(folder: pathlib.Path, function: Any = loss, parameters: Any = PARAMET
     return Program(folder)
 
 
-def without_state(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
-    logits = outputs(parameters, STATE, input)
-    return losses_of(logits, target), None, state
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: Any) -> Program:
+    return export(tmp_path_factory.mktemp("perceptron"), predict=outputs)
 
 
-def test_document(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path, predict=outputs)
+def test_document(program: Program) -> None:
     assert program.document == {
         "format": "coxswain-program/1",
         "batch": BATCH,
@@ -86,8 +85,7 @@ def test_document(tmp_path: pathlib.Path) -> None:
     )
 
 
-def test_gradients_are_those_of_the_weighted_sum(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path)
+def test_gradients_are_those_of_the_weighted_sum(program: Program) -> None:
     input, target, weight = INPUT[:BATCH], TARGET[:BATCH], np.array([1, 1, 1, 0], "f")
     key = jax.random.wrap_key_data(SEED, impl="threefry2x32")
 
@@ -110,15 +108,13 @@ def test_gradients_are_those_of_the_weighted_sum(tmp_path: pathlib.Path) -> None
     assert_close(got_state, {"norm.mean": state["norm"]["mean"]})
 
 
-def test_dropout_is_of_the_seed(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path)
+def test_dropout_is_of_the_seed(program: Program) -> None:
     batch = INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f")
-    first, again, other = (program.train(*batch, seed)[0] for seed in (SEED, SEED, SEED + np.uint32(1)))
+    first, again, other = (float(program.train(*batch, seed)[0]) for seed in (SEED, SEED, SEED + np.uint32(1)))
     assert first == again != other
 
 
-def test_evaluate_and_predict(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path, predict=outputs)
+def test_evaluate_and_predict(program: Program) -> None:
     logits = outputs(PARAMETERS, STATE, INPUT[:BATCH])
     total, hits = program.run("evaluate", INPUT[:BATCH], TARGET[:BATCH], np.array([1, 0, 1, 1], "f"))
     losses = losses_of(logits, TARGET[:BATCH])
@@ -161,12 +157,38 @@ def factorised(parameters: Any, state: Any, input: Any, target: Any, key: Any, t
     return jnp.linalg.qr(outputs(parameters, state, input))[0].sum(-1), None, state
 
 
+def random_noise(*arguments: Any) -> Any:
+    losses, hits, state = loss(*arguments)
+    return losses + np.random.default_rng().random(), hits, state
+
+
+def random_gradient(parameters: Any, *further: Any) -> Any:
+    factor = np.random.default_rng().random(dtype=np.float32)
+    scaled = parameters["out"][0] * factor
+    return loss(parameters | {"out": [scaled + jax.lax.stop_gradient(parameters["out"][0] - scaled)]}, *further)
+
+
+def contrast(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    logits = outputs(parameters, STATE, input)
+    return losses_of(logits - logits.mean(0), target), None, state
+
+
+def contrast_of_state(*arguments: Any) -> Any:
+    return *contrast(*arguments)[:2], arguments[1]
+
+
+def infinite(*arguments: Any) -> Any:
+    losses, hits, state = loss(*arguments)
+    return losses / 0, hits, state
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"parameters": {"a": np.zeros(3, "d")}}, "parameter a is float64, but must be float32"),
         ({"parameters": {"a": 1.0}}, "parameter a is float, but must be float32"),
-        ({"parameters": {"a": np.zeros((1,) * 9, "f")}}, "at most 8 dimensions"),
+        ({"parameters": {"a": np.zeros((1,) * 5, "f")}}, "parameter a has shape .* at most 4 dimensions"),
+        ({"input": np.zeros((6,) + (1,) * 8, "f")}, "example input has shape .* at most 8 dimensions"),
         ({"parameters": {}}, "no parameters"),
         ({"parameters": np.zeros(3, "f")}, "a name has 1 to 95 bytes"),
         ({"parameters": {"a": {"b": np.zeros(3, "f")}, "a.b": np.zeros(3, "f")}}, "two parameter tensors are called a.b"),
@@ -182,6 +204,11 @@ def factorised(parameters: Any, state: Any, input: Any, target: Any, key: Any, t
         ({"function": mean_loss}, r"losses of shape \[\], but must return one for each target: \[4\]"),
         ({"function": no_new_state}, "norm.mean differs"),
         ({"function": factorised}, "lapack_.*which only JAX in Python has"),
+        ({"function": random_noise}, "lossAndGradients: loss of the exported function differs from the original"),
+        ({"function": random_gradient}, "gradient of out.0 of the exported function differs"),
+        ({"function": contrast, "state": None}, "lossAndGradients: loss depends on an example of weight 0"),
+        ({"function": contrast_of_state}, "evaluate: loss depends on an example of weight 0"),
+        ({"function": infinite}, "lossAndGradients: loss is not finite"),
         ({"predict": lambda *_: jnp.zeros(())}, r"predict must return one array of shape \[4, ...\]"),
     ],
 )
@@ -189,6 +216,17 @@ def test_mistakes(tmp_path: pathlib.Path, options: dict[str, Any], message: str)
     with pytest.raises(ExportError, match=message):
         export(tmp_path, **options)
     assert not (tmp_path / "program.json").exists()
+
+
+def test_statistics_of_a_batch_are_allowed_with_state(tmp_path: pathlib.Path) -> None:
+    def normalised(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+        logits = outputs(parameters, STATE, input)
+        mean = logits.mean(0) if training else state["mean"]
+        return losses_of(logits - mean, target), None, {"mean": mean}
+
+    program = export(tmp_path, normalised, state={"mean": np.zeros(CLASSES, "f")})
+    batch = INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f")
+    assert_close(program.train(*batch, SEED)[3], {"mean": outputs(PARAMETERS, STATE, INPUT[:BATCH]).mean(0)})
 
 
 def test_version_is_the_projects() -> None:

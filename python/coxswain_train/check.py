@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries exported functions on the example before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+
+TOLERANCE = 1e-5
+
+
+class ExportError(ValueError):
+    """The model cannot be exported. The message says why, and what to change."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of the program, arguments to try it with, and the names of its results."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    results: list[str]
+
+
+def first_difference(entry: Entry, got: Any, wanted: Any) -> str | None:
+    """Returns the name of the first result that differs by more than TOLERANCE of its largest value.
+
+    A gradient that is nothing but rounding (of a bias before a batch normalisation) is compared with the others' size.
+    """
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True)]
+    sizes = [float(np.abs(b).max()) for _, b in pairs]
+    for name, (a, b), size in zip(entry.results, pairs, sizes, strict=True):
+        if not np.isfinite(b).all():
+            raise ExportError(f"{entry.name}: {name} is not finite for the example")
+        if a.shape != b.shape or not np.abs(a - b).max() <= TOLERANCE * max(size, 1e-3 * max(sizes)):
+            return name
+    return None
+
+
+def check_entry(entry: Entry, exported: jax.export.Exported, examples_are_alone: bool) -> None:
+    """Compares the artifact, read back by JAX, with the original function, traced anew; then tries a padded batch."""
+    call = jax.jit(exported.call)
+    wanted = jax.jit(lambda *arguments: entry.function(*arguments))(*entry.arguments)
+    different = first_difference(entry, call(*entry.arguments), wanted)
+    if different is not None:
+        raise ExportError(
+            f"{entry.name}: {different} of the exported function differs from the original: does the loss function "
+            f"use random numbers without the seed key, or change something outside it?"
+        )
+    if len(entry.arguments) < 5 or len(entry.arguments[2]) < 2 or not examples_are_alone:
+        return
+    trained, kept, inputs, targets, weight, *seed = entry.arguments
+    weight = np.append(weight[:-1], np.float32(0))
+    padded = [np.append(values[:-1], np.flip(values[:1]), axis=0) for values in (inputs, targets)]
+    results = (call(trained, kept, *batch, weight, *seed) for batch in ((inputs, targets), padded))
+    different = first_difference(entry, *results)
+    if different is not None:
+        raise ExportError(
+            f"{entry.name}: {different} depends on an example of weight 0: the losses of an example must not depend on "
+            f"the other examples of a batch"
+        )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transformer of Flax (nnx) that predicts tokens: tied embeddings, attention with dropout."""
+
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from worker import Program, assert_close
+
+from coxswain_train import export_jax
+
+BATCH, LENGTH, WIDTH, VOCABULARY = 3, 32, 16, 11
+random = np.random.default_rng(0)
+TOKENS = random.integers(0, VOCABULARY, (BATCH, LENGTH + 1)).astype("i")
+INPUT, TARGET = TOKENS[:, :-1], TOKENS[:, 1:]
+SEED = np.array([3, 4], np.uint32)
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.norm1 = nnx.LayerNorm(WIDTH, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, WIDTH, dropout_rate=0.2, decode=False, rngs=rngs)
+        self.norm2 = nnx.LayerNorm(WIDTH, rngs=rngs)
+        self.up = nnx.Linear(WIDTH, 2 * WIDTH, rngs=rngs)
+        self.down = nnx.Linear(2 * WIDTH, WIDTH, rngs=rngs)
+
+    def __call__(self, x: Any, rngs: nnx.Rngs | None) -> Any:
+        x = x + self.attention(self.norm1(x), mask=nnx.make_causal_mask(x[..., 0]), rngs=rngs)
+        return x + self.down(nnx.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.tokens = nnx.Embed(VOCABULARY, WIDTH, rngs=rngs)
+        self.positions = nnx.Param(jnp.zeros((LENGTH, WIDTH)))
+        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.norm = nnx.LayerNorm(WIDTH, rngs=rngs)
+
+    def __call__(self, tokens: Any, rngs: nnx.Rngs | None = None) -> Any:
+        x = self.tokens(tokens) + self.positions[...]
+        for block in self.blocks:
+            x = block(x, rngs)
+        return self.norm(x) @ self.tokens.embedding[...].T
+
+
+STRUCTURE, PARAMETERS, GENERATORS = nnx.split(Transformer(nnx.Rngs(0)), nnx.Param, ...)
+
+
+def logits_of(parameters: Any, input: Any, key: Any = None) -> Any:
+    model = nnx.merge(STRUCTURE, parameters, GENERATORS)
+    if key is None:
+        model.eval()
+        return model(input)
+    model.train()
+    return model(input, nnx.Rngs(dropout=key))
+
+
+def loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    logits = logits_of(parameters, input, key if training else None)
+    losses = -jnp.take_along_axis(jax.nn.log_softmax(logits), target[..., None], -1)[..., 0]
+    return losses, logits.argmax(-1) == target, state
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: Any) -> Program:
+    folder: pathlib.Path = tmp_path_factory.mktemp("transformer")
+    export_jax(folder, loss, PARAMETERS, INPUT, TARGET, batch=BATCH, classes=VOCABULARY)
+    return Program(folder)
+
+
+
+def test_document(program: Program) -> None:
+    block = {
+        "attention.key.bias": [2, 8],
+        "attention.key.kernel": [16, 2, 8],
+        "attention.out.bias": [16],
+        "attention.out.kernel": [2, 8, 16],
+        "attention.query.bias": [2, 8],
+        "attention.query.kernel": [16, 2, 8],
+        "attention.value.bias": [2, 8],
+        "attention.value.kernel": [16, 2, 8],
+        "down.bias": [16],
+        "down.kernel": [32, 16],
+        "norm1.bias": [16],
+        "norm1.scale": [16],
+        "norm2.bias": [16],
+        "norm2.scale": [16],
+        "up.bias": [32],
+        "up.kernel": [16, 32],
+    }
+    assert program.shapes("parameters") == {
+        **{f"blocks.{number}.{name}": shape for number in range(2) for name, shape in block.items()},
+        "norm.bias": [16],
+        "norm.scale": [16],
+        "positions": [32, 16],
+        "tokens.embedding": [11, 16],
+    }
+    assert program.document["state"] == []
+    assert program.document["input"] == {"type": "int32", "shape": [LENGTH]}
+    assert program.document["target"] == {"type": "int32", "shape": [LENGTH], "classes": VOCABULARY}
+    assert program.weights["positions"].shape == (LENGTH, WIDTH)
+
+
+def test_gradients(program: Program) -> None:
+    weight = np.array([1, 1, 0], "f")
+    key = jax.random.wrap_key_data(SEED, impl="threefry2x32")
+
+    def two(parameters: Any) -> Any:
+        losses, hits, _ = loss(parameters, None, INPUT, TARGET, key, True)
+        return losses[:2].sum(), hits[:2].sum()
+
+    (total, hits), gradients = jax.jit(jax.value_and_grad(two, has_aux=True))(PARAMETERS)
+    got_loss, got_hits, got_gradients, _ = program.train(INPUT, TARGET, weight, SEED)
+    np.testing.assert_allclose(got_loss, total, rtol=1e-5)
+    assert got_hits == hits
+    names = list(program.shapes("parameters"))
+    assert_close(got_gradients, dict(zip(names, jax.tree.leaves(gradients), strict=True)))
+
+
+def test_evaluate(program: Program) -> None:
+    losses, hits, _ = loss(PARAMETERS, None, INPUT, TARGET, None, False)
+    total, hit = program.run("evaluate", INPUT, TARGET, np.ones(BATCH, "f"))
+    np.testing.assert_allclose(total, losses.sum(), rtol=1e-5)
+    assert hit == hits.sum()
