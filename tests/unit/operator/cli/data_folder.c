@@ -91,7 +91,7 @@ Test(data_folder, what_is_not_there_is_told)
     cr_expect(strstr(error.message, "/nowhere"), "%s", error.message);
 }
 
-/* What is usual would be found. */
+/* The search finds a folder with the usual names of each format. */
 Test(data_folder, every_format_of_files_has_usual_names)
 {
     for (size_t i = 0; data_format_words[i]; i++) {

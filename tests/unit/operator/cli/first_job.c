@@ -9,7 +9,7 @@
 #include "common/yaml.h"
 #include "operator/cli/job_print.h"
 
-/* What is printed is the job. */
+/* The printed text parses to the same job. */
 static void check_print(const struct json *job, const char *what)
 {
     SCOPED_BUFFER text;
@@ -42,7 +42,7 @@ static bool reads_text(const char *model)
     return strncmp(model, "gpt", 3) == 0;
 }
 
-/* Whatever is made passes what every job has to, unless model and data do not go together. */
+/* Every generated job is valid, unless model and data do not fit together. */
 Test(first_job, every_strategy_with_every_model_and_format)
 {
     for (size_t s = 0; strategy_type_words[s]; s++)

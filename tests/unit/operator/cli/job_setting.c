@@ -18,7 +18,7 @@ static const char before[] =
     "\"parameterServers\":{\"replicas\":2,\"template\":{\"metadata\":{\"labels\":{\"a\":\"1\"}}}},"
     "\"storage\":[{\"name\":\"data\"},{\"name\":\"runs\"}]}}";
 
-/* What `settings`, one behind the other with newlines between, make of the job above: its text. */
+/* Applies `settings`, separated by newlines, to the job above, and expects this text at the path. */
 static void check(const char *settings, const char *path, const char *expected)
 {
     SCOPED_JSON *job = parse(before);

@@ -11,7 +11,7 @@ static void take(struct log_inlet *inlet, const char *text, int64_t now_ms)
     cr_assert_eq(log_inlet_take(inlet, text, strlen(text), now_ms, NULL), 0);
 }
 
-/* All that is due by then. */
+/* Expects the text of all lines that are due by then. */
 static void expect(struct log_queue *queue, int64_t now_ms, const char *expected)
 {
     SCOPED_BUFFER out;

@@ -50,8 +50,8 @@ Test(work_queue, failures_in_a_row_wait_longer)
     cr_assert_geq(delays_ms[2], 4 * WORK_RETRY_MS);
 }
 
-/* What an outage leaves behind, however long it was: a job that failed to be written to again and again, whose creates are held
- * back, and watches that broke. Even one after the other all are tried within half a minute of its end. */
+/* After an outage of any length, a job has failed many times to be written, its creates are delayed, and watches are broken. Even one
+ * after the other, all delays end within half a minute. */
 Test(work_queue, an_outage_is_over_within_half_a_minute)
 {
     job_entry_set_job(entry, "uid");

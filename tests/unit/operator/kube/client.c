@@ -259,7 +259,7 @@ Test(client, the_token_is_read_again_when_it_is_old)
     fixture_stop();
 }
 
-/* Of a kubeconfig whose plugin's script writes a line into `runs` each time, and ends its answer with `status`. */
+/* Makes a client with a kubeconfig plugin: a script that writes a line into `runs` each time and answers with `status`. */
 static int plugin_client(const char *runs, const char *status, const struct kube_client_options *options,
                          struct error *error)
 {
@@ -625,7 +625,7 @@ Test(client, whoever_stands_back_for_soon_requests_has_a_share_of_the_wire)
 enum { SOON = 20 };
 static struct kube_call_options endless_normal, endless_late;
 
-/* Whoever has been answered asks again. */
+/* Sends the request again after each answer. */
 static void ask_again(void *context, const struct kube_answer *given)
 {
     (void)given;
@@ -634,7 +634,7 @@ static void ask_again(void *context, const struct kube_answer *given)
         kube_client_get(client, &pod, context);
 }
 
-/* Where the others' shares would be all that there is. */
+/* With two connections, nothing is reserved for requests of lower priority. */
 Test(client, a_narrow_wire_is_not_shared)
 {
     fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 2});

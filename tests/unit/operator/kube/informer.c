@@ -7,7 +7,7 @@
 
 TestSuite(informer, .timeout = 120);
 
-/* What the callbacks told, as "+n/a=1 ~n/a=1>2 -n/a=2 !". An item is the object's `v`. */
+/* The calls of the callbacks, as "+n/a=1 ~n/a=1>2 -n/a=2 !". An item is the object's `v`. */
 static char told[1024];
 static int troubles;
 static struct error last_failure;
@@ -176,7 +176,7 @@ Test(informer, after_410_what_vanished_is_reported)
     stop(informer);
 }
 
-/* In turn: a whole list, one that fails on its second page, one whose second page never comes. */
+/* Answers with a whole list, then with one that fails on its second page, then with one that has no second page. */
 static void listing_slowly(struct scripted_request *request)
 {
     static int lists;

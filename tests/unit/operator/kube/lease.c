@@ -63,7 +63,7 @@ static struct lease *start(const char *identity)
     return start_for(identity, 60000, 40000);
 }
 
-/* One whose end is to be seen. */
+/* Starts a lease with a short term, whose end the test waits for. */
 static struct lease *start_briefly(const char *identity)
 {
     return start_for(identity, 1000, 400);
@@ -75,7 +75,7 @@ static struct {
     int version;
     bool frozen;  /* answers nothing */
     bool forbids; /* refuses writes */
-    bool changes; /* under whoever writes */
+    bool changes; /* between a client's read and its write */
     bool holds;   /* does not answer pod writes */
 } store;
 

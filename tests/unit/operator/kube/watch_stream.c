@@ -78,7 +78,7 @@ Test(watch_stream, an_event_has_a_ceiling_but_the_stream_has_none)
     cr_assert_eq(error.kind, ERROR_TOO_LARGE);
 }
 
-/* Whoever may store an object decides how deep it nests. */
+/* Any user who may store an object chooses its depth. */
 Test(watch_stream, of_an_object_that_nests_deep_the_innermost_is_left_out)
 {
     struct error error = ERROR_INIT;

@@ -21,7 +21,7 @@
 #define PARTS 5 /* of a load that comes piece by piece */
 #define STRANGERS 300
 
-/* Both sides in one process: who is called, and who dials. */
+/* Both sides, the acceptor and the dialler, in one process. */
 struct sides {
     char host[LOOPBACK_HOST_MAX];
     struct bulk_lines *called, *dials;
@@ -169,7 +169,7 @@ Test(bulk_line, a_load_may_be_given_piece_by_piece, .timeout = 120)
     tear_down(&sides);
 }
 
-/* What may be sent so far. */
+/* The bytes that may be sent so far. */
 struct source {
     unsigned char *bytes;
     atomic_size_t known, asked; /* asked: how often there was no more */
@@ -258,7 +258,7 @@ Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
     crew_key_set(NULL, 0);
 }
 
-/* More of them than have a seat, in several rounds: whoever waits for those before it comes too late. */
+/* More strangers than seats, in several rounds: a member that waited for all of them would be too late. */
 Test(bulk_line, strangers_in_silence_keep_nobody_out, .timeout = 120)
 {
     struct sides sides;
@@ -281,7 +281,7 @@ static int64_t processor_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Who calls when the process may open nothing more waits; the thread is not kept busy by that, and takes the call in later. */
+/* A caller waits if the process has no free descriptor. That keeps the thread idle, which accepts the call later. */
 Test(bulk_line, a_process_without_descriptors_waits_for_some, .timeout = 120)
 {
     struct sides sides;
@@ -362,7 +362,7 @@ static size_t give_half(void *context, size_t offset, struct link *link)
     return part.iov_len > 0 ? link_write(link, &part, 1) : 0;
 }
 
-/* In the middle of a load, whose memory is gone then: a touch would end the process. */
+/* The line is freed in the middle of a load, and the load's memory is unmapped, so an access would end the process. */
 Test(bulk_line, a_line_that_is_given_up_touches_nothing_any_more, .timeout = 120)
 {
     struct sides sides;

@@ -258,7 +258,7 @@ static void broadcast_to_some(struct crew *c)
 
 #define INPUTS_MAX (RANKS_MAX * 3)
 
-/* What the merges make of the inputs of element i. */
+/* Returns the merged inputs of element i. */
 static float merged(const struct crew *c, size_t i)
 {
     unsigned parts = c->options.reduction.contributions[0];
@@ -740,13 +740,13 @@ Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 240)
     crew_wait(&c, 1);
 }
 
-/* ---- a rank that is frozen: whatever they are at, the others end at the deadline, and somebody names it */
+/* ---- a frozen rank: in every operation, the others end at the deadline, and one of them names it */
 
 enum { NAMED = 21, NAMED_ANOTHER = 22 };
 enum { FROZEN = 1, FROZEN_ELEMENTS = 1000000 };
 
-/* Before its first byte, or with some of them under way. All begin together: who has no processor yet would be missed, and named, as
- * the frozen one is. */
+/* A rank freezes before its first byte, or with some bytes under way. All begin together, since a rank that has not been scheduled yet
+ * would be named like the frozen one. */
 static void freeze_here(struct crew *c)
 {
     pthread_barrier_wait(c->start);
@@ -768,8 +768,8 @@ static void look_for_a_name(void *context, const char *text)
     named_in_a_stall |= is_named(text);
 }
 
-/* Some wait for others who wait for the frozen one. Whose deadline comes first closes its links, which the others may see before
- * their own. */
+/* Some ranks wait for others, which wait for the frozen rank. The first rank at its deadline closes its links, which others may see
+ * before their own deadline. */
 static void expect_a_name(struct crew *c)
 {
     FAILED(c->error.kind != ERROR_TIMEOUT && c->error.kind != ERROR_UNAVAILABLE);
@@ -805,7 +805,7 @@ static void freeze_in_copy_of_state(struct crew *c)
     expect_a_name(c);
 }
 
-/* What a sharded optimizer does: sums to their owners, and parameters from them. */
+/* The operations of a sharded optimizer: sums go to their owners, and parameters come from them. */
 static const struct collective_shards frozen_shards = {.stripe = 16384};
 
 static void freeze_in_reduce_scatter(struct crew *c)
@@ -817,7 +817,7 @@ static void freeze_in_reduce_scatter(struct crew *c)
                                                                FROZEN_ELEMENTS, &frozen_shards);
     if (c->rank == FROZEN)
         raise(SIGSTOP);
-    if (collective_wait(c->group, ticket, &c->error) == 0) /* all that is wanted of it was there */
+    if (collective_wait(c->group, ticket, &c->error) == 0) /* it had received everything that it needs */
         FAILED(collective_all_gather(c->group, vectors[0], FROZEN_ELEMENTS, &frozen_shards, NULL, &c->error) == 0);
     expect_a_name(c);
 }

@@ -64,7 +64,7 @@ Test(endpoint, of_a_rank_that_dials_again_the_last_call_stands, .timeout = 120)
     endpoint_free(endpoint);
 }
 
-/* Of strangers that send `bytes`, the reason for which they are refused. */
+/* A stranger that sends `bytes` is refused for this reason. */
 static void expect_refused(const struct endpoint *endpoint, const char *bytes, const char *reason)
 {
     struct stranger_summary summary;

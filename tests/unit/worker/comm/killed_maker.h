@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory whose maker is killed while it has a name.
+ * Shared memory whose maker is killed while the memory still has a name.
  */
 #ifndef COXSWAIN_TESTS_KILLED_MAKER_H
 #define COXSWAIN_TESTS_KILLED_MAKER_H

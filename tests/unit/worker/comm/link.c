@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of a link whose peer is the test. */
+/* Opens a link; the test is its peer. */
 static struct link open_link(int *ret_peer)
 {
     int ends[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rank 0 of two connects; the test plays whoever knocks at its port.
+ * Rank 0 of two connects. The test plays all processes that call it.
  */
 #include "worker/comm/mesh.h"
 
@@ -55,7 +55,7 @@ static void house_open(struct house *house, int64_t deadline_ms)
     cr_assert_eq(pthread_create(&house->thread, NULL, connect_all, house), 0);
 }
 
-/* What mesh_connect has said. */
+/* Returns the result of mesh_connect. */
 static int house_wait(struct house *house)
 {
     pthread_join(house->thread, NULL);

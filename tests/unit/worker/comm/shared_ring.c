@@ -50,8 +50,7 @@ Test(shared_ring, a_full_ring_takes_no_more)
     cr_assert_eq(shared_ring_write(near_end, bytes, 1, &bell), 0);
 }
 
-/* A peer whose next frame is not wanted yet is not read from, while bytes for it wait for room: it used to sleep on without
- * being woken when room was made. */
+/* While bytes wait for room, nothing is read from a peer whose next frame is not wanted yet. It must be woken when there is room. */
 Test(shared_ring, who_only_waits_for_room_is_woken)
 {
     bool bell;
@@ -96,7 +95,8 @@ Test(shared_ring, both_ends_agree_on_its_capacity)
 
 /* ---- where there is little memory, and what is left of the dead */
 
-/* In a process of its own, whose /dev/shm holds half a ring: 0: refused, 1: taken and full without harm, 2: cannot be tried. */
+/* Tries to make a ring in a process whose /dev/shm holds only half of one. Returns 0 if that is refused, 1 if the ring is made and can be
+ * filled without harm, 2 if the test is not possible. */
 static int try_in_a_small_room(void)
 {
     char path[SHARED_FILE_PATH_MAX];

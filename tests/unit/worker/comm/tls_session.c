@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both ends in one process, over a pair of sockets. What an end presents and
- * believes is read when it is made.
+ * Both ends of a session in one process, over a pair of sockets. Each end reads its key or certificate when it is made.
  */
 #include "worker/comm/tls_session.h"
 
@@ -199,7 +198,7 @@ Test(tls_session, another_key_or_job_is_refused)
     expect_refusal("another job", "the key of this job");
 }
 
-/* Somebody between the two who has no key cannot show a certificate instead, which nobody would check. */
+/* An attacker without the key cannot use a certificate instead, which the client would not check. */
 Test(tls_session, a_server_with_a_certificate_in_place_of_the_key_is_refused)
 {
     struct crew_files files;

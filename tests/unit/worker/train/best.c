@@ -85,7 +85,7 @@ static void fill(struct scene *scene, float value)
         scene->trainer.state.parameters[i] = value;
 }
 
-/* After step `step`, whose number is all its parameters. */
+/* Evaluates after step `step`, with that number in all parameters. */
 static void evaluate(struct scene *scene, int64_t step, double loss)
 {
     struct error error = ERROR_INIT;
@@ -152,7 +152,7 @@ static void save(struct scene *scene, int64_t step)
     cr_assert_eq(checkpoint_wait(scene->trainer.store, NULL), 0);
 }
 
-/* Who is asked to leave has no time for them, once the checkpoint is there. */
+/* A worker that is asked to leave does not wait for the best values once the checkpoint is complete. */
 Test(best, no_checkpoint_waits_for_them, .timeout = 60)
 {
     static struct scene scene;
@@ -214,7 +214,7 @@ static ssize_t write_after_the_other(int descriptor, const void *bytes, size_t l
 {
     static unsigned writes;
     void (*other)(void) = meanwhile;
-    if (other && ++writes == 3) { /* in the midst of the tensors */
+    if (other && ++writes == 3) { /* in the middle of the tensors */
         meanwhile = NULL;
         other();
     }

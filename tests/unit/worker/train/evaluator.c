@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An evaluator of asynchronous parameter servers, whose checkpoints may replace each other.
+ * An evaluator of asynchronous parameter servers, in which checkpoints of the same step may replace each other.
  */
 #include "worker/train/evaluator.h"
 
@@ -109,7 +109,7 @@ static void spoil(const struct scene *scene)
     globfree(&found);
 }
 
-/* Whoever read it again at every look would do nothing else. */
+/* An evaluator that read a bad checkpoint again at every look would do nothing else. */
 Test(evaluator, a_bad_checkpoint_is_read_again_after_a_while_only, .timeout = 60)
 {
     static struct scene scene;

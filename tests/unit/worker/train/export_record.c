@@ -26,7 +26,7 @@ struct scene {
     struct trainer trainer;
 };
 
-/* A job whose last checkpoint is there, beside the export of another. */
+/* Sets up a job whose last checkpoint is complete, with an export of another job beside it. */
 static void set_up(struct scene *scene)
 {
     struct error error = ERROR_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a run, of a strategy whose sums do not wait for a chief at its disk.
+ * The end of a run with a strategy whose sums do not wait for a chief that writes to its disk.
  */
 #include "worker/train/loop.h"
 
@@ -59,7 +59,7 @@ static const struct strategy_operations
     whole_operations = {.reform = form, .step = step, .sum = sum_in_time, .meet = meet},
     parted_operations = {.reform = form, .sum = sum_in_time, .meet = meet, .gather = gather, .describe = describe};
 
-/* Of rank 1 of 2. */
+/* Runs rank 1 of 2. */
 static void end_run(const struct strategy_operations *operations, int64_t steps)
 {
     static struct crew_seat seats[2];

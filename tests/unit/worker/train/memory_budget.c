@@ -123,7 +123,7 @@ static int fresh_state(void *context, struct error *error)
     return 0;
 }
 
-/* All that a trainer opens for its steps. */
+/* Opens everything that a trainer needs for its steps. */
 static void open_all(struct scene *scene)
 {
     struct error error = ERROR_INIT;
@@ -239,7 +239,7 @@ static struct error refusal(const struct scene *scene, int64_t limit, enum host_
 
 /* ---- a GPU */
 
-/* Of what all devices have allocated, and of the pinned memory of the host, the plan is the most, and not much more. */
+/* Expects the largest allocation of a device, and the host\'s pinned memory, to be the planned bytes or at most two per cent more. */
 static void expect_far_truth(const char *strategy, int devices, const char *model, const char *training)
 {
     struct scene scene;
@@ -251,12 +251,12 @@ static void expect_far_truth(const char *strategy, int devices, const char *mode
     int64_t host = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM];
     host -= evaluation_bytes(&scene);
     int64_t device = memory_plan_bytes(&scene.plans.device), most = 0;
-    /* What crosses between stages has its place from the first step on. */
+    /* Memory for values and gradients between stages is allocated in the first step. */
     if (scene.job.strategy.type == STRATEGY_PIPELINE)
         device -= scene.plans.device.bytes[MEMORY_EXCHANGE];
     for (int i = 0; i < devices; i++) {
         int64_t taken = far_device_of(scene.trainer.devices[i].device)->taken;
-        /* What is there before is taken to be on all: others than the first are without the worker's own stream. */
+        /* The memory in use before the steps is assumed to be the same on all devices; all but the first lack the worker\'s own stream. */
         if (i > 0 && scene.job.strategy.type == STRATEGY_PIPELINE)
             taken -= STREAM_BYTES;
         most = taken > most ? taken : most;
@@ -415,7 +415,7 @@ Test(memory_budget, the_absurd_is_refused_too)
 
 /* ---- a peer */
 
-/* Of vectors as long as the parameters. */
+/* Returns the planned number of exchange vectors as long as the parameters. */
 static int64_t vectors_of_peers(unsigned workers)
 {
     struct error error = ERROR_INIT;

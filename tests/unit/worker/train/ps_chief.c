@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chief of its own whose ps is of another version, which the test plays.
+ * A separate chief with a server of another version, which the test plays.
  */
 #include "worker/train/ps_chief.h"
 

@@ -58,7 +58,7 @@ Test(ps_chief_start, what_a_checkpoint_says_of_shares_without_examples_is_taken)
     recovery_source_release(&source);
 }
 
-/* It was made by a crew whose shares all had examples, then resumed with another. */
+/* The checkpoint was made by a crew in which every share had examples, and is resumed by another crew. */
 Test(ps_chief_start, an_older_checkpoint_has_no_more_empty_shares_than_tickets_without_update)
 {
     struct recovery_source source;

@@ -23,8 +23,8 @@
 #define PATIENCE_MS 60000 /* reached by what hangs only */
 
 static atomic_uint examples_read;      /* that are begun */
-static atomic_uint standing_at = NONE; /* when so many have been read, the next does not end */
-static atomic_uint failing_at = NONE;  /* the one behind so many fails */
+static atomic_uint standing_at = NONE; /* after this number of reads, the next one does not end */
+static atomic_uint failing_at = NONE;  /* after this number of reads, the next one fails */
 static const struct dataset_kind *plain_kind;
 
 static void await_moment(void)
@@ -230,7 +230,7 @@ Test(ps_share, while_one_is_computed_the_next_ticket_is_read_and_holds_nothing_u
     close_ahead(&ahead);
 }
 
-/* Of `count` shares in turn. */
+/* Does `count` shares in turn, and expects the number of shares that were read. */
 static void expect_reads_of_shares(const int64_t *tickets, unsigned count, unsigned shares_read)
 {
     struct ahead ahead = {0};

@@ -6,7 +6,7 @@
 
 static const struct sampler sampler = {.seed = 7, .count = 600};
 
-/* Of step 5, which was taken with these. */
+/* Makes a manifest of step 5 with these values. */
 static struct manifest manifest_of(int64_t seed, int64_t count, int64_t consumed)
 {
     struct manifest manifest = {.step = 5, .data_epoch = 1, .examples_consumed = consumed, .seed = seed};

@@ -56,7 +56,7 @@ static ssize_t write_to_full_disk(int descriptor, const void *bytes, size_t leng
     return -1;
 }
 
-/* Who leaves says last whether its part is saved. */
+/* A rank that leaves reports last whether its part is saved. */
 Test(saving, a_rank_whose_part_could_not_be_written_has_not_saved_it, .timeout = 60)
 {
     char directory[] = "/tmp/coxswain-saving-XXXXXX";

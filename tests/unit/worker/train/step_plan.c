@@ -109,7 +109,7 @@ Test(step_plan, too_few_shards_and_no_data_get_a_sentence)
     cr_assert_eq(step_plan_steps(&job, 0, &plan, &error), -1);
 }
 
-/* Of 9,000 examples, 3 epochs of 36 steps. */
+/* Makes the plan of a run with 9,000 examples, 3 epochs of 36 steps. */
 static struct step_plan gone_on(int64_t step, int64_t data_epoch, int64_t consumed)
 {
     struct job_document job = example();

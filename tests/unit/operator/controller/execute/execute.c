@@ -663,7 +663,7 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     cr_assert_eq(scripted_count(&server, PODS), 1);
 }
 
-/* Of a large crew with a large template: memory is not to be full of them. */
+/* Not all pods of a large crew with a large template are in memory at once. */
 Test(execute, pods_are_built_a_few_at_a_time)
 {
     enum { WORKERS = 40, BYTES = 1 << 20 };
@@ -726,7 +726,7 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
 }
 
-/* ---- who goes first */
+/* ---- order */
 
 Test(execute, no_pod_goes_before_the_service)
 {

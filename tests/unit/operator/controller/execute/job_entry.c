@@ -272,7 +272,7 @@ Test(job_entry, who_goes_and_was_not_sent_away_has_vanished)
     ended = evaluator = failed = another = view;
     ended.exit_code = 1;
     evaluator.role = ROLE_EVALUATOR;
-    failed.phase = POD_FAILED; /* by whoever looks after nodes that are gone */
+    failed.phase = POD_FAILED; /* by the controller that collects pods of lost nodes */
     another.job_uid = another.owner_uid = "another";
     job_entry_set_job(entry, "first");
     cr_assert(vanishes(view, 5000));

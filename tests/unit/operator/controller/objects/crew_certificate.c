@@ -20,7 +20,7 @@ static void encrypted(struct scene *scene)
     scene->options.certificate_period_ms = PERIOD;
 }
 
-/* What the executor notes when the Secret is there. */
+/* Notes, like the executor, that the Secret exists. */
 static void made(struct scene *scene)
 {
     scene->input.certificate = scene->plan.certificate;

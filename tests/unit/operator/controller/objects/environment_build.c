@@ -23,7 +23,7 @@ static struct training_job parse(const char *spec)
     return job;
 }
 
-/* What a pod is told, a line for each variable. */
+/* Expects the environment of a pod, one line for each variable. */
 static void expect(const char *spec, enum role role, int64_t index, const char *expected)
 {
     SCOPED(training_job_release) struct training_job job = parse(spec);

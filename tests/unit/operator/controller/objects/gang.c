@@ -213,7 +213,7 @@ Test(gang, the_native_group_has_a_gang_policy)
     expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
 }
 
-/* Kubernetes refuses a pod whose priority is not its group's. */
+/* Kubernetes refuses a pod with another priority than its group's. */
 Test(gang, the_native_group_has_the_priority_of_its_pods)
 {
     static const struct {

@@ -18,7 +18,7 @@
     "\"training\":{\"epochs\":1,\"batchSize\":64,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":\"0.1\"}},"          \
     "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}}"
 #define STATUS "},\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}"
-/* What is added to the workers, and the end. */
+/* Fields for the workers, and the end of the job. */
 #define WORKERS(more) ",\"workers\":{\"replicas\":2" more "}" STATUS
 #define TAIL WORKERS("")
 
@@ -229,7 +229,7 @@ Test(pod_build, a_device_is_asked_for_by_its_resource)
     }
 }
 
-/* What a pod of the role asks for, "none" if nothing. */
+/* Expects the number of devices in the limits of the role's pod, "none" without a limit. */
 static void expect_devices(const struct training_job *job, enum role role, const char *resource, const char *expected)
 {
     SCOPED(pod_builder_release) struct pod_builder builder = {0};

@@ -7,7 +7,7 @@
 
 static struct pod_view *evaluator;
 
-/* Two workers and an evaluator; after some restarts, so that whoever fails now has to wait. */
+/* Two workers and an evaluator, after enough restarts that the next failure causes a delay. */
 SCENE_SUITE(back_off)
 {
     scene_init_running(&scene, 2);
@@ -88,7 +88,7 @@ Test(back_off, is_not_cut_short_by_one_who_worked_for_long)
     cr_assert_not(creates(ROLE_EVALUATOR));
 }
 
-/* Whose own wait is over, and who is kept by something else, does not wait once more. */
+/* A pod whose own delay is over, but which something else delays, does not begin its delay again. */
 Test(back_off, that_is_over_is_not_begun_again_by_the_next)
 {
     scene.job.elastic.enabled = true;

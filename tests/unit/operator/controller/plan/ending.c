@@ -77,7 +77,7 @@ Test(ending, table_of_blame)
         cr_expect_eq(foreign, end->foreign, "%s (foreign): %s", end->what, ending_reason(foreign));
     }
     pod->exit_code = 0;
-    pod->phase = POD_SUCCEEDED; /* whatever somebody has put down as the reason of that */
+    pod->phase = POD_SUCCEEDED; /* any end reason that the status may have */
     pod->end_reason = "";
     pod->reason = "Completed";
     pod->disruption_target = false;
@@ -176,7 +176,7 @@ Test(ending, a_traceback_is_told_by_its_last_line)
     cr_assert_str_eq(buffer_text(&text), "pod digits-worker-1-4 exited with code 137 (signal 9, Killed)");
 }
 
-/* Of worker 0, `ms` after it was first seen to wait for its image, when the clock was set by `by_ms` meanwhile. */
+/* Returns worker 0's ending `ms` after it was first seen to wait for its image, if the clock was set by `by_ms` in between. */
 static enum ending_kind kind_after_move(int64_t by_ms, int64_t ms)
 {
     struct job_entry *entry = job_entry_new("n/a");

@@ -70,7 +70,7 @@ Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
     scene.input.now_ms += 60000;
     expect_turn("worker.completed=2");
     scene.input.pod_count = 2;
-    for (int turn = 0; turn < 2; turn++) { /* whoever has been started meanwhile knows no more than the status */
+    for (int turn = 0; turn < 2; turn++) { /* an operator that starts in between knows only the status */
         scene_plan(&scene);
         scene_expect(
             "restart_count=0 attempt=1 Running:True=CrewComplete Scheduled:True=AllScheduled worker.completed=2");
@@ -124,7 +124,7 @@ Test(judge, job_scope_starts_the_whole_crew_over)
     expect_plan("delete_pod=2 (the living ones of the old attempt) create_pod=0 (not before the old attempt is gone)");
 }
 
-/* Not for each name alone: who is left of the old crew could meet the new one, or save what it has. */
+/* Waiting for the predecessor of each name is not enough: a survivor of the old crew could join the new one, or save its state. */
 Test(judge, a_crew_that_starts_over_waits_for_the_last_of_the_one_before)
 {
     for (int framework = FRAMEWORK_COXSWAIN; framework <= FRAMEWORK_JAX; framework++) {
@@ -153,7 +153,7 @@ Test(judge, an_evaluator_never_restarts_the_crew)
     expect_plan("attempt=1 evaluator.pending=0 worker.pending=none");
 }
 
-/* What may throw a crew out again and again must not do so for ever. */
+/* A cause that stays unknown must not restart a crew forever. */
 Test(judge, collateral_without_a_cause_is_let_off_once)
 {
     for (int64_t incarnation = 1; incarnation <= 2; incarnation++) {
@@ -194,7 +194,7 @@ Test(judge, collateral_after_a_good_run_is_let_off)
     expect_plan("failures=0");
 }
 
-/* What is known of a node that falls silent: first that its pods are not ready, minutes later that they are to go. */
+/* A node falls silent: its pods are first seen not ready, and must go some minutes later. */
 static void fall_silent_after(int64_t ms)
 {
     scene.job.status.restart_count = 5;
@@ -350,7 +350,7 @@ Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
 }
 
-/* However long that takes: its pod is not to blame for that, and neither is who waits for it. */
+/* Neither the unscheduled pod nor the worker that waits for it is to blame, however long that takes. */
 Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
 {
     struct pod_view *worker = &scene.pods[2];

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan against a model of a cluster: pods that start, fail, are deleted and
- * vanish at random; caches that lag; an operator that is killed before or after any
- * single write, with a create still on the wire. The rules of the contract are
- * checked at every write (whose fault an end was, and how long its successor waits,
- * are judged here once more), and every job must come to its end.
+ * Tests the plan against a model of a cluster: pods start, fail, are deleted and vanish at random, caches lag, and the operator is killed
+ * before or after any single write, with a create still under way. The rules of the contract are checked at every write, including a
+ * second classification of each end and of its successor's delay, and every job must reach its end.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -159,7 +157,7 @@ static void remember_finished(const struct pod_view *pod)
         model.done[model.done_count++] = (struct finished_pod){pod->role, pod->index, pod->attempt};
 }
 
-/* Of those that are gone nobody hears who lists pods anew, but of those that he knew. */
+/* An operator that lists pods again learns that a pod is gone only if it knew that pod. */
 static void list_pods(void)
 {
     for (size_t i = 0; i < model.pod_count; i++)
@@ -230,7 +228,7 @@ static bool is_promised(struct place place, int64_t incarnation)
     return incarnation == status->incarnation && promises(status, place);
 }
 
-/* Of an elastic crew one may have been scaled away meanwhile. */
+/* A pod of an elastic crew may have been scaled away in between. */
 static void check_predecessor(const struct model_pod *pod, int64_t attempt)
 {
     CHECK(!pod->finished || pod->view.attempt != attempt || model.scene.job.elastic.enabled,
@@ -342,7 +340,7 @@ static bool was_asked_to_end(const struct pod_view *pod)
     return pod_view_deleting(pod) && (!model.clock_is_set || pod_view_was_asked_to_end(pod));
 }
 
-/* What the contract says of an end, ENDING_NONE: there is none. */
+/* Returns how the contract classifies a pod's end; ENDING_NONE if it has not ended. */
 static enum ending_kind kind_of(const struct pod_view *pod)
 {
     if (!pod)
@@ -460,7 +458,7 @@ static void check_class(const struct job_status *before, const struct job_status
     CHECK(!ignored || event->kinds[ENDING_IGNORED], "what no rule names is ignored");
 }
 
-/* Whatever the crew does meanwhile. */
+/* The delay holds whatever the crew does. */
 static void check_backoff(const struct job_status *after, const struct event *event)
 {
     int64_t least_ms = restart_delay_ms(after->restart_count, event->ran_ms, 0);
@@ -525,7 +523,7 @@ static bool is_in_its_place(const struct model_pod *pod, const struct job_status
            is_still_asked_for(pod, next) && !has_stray(place_of(pod));
 }
 
-/* Whose promise is cleared was there; who has finished is told of. */
+/* A pod has existed if its promise is cleared, and the status must contain every success that was seen. */
 static void settle(const struct job_status *before, const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
@@ -553,7 +551,7 @@ static void check_deadline(const struct job_status *before, const struct job_sta
           "the deadline comes too early");
 }
 
-/* Creates that came between the look of whoever promises their pods again and this write. */
+/* Ignores pods whose creation the operator had not seen when it promised them again. */
 static void pass_over_unseen(const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
@@ -848,7 +846,7 @@ static void pod_end(struct model_pod *pod, int code)
         pod->view.disruption_target = true;
 }
 
-/* What nobody else of the crew could talk to must not start beside it. */
+/* A pod must not start with another key than the pods of its crew. */
 static void mount_key(struct model_pod *pod)
 {
     pod->key = model.key;
@@ -940,7 +938,7 @@ static void copy_pod(const struct model_pod *pod)
     model.pod_count++;
 }
 
-/* People who edit pods: one loses its owner, or is copied with all of its labels. */
+/* Users edit pods: one loses its owner, or is copied with all of its labels. */
 static void people_meddle(void)
 {
     if (model.calm || model.pod_count == 0 || !chance(4))
@@ -1131,7 +1129,7 @@ Test(plan_replay, what_was_found_once)
     }
 }
 
-/* Of what the job has left, whether it is there. */
+/* Lists whether each of the job's objects exists. */
 static size_t leftovers(bool *left[PODS_MAX + 3])
 {
     bool *all[] = {&model.service, &model.group_there, &model.workload_there};
@@ -1161,8 +1159,9 @@ static void turn_after_the_end(void)
     CHECK(status_terminal(&model.scene.job.status), "the end is taken back");
 }
 
-/* Whoever deletes what, with an operator that is killed again and again and may see old caches, until nothing is left and it has
- * seen that: the checks of the model find a create or a status that is no end any more. Only what was there counts. */
+/* After the end, a user deletes the job's objects one by one while the operator is killed repeatedly and may see old caches, until
+ * nothing is left and the operator has seen that. The checks of the model would find a create, or a status that is no longer final. Only
+ * deletions of existing objects count. */
 Test(plan_replay, terminal_is_terminal)
 {
     size_t deletions = 0;

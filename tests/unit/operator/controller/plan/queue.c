@@ -23,7 +23,7 @@ SCENE_SUITE(queue)
                                       .assignments = "{}"};
 }
 
-/* What Kueue's cache shows after the plan has told it. */
+/* Updates Kueue's cached workload after the plan's write. */
 static void hear(void)
 {
     struct pods_ready pods = queue_pods_ready(&workload, &scene.plan.status);

@@ -94,7 +94,7 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
     expect_plan("restart_count=0 worker.pending=1");
 }
 
-/* What is promised above the new number is not told of any more, whichever policy has the word. */
+/* Promised pods above the new number leave the status, under any policy. */
 Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);

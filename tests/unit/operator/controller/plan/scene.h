@@ -98,7 +98,7 @@ const char *scene_mismatch(const struct scene *scene, const char *expected);
 /* A progress of which nothing is known. */
 struct progress scene_no_progress(void);
 
-/* A status whose strings live in `arena`. */
+/* Copies the status, with its strings in `arena`. */
 struct job_status scene_copy_status(const struct job_status *status, struct arena *arena);
 
 #endif

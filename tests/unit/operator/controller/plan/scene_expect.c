@@ -79,7 +79,7 @@ static bool write_role_field(const struct replica_status *replica, const char *n
     return false;
 }
 
-/* Of a condition: its reason if it has the status after the colon, else nothing. */
+/* Writes a condition's reason if it has this status, and otherwise nothing. */
 static bool write_condition(const struct job_status *status, enum condition_type type, const char *wanted,
                             char *ret_text)
 {
@@ -145,7 +145,7 @@ static bool write_value(const struct scene *scene, const char *key, char *ret_te
     return write_of_plan(scene, key, ret_text) || write_of_status(&scene->plan.status, key, ret_text);
 }
 
-/* The next word, "" at the end. What stands in parentheses is left out. */
+/* Copies the next word, "" at the end. Skips text in parentheses. */
 static const char *next_word(const char *at, char *ret_word)
 {
     size_t length = 0;

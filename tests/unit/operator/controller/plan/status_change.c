@@ -88,8 +88,8 @@ Test(status_change, what_pods_or_limits_wait_for_does_not_only_tell)
     cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
 }
 
-/* When numbers that differ since `since_ms` ago are written whose pods last changed `changed_ms` ago, in ms from now; 0:
- * now. */
+/* Returns in how many ms changed counts are written, if they have differed since `since_ms` ago and pods last changed `changed_ms` ago;
+ * 0: now. */
 static int64_t gathers_for(int64_t since_ms, int64_t changed_ms, const char *promise)
 {
     scene_renew();

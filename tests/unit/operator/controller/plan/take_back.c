@@ -100,7 +100,7 @@ Test(take_back, not_for_the_disruption_of_another_crew)
     expect_plan("failures=1 disruptions=1");
 }
 
-/* Of a crew that goes on without the pod. */
+/* Counts a failure in a crew that goes on without the pod. */
 static void charge_one(int exit_code)
 {
     scene_end_pod(&scene, &scene.pods[1], exit_code);

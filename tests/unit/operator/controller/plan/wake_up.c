@@ -10,7 +10,7 @@
 
 #define LOOKS_MAX 50
 #define SECOND_MS 1000
-/* Between two seconds, which is all that the API keeps of a time. */
+/* A time between two seconds; the API keeps only whole seconds. */
 #define ODD_MS 730
 
 SCENE_SUITE(wake_up)
