@@ -80,7 +80,7 @@ struct rounds {
     double checks[ROUNDS];                               /* ms */
 };
 
-/* What the disk takes, in MB/s. */
+/* Measures the disk's write rate in MB/s. */
 static int write_plainly(const char *directory, const void *bytes, size_t length, double *ret_rate, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, "raw");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real coxswain-worker on files of noise, one thread a process: examples per
- * second alone and in a MultiWorkerMirrored crew of two, from its step lines; from
- * exec to the first step line; memory of its own then.
+ * Measures the real coxswain-worker on files of noise, with one thread a process:
+ * examples per second alone and in a MultiWorkerMirrored crew of two, from the step
+ * lines; the time from exec to the first step line; and the private memory then.
  *
  *     bench_crew [seconds a measurement, default 4]
- *     bench_crew --turns MODEL [--apart]    a crew of two, the protocol of tests/bench/peers/turns.py; apart: without shared
- *                                           memory, as on two nodes (for whoever may mount)
+ *     bench_crew --turns MODEL [--apart]    a crew of two, with the protocol of tests/bench/peers/turns.py; apart: without shared
+ *                                           memory, as on two nodes (needs the right to mount)
  *
- * $BUILD says where the worker is. Rates are the mean of the steps behind the first tenth, between the arrival of the
- * chief's step lines. In turns an answer ends with the processor seconds of both and the larger peak of resident memory.
+ * The worker is in $BUILD. Rates are the mean of the steps after the first tenth, between the arrivals of the chief's step lines.
+ * With --turns, an answer ends with the processor seconds of both workers and the larger peak of resident memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -82,7 +82,7 @@ static void write_file(const char *path, const unsigned char *header, size_t hea
     free(data);
 }
 
-/* Files rather than the synthetic format, whose making would be measured with the rest. */
+/* Writes files, because the synthetic format would be generated during the measurement. */
 static void write_data(void)
 {
     static const unsigned char images[] = {0, 0, 8, 3, 0, 0, IMAGES >> 8, IMAGES & 255, 0, 0, 0, 28, 0, 0, 0, 28};

@@ -34,7 +34,7 @@
 #define STUCK_MS 120000
 #define NS_PER_MS 1000000
 
-/* So many pods after it was created a pod gets its node; and so many after that it runs. */
+/* Number of later pods after whose creation a pod gets its node, and after which it runs. */
 #define BEHIND 1000
 #define WAITING (2 * BEHIND + 1)
 
@@ -135,7 +135,7 @@ static char *uid_of(uint64_t number)
                          (unsigned)(mixed >> 4 & 0xfff), (unsigned)(mixed & 0xfff), mixed & 0xffffffffffff);
 }
 
-/* What every new object gets. */
+/* Sets the fields that every new object has. */
 static void bring_into_being(struct plane *plane, struct json *object, const char *name_space)
 {
     char now[CLOCK_TEXT_MAX];
@@ -166,7 +166,7 @@ static void create_jobs(struct plane *plane)
     }
 }
 
-/* The job whose name begins this one ("some-17-worker-3-1"). */
+/* Returns the number of the job whose name begins a pod's ("some-17-worker-3-1"). */
 static int job_of(const struct plane *plane, const char *name)
 {
     const char *number = strchr(name, '-');
@@ -196,7 +196,7 @@ static void place(struct plane *plane, int number)
     show_next(plane, PODS, "MODIFIED", pod);
 }
 
-/* Of another framework no chief tells its progress: the figures are those of a job of ours. */
+/* A job of another framework reports no progress; these are the figures of a job of our own. */
 static void tell_progress(struct plane *plane, int job)
 {
     static const char progress[] =
@@ -271,7 +271,7 @@ static void respond_absent(struct http_exchange *exchange)
     http_exchange_respond(exchange, 404, "application/json", text, strlen(text));
 }
 
-/* All that the operator asks to see of most objects. */
+/* The operator asks only for the metadata of most objects. */
 static void respond_metadata(struct http_exchange *exchange, int status, const struct json *object)
 {
     SCOPED_JSON *part = json_new_object();

@@ -179,7 +179,7 @@ int main(int argc, char **argv)
     }
     write_job();
     atexit(remove_job);
-    /* Both ways share the loopback. What is measured first, on a quick link, is all but the computation alone. */
+    /* Both directions share the loopback. The first measurement, on a fast link, is nearly the computation only. */
     double computation = measure("1"), megabits = 2 * BYTES * 8e-6 / computation;
     set_rate(megabits);
     for (int i = 0; i < rounds; i++) {

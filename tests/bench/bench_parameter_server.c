@@ -177,7 +177,7 @@ static void wake(void *context)
     rpc_wake(*(struct rpc **)context);
 }
 
-/* A server whose chief has gone answers nobody: it is there as long as the measurement. */
+/* A server without its chief answers no call, so the chief must exist during the measurement. */
 static struct dispatcher *lead(struct crew_seat *seats, unsigned count)
 {
     struct dispatcher *dispatcher;
@@ -271,7 +271,7 @@ static void start_lone(struct lone_server *server, const struct parameter_layout
         exit(1);
 }
 
-/* What is measured against it. */
+/* Runs a measurement against the server. */
 typedef void measurement(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
                          const struct placement *placement);
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The operator is killed before and after every write of a job's life, one by one: creation, a pod that is evicted, suspend,
-# resume, success; once for a job whose first pods wait for a PodGroup, and once for one whose first pods wait for nothing.
-# Whatever the point, its successor brings the job to the same end: one disruption, one suspension, no pod twice, none left.
-# Once more with pods removed by force between the two operators: those that no status tells of, and those whose promise the
-# status still has.
-# The writes are counted by tests/faultproxy, which also does the killing.
+# Kills the operator before and after every single write of a job's life: creation, eviction of a pod, suspend, resume, success; once with
+# a job whose first pods wait for a PodGroup, and once with one whose pods wait for nothing. After a crash at any point, the successor must
+# bring the job to the same end: one disruption, one suspension, no pod created twice and none left. In a third life, pods are removed by
+# force between the two operators: those that are in no status, and those that the status still promises. tests/faultproxy counts the
+# writes and kills the operator.
 #
 #   BUILD=build tests/chaos/crash-points.sh        make crash-points
-#   CRASH_LANES=n   so many at a time (2)
+#   CRASH_LANES=n   lives at a time (2)
 #   CRASH_FROM=n CRASH_TO=n   only these points
 #   CRASH_CREATES=yes   the points are the answers to creates of pods alone, whose number no timing changes
 #   CRASH_SCHEDULERS="Coscheduling None Removed"   only these lives: with a PodGroup, without, and without whose pods are removed
@@ -115,7 +114,7 @@ if [[ ${1:-} == lane ]]; then
         api GET "$group/$1" | grep -q '"code": *404'
     }
 
-    # killed POINT WHEN: false when no life has so many writes, or none that is of interest
+    # killed POINT WHEN: fails if no life has this number of writes, or no relevant one
     killed() {
         local point=$1 afterwards=$2
         kept=''
@@ -127,7 +126,8 @@ if [[ ${1:-} == lane ]]; then
             echo "not ok point $point: the proxy does not start"
             exit
         fi
-        # What comes into being under its eyes while it holds the lease it takes up without a word (operator/controller/plan/first_crew.h).
+        # A job that appears while the operator holds the lease gets its first crew without a promise
+        # (operator/controller/plan/first_crew.h), so the operator must be ready before.
         [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete' operator.log
         life "$name" >why
         result=$?

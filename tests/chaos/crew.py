@@ -16,8 +16,8 @@ import tempfile
 import time
 import uuid
 
-# What a worker that ended for a while may say; a successor takes its place (docs/worker.md, exit codes).
-# -SIGTERM: it was asked to leave before it could hear it.
+# Exit codes after which a successor takes the worker's place (docs/worker.md, exit codes). -SIGTERM: it
+# was asked to leave before it could handle the signal.
 REPLACED = {-signal.SIGKILL, -signal.SIGTERM, 138, 143, 160, 162, 163}
 COMPLETE = "this job is complete: its last checkpoint is of the final step"  # who had not begun before the others were done
 SAVING = re.compile(r"^\.(saving|part)-")

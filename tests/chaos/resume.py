@@ -91,7 +91,7 @@ def main():
         for first in kinds:
             before = matrix.train(first, HALF)
             row = [first.name]
-            # Those whose bits are promised agree with OneDevice; from a checkpoint of bits that nobody promised, with each other.
+            # Kinds with promised bits must agree with OneDevice; after a checkpoint without promised bits, with each other.
             expected = (reference, "OneDevice's") if first.bits else None
             for second in kinds:
                 why = matrix.check(second, before, expected if second.bits else None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $root and $bin are the caller's, CLUSTER is from tests/cluster/with
 #
-# What tests of a cluster share: the operator with its real rights, jobs whose pods KWOK plays, questions about them.
-# The caller sets `root` (the sources), `bin` (the build directory) and `work` (a directory of its own).
+# Functions for tests on a cluster: the operator with its real rights, jobs with KWOK's pods, and questions about them. The
+# caller sets `root` (the sources), `bin` (the build directory) and `work` (a directory of its own).
 
 # shellcheck source=tests/integration/plane.sh
 . "$root/tests/integration/plane.sh"

@@ -11,7 +11,7 @@ OPERATOR = "system:serviceaccount:coxswain-system:coxswain-operator"
 RBAC = os.path.join(os.path.dirname(__file__), "../../deploy/rbac")
 # Their definitions are brought by test_schedulers.sh, where it can.
 SCHEDULERS = "kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"
-# What no script here brings about, and what does.
+# Rights that no script here uses, and when the operator does.
 ELSEWHERE = {
     "coxswain.dev trainingjobs get": "before an orphan is adopted",
     "coxswain.dev trainingjobs/finalizers update": "no request: an admission plugin asks for it where an owner reference blocks",
@@ -22,7 +22,7 @@ ELSEWHERE = {
     "scheduling.x-k8s.io podgroups delete": "as of Volcano's",
     "kueue.x-k8s.io workloads delete": "a job whose label is taken off",
 }
-# When a create finds the name taken, it is asked whose the object is.
+# If the name of a create is taken, the operator reads the object to see its owner.
 ASKED_WHOSE = "pods", "services", "podgroups", "workloads"
 
 

@@ -30,7 +30,7 @@ load() {
     echo "$1" >"$work/value.new" && mv "$work/value.new" "$work/value"
 }
 
-# As clusters find an adapter: by a Service, whose name leads to the script here.
+# Registers the adapter as in a cluster: by a Service with a name that leads to the script here.
 register() {
     kubectl apply -f - <<YAML >/dev/null
 apiVersion: v1
@@ -119,7 +119,8 @@ verdict $? "half of it takes half of them away" "$(sizes)"
 load 200
 until_true 90 sized 6
 verdict $? "and never more than both allow" "$(sizes)"
-# Of such a target it works out how many ready pods it wants from how many the selector finds: 6, 3, 2, 1.
+# With such a target, the autoscaler calculates the number of ready pods from the number that the selector finds: 6, 3, 2,
+# 1.
 load 5
 autoscale 'type: Value, value: "10"'
 until_true 90 sized 1

@@ -15,8 +15,7 @@ for space in coxswain-system train; do
 done
 kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce=restricted >/dev/null
 
-# What scripts before this one have applied would be in Helm's way. The tests' TrainingJob is only understood once there is a
-# definition.
+# The objects that earlier scripts have applied would conflict with Helm's. A TrainingJob of the tests needs a definition.
 kubectl delete -f deploy/crd >/dev/null 2>&1
 kubectl delete -k deploy/rbac >/dev/null 2>&1
 helm template coxswain $chart -n coxswain-system --kube-version 1.29.0 | kubectl delete --ignore-not-found -f - >/dev/null 2>&1

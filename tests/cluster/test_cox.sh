@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cox as `kubectl cox` on a real control plane, by a person who may edit one namespace and whose kubeconfig names it. KWOK's
-# pods have no logs; a small server plays the chief's status document. Run by tests/cluster/check.
+# Tests cox as `kubectl cox` on a real control plane, as a user with the right to edit one namespace, which the kubeconfig names.
+# KWOK's pods have no logs; a small server serves the chief's status document. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${BUILD:-$root/build}
@@ -84,8 +84,8 @@ cox 1 scale steady --workers 3 && grep -q 'may change only with minReplicas and 
 verdict $? "scale quotes the rule of the API server" "$(said)"
 
 # ---------------------------------------------------------------- elastic, suspended, waiting
-# manifest NAME STRATEGY TEMPLATE [BOUNDS [LINES]]: a job whose pods are played; BOUNDS are members of workers, a comma behind each,
-# and LINES are more of its spec
+# manifest NAME STRATEGY TEMPLATE [BOUNDS [LINES]]: a job with KWOK's pods; BOUNDS are members of workers, each followed by a
+# comma, and LINES are more of its spec
 manifest() {
     cat <<YAML
 apiVersion: coxswain.dev/v1beta1

@@ -168,8 +168,8 @@ until_true 30 replaced steady 0 "$old"
 verdict $? "by one that sees what happened"
 successor=$(current steady 0)
 expect steady readySummary 3/3
-# What KWOK plays answers no question, though something else may at its address, in the machine's own network; that is the last
-# thing to be said of it, a minute after the new leader has asked first.
+# KWOK's pods answer no request (though another program might, at their address in the machine's own network). That must be the last status
+# of the progress, a minute after the new leader's first request.
 silence() { [[ $(status_of steady 'conditions[?(@.type=="Running")].message') == *'so that its progress is unknown'* ]]; }
 until_true 150 silence
 verdict $? "a minute without an answer of the chief is told" "$(status_of steady conditions)"
@@ -188,7 +188,7 @@ verdict $? "and has written nothing" "$(k get tj steady -o jsonpath='{.metadata.
 verdict $? "three pods, three disruptions" "$(k get pods -o name | tr '\n' ' ') $(status_of steady restarts)"
 
 # ---------------------------------------------------------------- deadlines, by the API server's clock
-# record JOB: all that becomes of it, a line for each version: when its status was written, by the API server, and what it says
+# record JOB: records a line for each version of the job: when its status was written, by the API server's clock, and its conditions
 record() {
     local condition='{.status.conditions[?(@.type=="%s")].status}'
     # shellcheck disable=SC2059 # the formats are ours
@@ -197,7 +197,7 @@ record() {
     recorders+=($!)
 }
 
-# written JOB FIELD VALUE: when the first version was written whose field (2: startTime, 3: Succeeded, 4: Failed) is like that
+# written JOB FIELD VALUE: prints when the first version with this value of the field (2: startTime, 3: Succeeded, 4: Failed) was written
 written() {
     local time
     time=$(awk -F '|' -v field="$2" -v value="$3" '$field ~ value { print $1; exit }' "$work/$1.versions")

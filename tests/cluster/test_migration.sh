@@ -28,7 +28,7 @@ definitions=$(go list -m -f '{{.Dir}}' $module)/manifests/base/crds
 cat >"$work/fields.py" <<'PYTHON'
 import json, sys
 
-# What a pod is, and an autoscaler's metric, Kubernetes says; a selector has the parts of any other.
+# Kubernetes defines the fields of a pod and of an autoscaler's metric; a selector is like any other.
 WHOLE = {"template", "metrics", "labelSelector", "metadata"}
 
 def fields(schema):

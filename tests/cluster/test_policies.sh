@@ -79,8 +79,8 @@ ports_of() {
     k get pod "$1" -o 'jsonpath={range .spec.containers[*].ports[*]}{.containerPort}{"\n"}{end}'
 }
 
-# questions OPERATOR [API_SERVER]: all that must be open, and what must not be. With the API server's address nothing else is
-# open at its ports
+# questions OPERATOR [API_SERVER]: prints which connections must be possible, and which must not. With the API server's
+# address, no other address may be reached at its ports.
 questions() {
     local member port protocol peer=
     for member in $(members); do

@@ -58,7 +58,7 @@ pods_are() {
     [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
 }
 
-# runs JOB: with somebody who binds
+# runs JOB: binds its pods and waits until they run
 runs() {
     bind "$1"
     status_is "$1" readySummary 2/2

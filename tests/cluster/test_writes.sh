@@ -46,8 +46,8 @@ admit() {
         '{"clusterQueue":"research","podSetAssignments":[{"name":"worker","flavors":{},"resourceUsage":{},"count":4}]}' >/dev/null
 }
 
-# judged NAME BESIDES SORT: no more than so many writes besides the pods, and one more for each two seconds that its crew took to
-# run, while numbers are told
+# judged NAME BESIDES SORT: the job has at most this number of writes besides its pods, and one more for every two seconds of its
+# run, in which numbers are reported
 judged() {
     local begun ran
     sleep 8 # what is gathered is written within five seconds

@@ -8,7 +8,7 @@
 
 #define PHASES_MAX 4
 
-/* What the busiest rank does, `times` times one after the other. */
+/* The work of the busiest rank, `times` times in sequence. */
 struct phase {
     double times;
     double messages; /* sent and received */

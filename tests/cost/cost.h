@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cost model: how long a step takes under each strategy, from a worker's speed, its
- * network, and what this worker's collectives cost a processor. docs/performance.md
- * says what came out. The formulas are those of the algorithms as they are coded
+ * A cost model: predicts the time of a step with each strategy from a worker's speed,
+ * its network, and the processor time of this worker's collectives. docs/performance.md
+ * has the results. The formulas follow the algorithms as implemented
  * (worker/comm/schedule.h, worker/comm/operation.h): vectors are cut into operations
- * of OPERATION_BYTES, several of which are under way.
+ * of OPERATION_BYTES, several of which run at the same time.
  *
  * Times are in seconds, lengths in bytes.
  *
- * A step of an algorithm costs the latency once, and beside it the longer of two: what
- * the busiest link carries in one direction, and what the processors do for it.
+ * A step of an algorithm takes the latency once, plus the longer of two times: of the
+ * busiest link for its bytes in one direction, and of the processors for their work.
  */
 #ifndef COXSWAIN_COST_H
 #define COXSWAIN_COST_H
@@ -20,11 +20,11 @@
 
 #include "worker/comm/collective.h"
 
-/* What does not depend on the network. Fitted by `cost_model fit`. */
+/* Parameters that do not depend on the network. Fitted by `cost_model fit`. */
 struct cost_software {
-    double wake;                 /* from a frame's arrival until who waits for it goes on */
+    double wake;                 /* from a frame's arrival until its receiver runs */
     double message;              /* a processor's time for a frame, at each end */
-    double byte;                 /* likewise for a byte */
+    double byte;                 /* a processor's time for a byte */
     double add;                  /* for a byte that is added */
     double near_wake, near_byte; /* between ranks of one machine, through shared memory */
     double processor_flops;      /* a second, of one processor, in training */
@@ -35,7 +35,7 @@ struct cost_software {
 int cost_software_read(const char *path, struct cost_software *ret_software);
 void cost_software_print(const struct cost_software *software);
 
-/* Of one rank's link: full duplex, to a switch that never is the bottleneck. */
+/* One rank's full-duplex link to a switch that is never the bottleneck. */
 struct cost_network {
     double latency;    /* one way */
     double byte;       /* each way */
@@ -43,10 +43,10 @@ struct cost_network {
     double processors; /* that a rank has to itself; below 1 where several share one */
 };
 
-/* A link of so many bits a second, of which TCP leaves what frames of 9,000 bytes do. */
+/* Returns the seconds for a byte on a link with this number of bits a second, with the overhead of TCP in frames of 9,000 bytes. */
 double cost_link_byte(double bits);
 
-/* What an all-reduce is made of; `per_node`: ranks of one machine, for HIERARCHICAL. */
+/* An all-reduce; `per_node`: ranks of one machine, for HIERARCHICAL. */
 struct cost_collective {
     enum collective_algorithm algorithm;
     unsigned ranks, per_node;
@@ -55,14 +55,14 @@ struct cost_collective {
 
 double cost_all_reduce(const struct cost_software *software, const struct cost_network *network,
                        const struct cost_collective *collective);
-/* A processor's time for it at the busiest rank. */
+/* Returns a processor's time for it at the busiest rank. */
 double cost_all_reduce_processor(const struct cost_software *software, const struct cost_collective *collective);
-/* What AUTO takes (worker/comm/operation.c), one of DIRECT, OWNED, DOUBLING, HALVING. */
+/* Returns the algorithm that AUTO selects (worker/comm/operation.c): DIRECT, OWNED, DOUBLING or HALVING. */
 enum collective_algorithm cost_auto(unsigned ranks, double bytes);
 /* Whether pairs of ranks are possible. */
 bool cost_has_pairs(unsigned ranks);
 const char *cost_algorithm_name(enum collective_algorithm algorithm);
-/* False: no such name. */
+/* Returns false if there is no such name. */
 bool cost_algorithm_find(const char *name, enum collective_algorithm *ret_algorithm);
 
 struct cost_model {
@@ -101,9 +101,9 @@ struct cost_strategy {
 extern const struct cost_strategy cost_strategies[];
 extern const size_t cost_strategy_count;
 
-/* Computation over step: 1 is as many times one worker as there are workers. */
+/* Returns the computation's share of a step; with 1, the crew is as many times faster as it has workers. */
 double cost_efficiency(const struct cost_strategy *strategy, const struct cost_crew *crew);
-/* Steps of its own that a worker makes until a change has reached all others, PeerToPeer. */
+/* Returns the worker's steps until a change has reached all others, in PeerToPeer. */
 double cost_send_to_all_age(const struct cost_crew *crew);
 
 /* Failures. Rates are per second and worker. */
@@ -115,7 +115,7 @@ struct cost_failures {
     double save_least; /* between two checkpoints: the one before must be written */
 };
 
-/* Share of the time in which steps are made that last. */
+/* Returns the share of the time that goes into steps that are not repeated. */
 double cost_goodput_in_place(const struct cost_failures *failures, unsigned workers);
 double cost_goodput_restart(const struct cost_failures *failures, unsigned workers, double *ret_interval);
 
@@ -123,13 +123,13 @@ double cost_goodput_restart(const struct cost_failures *failures, unsigned worke
 int cost_fit(FILE *measured, double processors, const struct cost_software *start);
 int cost_check(FILE *measured, const struct cost_software *software, const struct cost_network *network,
                double processors);
-/* Likewise for whole steps of `model`: lines "step|STRATEGY|WORKERS|SECONDS|COMPUTATION". */
+/* The same for whole steps of `model`, from lines "step|STRATEGY|WORKERS|SECONDS|COMPUTATION". */
 int cost_check_steps(FILE *measured, const struct cost_crew *crew);
 void cost_print_tables(const struct cost_software *software);
 void cost_print_choice(const struct cost_software *software);
 void cost_print_picture(const struct cost_software *software);
 
-/* A line of `bench_allreduce --crew`; false at the end. */
+/* A line of `bench_allreduce --crew`; cost_line_read returns false at the end. */
 struct cost_line {
     struct cost_collective collective;
     char name[16];

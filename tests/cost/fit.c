@@ -127,7 +127,7 @@ static double improve(const struct measurements *measured, struct cost_software 
     return best;
 }
 
-/* Of lines about the same the quickest counts. */
+/* Keeps the fastest of several lines about the same measurement. */
 static void add_line(struct measurements *measured, const struct cost_line *line)
 {
     for (size_t i = 0; i < measured->count; i++) {

@@ -2,13 +2,14 @@
  *
  * The cost model's program.
  *
- *     cost_model tables PARAMETERS               efficiency, failures, the quickest collective
- *     cost_model picture PARAMETERS              efficiency against workers, as SVG
- *     cost_model fit PARAMETERS PROCESSORS       starts from these; lines of bench_allreduce --crew over loopback on stdin
+ *     cost_model tables PARAMETERS               prints efficiency, failures, the fastest collective
+ *     cost_model picture PARAMETERS              prints efficiency against workers, as SVG
+ *     cost_model fit PARAMETERS PROCESSORS       fits the parameters, beginning with these, to lines of bench_allreduce --crew over
+ *                                                loopback on stdin
  *     cost_model check PARAMETERS PROCESSORS MBITS DELAY_US
- *                                                likewise, from a network of such links: predictions beside them
+ *                                                prints such lines from a network with such links, with predictions
  *     cost_model steps PARAMETERS PROCESSORS MBITS DELAY_US BATCH LOCAL_STEPS
- *                                                whole steps of an MLP there (tests/cost/check): predictions beside them
+ *                                                prints whole steps of an MLP there (tests/cost/check), with predictions
  */
 #include <stdlib.h>
 #include <string.h>

@@ -47,7 +47,7 @@ static double longer(double a, double b)
     return a > b ? a : b;
 }
 
-/* Who waits for everybody waits for the slowest: about the largest of so many drawn from a normal distribution. */
+/* A step waits for the slowest worker: approximately the largest of this many normally distributed times. */
 static double computation_of_slowest(const struct cost_crew *crew)
 {
     return crew->computation * (1 + crew->software->jitter * sqrt(2 * log(crew->workers)));
@@ -66,7 +66,7 @@ static double reduce(const struct cost_crew *crew, enum collective_algorithm alg
     return cost_all_reduce(crew->software, crew->network, &collective);
 }
 
-/* What moving the bytes takes from the computation, where both are on the same processors. */
+/* Returns the computing time that is lost because the same processors move the bytes. */
 static double taken(const struct cost_crew *crew, enum collective_algorithm algorithm, double bytes, unsigned ranks)
 {
     struct cost_collective collective = all_reduce_of(crew, algorithm, bytes, ranks);

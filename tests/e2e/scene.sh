@@ -37,7 +37,7 @@ scene_end() {
 }
 trap scene_end EXIT
 
-# scene_record FOLDER: all that tells what happened
+# scene_record FOLDER: copies all logs and objects
 scene_record() {
     mkdir -p "$1"
     cp -r "$CLUSTER/logs" "$work" "$1"/ 2>/dev/null
@@ -105,8 +105,9 @@ spec:
 YAML
 }
 
-# training NAME STEPS STORAGE [CPU [POD]]: two workers; the same numbers, whatever happens to them. What is to be disturbed
-# gets little of a processor, so that it lasts on any machine until `hasten`. POD: further fields of the pods, "{tolerations: […]}" without braces
+# training NAME STEPS STORAGE [CPU [POD]]: a job with two workers, whose result does not depend on disruptions. A job that is to be
+# disrupted gets little processor time, so that it runs until `hasten` on any machine. POD: further fields of the pods, "{tolerations: […]}"
+# without braces.
 training() {
     local limits=
     [[ -z ${4:-} ]] || limits="resources: {limits: {cpu: $4}}"
@@ -180,8 +181,8 @@ succeeds() {
     verdict $? "$2" "$(status_of "$1" readySummary) at step $(step_of "$1"): $(status_of "$1" conditions) $(status_of "$1" restarts)"
 }
 
-# ---------------------------------------------------------------- the truth
-# witness JOB: from now on, every status of it and all that becomes of its pods
+# ---------------------------------------------------------------- witnesses
+# witness JOB: records every status of the job and every change of its pods
 witness() {
     "$root/tests/e2e/witness.py" "$space" "$1" >"witness-$1" 2>"witness-$1.errors" &
     witness=$!
@@ -196,7 +197,7 @@ testify() {
 }
 
 # ---------------------------------------------------------------- processes
-# told_step PROCESS: the step that this worker tells at its own port, whoever else is there
+# told_step PROCESS: prints the step that this worker reports at its port, in its own network namespace
 told_step() {
     local address
     address=$(environment_of "$1" | sed -n 's/^COXSWAIN_POD_IP=//p')

@@ -56,7 +56,7 @@ for program in bash env dirname; do ln -s "$(command -v $program)" "$work/few/";
 ! CI=true PATH=$work/few "$root/tests/e2e/kind" none >absent.log 2>&1 && grep -qx 'not ok kind: there is no docker' absent.log &&
     CI='' PATH=$work/few "$root/tests/e2e/kind" none >absent.log 2>&1 && grep -qx 'skip kind: there is no docker' absent.log
 verdict $? "without its programs it fails where CI=true, and is skipped elsewhere" "$(cat absent.log)"
-# What comes behind that line is of no interest: there is no cluster for it.
+# The output behind that line does not matter, because there is no cluster for it.
 STAND_IN=$work GPUS=0 REAL_KUBECONFIG=/nowhere PATH=$work/bin:$PATH "$root/tests/e2e/kind" none >declined.log 2>&1 || true
 head -n 1 declined.log | grep -q "^skip kind's GPU nodes: GPUS=0$"
 verdict $? "GPU nodes may be declined" "$(head -n 5 declined.log | tr '\n' ' ')"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The chart's NetworkPolicies, enforced on every node (tests/cluster/policies.py): a crew forms, loses a pod, trains on and
-# is polled through them; who does not belong to it gets no answer. Run by tests/e2e/check.
+# Tests the chart's NetworkPolicies, enforced on every node (tests/cluster/policies.py): a crew forms, loses a pod, trains
+# on and is polled, while other pods get no answer. Run by tests/e2e/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 

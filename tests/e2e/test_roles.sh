@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A crew of every role, whose pods are deleted one role after the other: each comes again and the job goes on. Synchronous steps
-# have the bits of an undisturbed run, whoever was lost. Run by tests/e2e/check.
+# A crew has every role, and its pods are deleted one role after the other: each is replaced and the job goes on. Synchronous
+# steps have the bits of an undisturbed run after the loss of any role. Run by tests/e2e/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -36,7 +36,7 @@ spec:
 YAML
 }
 
-# pod_of JOB ROLE INDEX: who is that now
+# pod_of JOB ROLE INDEX: prints the name of the current pod
 pod_of() {
     k get pods -l "coxswain.dev/job-name=$1,coxswain.dev/role=$2,coxswain.dev/index=$3,coxswain.dev/current=true" \
         -o 'jsonpath={.items[*].metadata.name}'

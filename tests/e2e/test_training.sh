@@ -116,7 +116,7 @@ status_is rough restarts.failures 1
 verdict $? "one failure among so many disruptions" "$(status_of rough restarts)"
 cmp "$CLUSTER/volumes/runs/"{calm,rough}/model.safetensors
 verdict $? "with the weights of the undisturbed run"
-# What is not there yet is 0, and leaves its place in the line empty.
+# A missing number is empty and counts as 0.
 why=$(awk -F'[ ]' '$1 == "True" { print "Failed was said" }
     NF != 4 { print "no status: " $0 }
     { if ($2 + 0 < e || $3 + 0 < f || $4 + 0 < d) print "went back: " $0; e = $2 + 0; f = $3 + 0; d = $4 + 0 }

@@ -31,7 +31,7 @@ BIN = os.path.abspath(os.environ.get("BUILD", "build"))
 LIMIT = float(os.environ.get("EXAMPLES_SECONDS", 600))
 DIGITS, HELD_OUT = 10000, 1000
 
-# What each must reach on its held-out examples: (accuracy at least, loss at most). None: not asked.
+# Goals of each example on its held-out examples: (least accuracy, largest loss). None: no goal.
 GOALS = {
     "bytes": (None, 2.6),
     "central-storage": (0.93, 0.25),
@@ -60,7 +60,7 @@ ON_PROCESSORS = {
                    "spec.coxswain.training.optimizer.schedule.warmupSteps=10", "spec.coxswain.training.optimizer.learningRate=3e-3"], (None, 3.6)),
 }
 ONE_EPOCH = ["spec.coxswain.training.epochs=1"]
-# Of what a user may set: shorter, or on several devices a worker, not otherwise. With lower goals.
+# A user may change these settings: a shorter run, or several devices in a worker. The goals are lower.
 SHORT = {
     "gpt2-gpus": ON_PROCESSORS["gpt2-gpus"],
     "local-steps": (["spec.coxswain.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),

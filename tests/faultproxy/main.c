@@ -123,7 +123,7 @@ static int answer_data(void *context, const char *bytes, size_t length, struct e
     return error_set(error, ERROR_CANCELLED, "cut");
 }
 
-/* Who asked is dead and gets no answer. The file goes, so that others see that it was done. */
+/* Kills the process that sent the request, so it gets no answer. The file is removed to show that it was done. */
 static void kill_victim(const struct passage *passage)
 {
     SCOPED_BUFFER text;

@@ -23,8 +23,8 @@ has() {
     return 1
 }
 
-# start NAME PYTHON STEPS: runs deploy/examples/foreign/NAME.yaml with that python as python3, and so many steps that a kill
-# finds it at work
+# start NAME PYTHON STEPS: runs deploy/examples/foreign/NAME.yaml with this python as python3, and with enough steps that a
+# kill finds it training
 start() {
     rm -rf state runs path
     mkdir runs path

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Paths of requests and JSONPaths of printer columns: nothing is read past.
+ * Paths of requests and JSONPaths of printer columns must not be read beyond their end.
  */
 #include <stdint.h>
 

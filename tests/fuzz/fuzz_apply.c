@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Server-side apply of what two managers might say ([{…},{…}]): it ends, and who repeats himself changes nothing.
+ * Server-side apply of two managers' configurations ([{…},{…}]) ends, and applying one again changes nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any text is either a certificate with an end, or an error.
+ * Any text is either a certificate with an expiry time, or an error.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any name in a directory of checkpoints is either no checkpoint's, or one that is written again as the same numbers.
+ * Any file name in a directory of checkpoints is either not a checkpoint's, or can be written again from its numbers.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes are either whole records, whose pixels are numbers in [0, 1], or an error.
+ * Any bytes are either whole records, with pixels in [0, 1], or an error.
  */
 #include <stdlib.h>
 

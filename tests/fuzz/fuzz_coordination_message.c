@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages between members and coordinator, as they come and with their CRC-32C
- * mended; and what a coordinator makes of them.
+ * Messages between members and coordinator, as they are and with corrected CRC-32C, and a coordinator's reaction to them.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as what a credential plugin answers. What is accepted has something to show that can stand in a header. */
+/* Any bytes as a credential plugin's answer: an accepted one has a credential, which is valid in a header. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rule files of faultproxy: whatever they say, a request is either let through or
- * meets a fault that exists.
+ * With any rule file, faultproxy either lets a request through or applies an existing fault.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames, challenges, greetings, answers and heads of loads of the data plane. The fuzzer cannot guess a
- * CRC-32C, so it is mended first: what lies behind the check is tested as well.
+ * Frames, challenges, greetings, answers and headers of loads of the data plane. The fuzzer cannot guess a CRC-32C, so the test corrects
+ * it first, in order to test the code behind the check.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes are either an IDX file whose elements lie inside them, or an error.
+ * Any bytes are either an IDX file with all elements inside them, or an error.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hostile incarnation records, their digest put right first: without it, nothing would
- * get past the first check.
+ * Hostile incarnation records. The test corrects their digest first; otherwise none would pass the first check.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hostile files of weights, under our names and under those of Hugging Face's GPT-2: either all parameters are filled from
- * tensors that lie inside the bytes, or there is an error and nothing has changed.
+ * Hostile files of weights, with our tensor names and with those of Hugging Face's GPT-2: either all parameters are filled from tensors
+ * inside the bytes, or there is an error and nothing has changed.
  */
 #include <stdint.h>
 #include <stdlib.h>

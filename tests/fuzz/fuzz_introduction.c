@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Introductions and answers on control connections, in a process without a key, so that the proof keeps nothing out.
+ * Introductions and answers on control connections, in a process without a key, so that the proof rejects nothing.
  */
 #include <string.h>
 

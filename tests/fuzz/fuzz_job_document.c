@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job document that is taken goes to JSON and back unchanged; a TrainingJob
- * is parsed, judged and released whatever it holds.
+ * An accepted job document is converted to JSON and back without changes. Any TrainingJob is parsed, judged and released.
  */
 #include <stdint.h>
 #include <stdlib.h>

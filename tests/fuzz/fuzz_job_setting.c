@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A setting that is taken leaves a job that can be printed and read again; one that is not says why.
+ * A job with an accepted setting can be printed and read again; a refused setting has an error.
  */
 #include <stdint.h>
 #include <stdlib.h>

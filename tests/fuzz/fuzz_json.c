@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever the parser takes is printed, read again and still the same.
+ * Accepted text is the same after it is printed and parsed again.
  */
 #include <stdint.h>
 #include <stdlib.h>

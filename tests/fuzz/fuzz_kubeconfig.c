@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a kubeconfig. What is accepted must hold together. Files that it names are looked for where none are.
+ * Any bytes as a kubeconfig: an accepted one must be consistent. The files that it names do not exist.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the body of a list. The first byte says where they are cut: the items must not depend on it.
+ * Any bytes as the body of a list. The first byte selects where they are cut, on which the items must not depend.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs as pods wrote them: two, cut from one input at its first 0xff.
+ * Logs of two pods, cut from one input at its first 0xff.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever a job of v1alpha1 or of Kubeflow says, it becomes one of the version that is served, and each note names a field.
+ * Any job of v1alpha1 or of Kubeflow becomes a job of the served version, and each note names a field.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes are either a NumPy array whose elements lie inside them, or an error.
+ * Any bytes are either a NumPy array with all elements inside them, or an error.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * {"target":…,"patch":…,"schema":…}: whatever they hold, patches and schemas are
- * applied or refused.
+ * {"target":…,"patch":…,"schema":…}: any patches and schemas are applied or refused.
  */
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a peer of a PeerToPeer crew sends. With the magic number and the checksum in place, so that the fields behind them are
- * reached; a message that is understood must come back the same when it is encoded again.
+ * Messages of a peer in a PeerToPeer crew. The test sets the magic number and the checksum, in order to reach the fields behind them. An
+ * understood message must be the same when it is encoded again.
  */
 #include <stdlib.h>
 #include <string.h>

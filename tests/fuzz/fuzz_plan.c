@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job and one of its pods as an API server might give them ({"job":…,"pod":…}): whatever they hold, a plan comes out
- * that respects the rules which need no history.
+ * A job and one of its pods as an API server might return them ({"job":…,"pod":…}): the plan must follow the rules that need no history.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes are either a program's document whose tensors lie in its layout, or an error.
+ * Any bytes are either a program's document with all tensors inside its layout, or an error.
  */
 #include <stdlib.h>
 

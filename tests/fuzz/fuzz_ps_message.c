@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages of parameter servers, as they come and with their CRC-32C mended, and
- * what their lists of rows pick from a table; the same bytes as a bulk message cut in three, and as a set of tickets in a manifest.
+ * Messages of parameter servers, as they are and with corrected CRC-32C, and the rows that their lists select from a table. The same
+ * bytes also as a bulk message in three parts, and as a manifest's set of tickets.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An amount that is taken is not negative, and what is printed of it is the same amount.
+ * An accepted quantity is not negative, and is the same after it is printed and parsed again.
  */
 #include <stdint.h>
 #include <stdlib.h>

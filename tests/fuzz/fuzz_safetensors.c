@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hostile weight files: whatever is accepted has tensors that lie inside the bytes.
+ * Hostile weight files: in an accepted file, all tensors are inside the bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A selector that is taken can be asked; one that is not says why.
+ * An accepted selector can be evaluated; a refused one has an error.
  */
 #include <stdint.h>
 #include <stdlib.h>

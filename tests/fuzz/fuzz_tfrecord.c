@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says whether the rest is a file of records or the data of one,
- * which random bytes would seldom get to behind its CRCs.
+ * The first byte selects whether the rest is a file of records or the data of a record, which random bytes would seldom reach behind its
+ * CRCs.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes are either a file of tokens that all lie inside them, or an error.
+ * Any bytes are either a file with all tokens inside them, or an error.
  */
 #include <stdlib.h>
 

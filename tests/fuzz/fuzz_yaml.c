@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever the reader takes is printed, read again and still the same.
+ * Accepted text is the same after it is printed and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

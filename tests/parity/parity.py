@@ -208,7 +208,7 @@ def check_training(work, program, folder, data, inputs, targets):
         optimizer.step()
         losses.append(abs(found["train/loss"][step] - loss.item()) / abs(loss.item()))
     verdict(worst_of(losses), LOSSES, work.name, f"losses of {STEPS} steps")
-    # What the worker exported, evaluated by PyTorch, against the worker's own evaluation of it.
+    # Compares PyTorch's evaluation of the exported weights with the worker's own evaluation.
     with torch.no_grad():
         out = work.function(exported(work, folder), inputs[EXAMPLES:], False)
         theirs = models.loss(out, targets[EXAMPLES:]).item()

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * slow-disk.so, for LD_PRELOAD: a disk on which one program's calls take their time.
+ * slow-disk.so, for LD_PRELOAD: makes a program's disk slow.
  *
- *   SLOW_DISK=FILE   "MS WORD…": each write, read and fsync of a plain file in whose path one of the words occurs takes so
- *                    many milliseconds longer, as FILE says at that moment; a call that waits goes on once it says less, or
- *                    is gone
+ *   SLOW_DISK=FILE   FILE has the line "MS WORD…": each write, read and fsync of a regular file with one of the words in its path
+ *                    takes MS milliseconds longer. A waiting call continues once the file names fewer milliseconds or is gone.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

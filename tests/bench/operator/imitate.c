@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contestant `same` of `make bench-operator`: makes the requests that coxswain-operator makes for a healthy job, with the
- * same client, and thinks of nothing: no cache of pods but a count of those that run, no retry, no promise kept. What the
- * operator takes beyond it is the price of thinking.
+ * The contender `same` of `make bench-operator`: makes the requests that coxswain-operator makes for a healthy job, with the same
+ * client, but without its logic: no cache of pods except the number of running ones, no retries, no promises. The difference to
+ * the operator is the cost of that logic.
  *
  *   operator-imitate POD.json SERVICE.json JOB.json
  *
- * Examples of what it makes and of a job whose pods run, all as the API server shows them. For each TrainingJob that comes
- * into being: its Service and its pods at once; a status when all of them are answered, another when all of them run, and then
- * an event. It says "ready" when it watches, and goes on until it is ended. Credentials: KUBECONFIG.
+ * The arguments are examples of a pod, a Service and a running job, as the API server returns them. For each new TrainingJob it
+ * creates the Service and the pods at once, and writes a status when all creates are answered, another when all pods run, and
+ * then an event. It prints "ready" when it watches, and runs until it is killed. Credentials: KUBECONFIG.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct imitation {
     int synced;
 };
 
-/* What is known of a job: how far it is. */
+/* A job's state. */
 struct crew {
     struct imitation *imitation;
     char *name_space, *name, *uid, *version;

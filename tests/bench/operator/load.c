@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The load of `make bench-operator`: puts objects into a namespace with the project's own client, and waits until so many
+ * The load of `make bench-operator`: creates objects in a namespace with the project's own client, and waits until a number of
  * pods run there.
  *
  *   operator-load create NAMESPACE PODS OBJECT.json NAME COUNT [OBJECT.json NAME COUNT DELAY_MS]
- *       COUNT objects like OBJECT.json, named NAME-0 and so on; after DELAY_MS the second kind. Ends when PODS pods of the
- *       namespace run.
+ *       creates COUNT objects like OBJECT.json, named NAME-0 and so on, and DELAY_MS later the second kind. Ends when PODS pods of
+ *       the namespace run.
  *   operator-load restart NAMESPACE POD.json NAME
- *       deletes every pod of the namespace and creates as many, named NAME-0 and so on, as fast as it can: the raw
- *       requests of a restart. Ends when they run.
+ *       deletes every pod of the namespace and creates as many, named NAME-0 and so on, as fast as it can: only the requests of
+ *       a restart. Ends when they run.
  *   operator-load renew NAMESPACE POD.json NAME
- *       the same, but each is created only once the watch shows that one of the old ones is gone: the raw requests of a
- *       restart where a pod waits for one before. Not under the old names: KWOK deletes by name, at times twice.
+ *       the same, but creates each only once the watch shows that an old one is gone: only the requests of a restart in which
+ *       each pod waits for its predecessor. The names must differ from the old ones, since KWOK deletes by name, sometimes twice.
  *   operator-load await NAMESPACE PODS PATTERN
- *       until PODS pods run whose names match the shell pattern.
+ *       waits until PODS pods run whose names match the shell pattern.
  *
- * LOAD_GROUP=N: the created pods get a label by which each N of them belong to one of the created Services.
- * Credentials: KUBECONFIG. A pod as the API server shows it becomes one that can be created. LOAD_SECONDS: the longest
- * wait (600). LOAD_WATCH: a process whose memory is looked at meanwhile. Prints "figure value" lines:
- *   lag_p50, lag_p99   ms from the answer to a create of a pod until the watch shows it; only of pods made here
- *   rss_anon_kb        the most of LOAD_WATCH
- *   running            pods that run; fewer than asked for when the time was over (exit status 1)
+ * LOAD_GROUP=N: the created pods get a label that assigns each N of them to one of the created Services.
+ * Credentials: KUBECONFIG. Pods may be given as the API server returns them. LOAD_SECONDS: the longest wait (600).
+ * LOAD_WATCH: a process whose memory is observed. Prints "figure value" lines:
+ *   lag_p50, lag_p99   ms from the answer to a pod's create until the watch shows the pod; only for pods made here
+ *   rss_anon_kb        the largest of LOAD_WATCH
+ *   running            running pods; fewer than requested if the time was over (exit status 1)
  */
 #include <fnmatch.h>
 #include <stdio.h>

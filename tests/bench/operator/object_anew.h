@@ -13,7 +13,7 @@
 
 #define OBJECT_MAX (1024 * 1024)
 
-/* Of its metadata labels and annotations stay; it has no name. */
+/* Turns an object of the API server into one that can be created: it keeps only labels and annotations of its metadata, and has no name. */
 static inline void object_anew(struct json *object)
 {
     static const char *const kept[] = {"labels", "annotations"};
