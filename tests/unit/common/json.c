@@ -204,7 +204,7 @@ Test(json, copies_are_their_own)
     expect_text(copy, "{\"b\":2}");
 }
 
-Test(json, prints_utf_8_whatever_it_is_given)
+Test(json, always_prints_utf_8)
 {
     SCOPED_JSON *list = json_new_array();
     json_append_string(list, "caf\xc3\xa9 \xff cut \xe2\x82");

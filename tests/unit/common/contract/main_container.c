@@ -35,7 +35,7 @@ Test(main_container, is_none_that_a_webhook_has_put_before_it)
            "pytorch");
 }
 
-Test(main_container, of_somebody_elses_pod_is_the_first)
+Test(main_container, another_owners_pod_uses_the_first)
 {
     expect("{\"name\":\"a\"},{\"name\":\"b\"}", "a");
     expect("", "none");

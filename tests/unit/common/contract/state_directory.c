@@ -79,7 +79,7 @@ Test(state_directory, volumes_go_when_they_are_to)
     cr_assert_eq(state_directory_forget(state, true, NULL), 0, "once more is fine");
 }
 
-Test(state_directory, a_directory_of_somebody_else_is_left_alone)
+Test(state_directory, a_foreign_directory_is_left_alone)
 {
     struct error error = ERROR_INIT;
     put("pods/mine");
@@ -91,7 +91,7 @@ Test(state_directory, a_directory_of_somebody_else_is_left_alone)
     cr_expect(is_there("pods/mine") && is_there("volumes/mine") && is_there("thesis.tex"));
 }
 
-Test(state_directory, so_is_one_that_has_but_such_names)
+Test(state_directory, a_directory_with_only_our_names_is_left_alone)
 {
     struct error error = ERROR_INIT;
     put("volumes/mine");

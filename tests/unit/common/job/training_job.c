@@ -236,7 +236,7 @@ Test(training_job, another_version_is_told_what_to_do)
                                     "migrate FILE` translates a manifest of v1alpha1");
 }
 
-Test(training_job, tells_all_that_is_wrong_up_to_a_ceiling)
+Test(training_job, lists_all_violations_up_to_a_limit)
 {
     SCOPED_JSON *object =
         manifest_value("metadata: {name: UPPER}\n"

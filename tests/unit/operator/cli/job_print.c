@@ -33,7 +33,7 @@ Test(job_print, a_field_stands_below_what_the_table_says_of_it)
     "  # Training by our own worker. Exactly one of coxswain, pytorch, tensorflow and jax is given.\n"                 \
     "  coxswain:\n"
 
-Test(job_print, of_a_word_what_is_said_of_that_word)
+Test(job_print, a_word_gets_its_description)
 {
     check("{\"spec\":{\"coxswain\":{\"strategy\":{\"type\":\"Mirrored\"}}}}",
           COXSWAIN "    # How the work is shared.\n"

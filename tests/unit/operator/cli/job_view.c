@@ -101,7 +101,7 @@ Test(job_view, a_pod_is_what_its_trainer_is)
     job_view_release(&view);
 }
 
-Test(job_view, of_two_that_have_ended_the_later_counts)
+Test(job_view, the_later_of_two_ended_pods_counts)
 {
     struct job_view view;
     job_view_init(&view, "default", "digits");

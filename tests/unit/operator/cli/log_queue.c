@@ -80,7 +80,7 @@ Test(log_queue, a_log_that_was_cut_goes_on_where_it_was)
     log_queue_free(queue);
 }
 
-Test(log_queue, holds_so_much_and_no_more)
+Test(log_queue, holds_a_limited_amount)
 {
     struct log_queue *queue = log_queue_new(&style);
     struct log_inlet *a = log_queue_open(queue, "a");

@@ -49,7 +49,7 @@ Test(manifest, without_a_job)
     check_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "no TrainingJob");
 }
 
-Test(manifest, of_an_earlier_version)
+Test(manifest, reads_an_earlier_version)
 {
     check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n",
                   "apiVersion: coxswain.dev/v1alpha1 is not served, only coxswain.dev/v1beta1; `cox migrate FILE`");

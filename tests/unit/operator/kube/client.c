@@ -70,7 +70,7 @@ static void give_odd_pod(struct scripted_request *request)
     scripted_reply(request, 200, buffer_text(&text));
 }
 
-Test(client, an_object_is_read_whatever_users_have_stored_in_it)
+Test(client, an_object_is_read_with_any_content_that_users_have_stored)
 {
     fixture_start(give_odd_pod, NULL, NULL);
     get_once();
@@ -607,7 +607,7 @@ static void hold_soon_until_others_come(struct scripted_request *request)
     give_pod(request);
 }
 
-Test(client, whoever_stands_back_for_soon_requests_has_a_share_of_the_wire)
+Test(client, requests_behind_soon_ones_get_a_share_of_the_connections)
 {
     fixture_start(hold_soon_until_others_come, NULL, &(struct kube_client_options){.max_in_flight = 3});
     struct kube_call_options soon = {.priority = KUBE_HIGH, .answered = note_soon};

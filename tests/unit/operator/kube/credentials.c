@@ -159,7 +159,7 @@ Test(credentials, files_are_relative_to_the_kubeconfig)
     kube_config_release(&config);
 }
 
-Test(credentials, a_plugin_is_kept_with_what_it_is_told_of_the_cluster)
+Test(credentials, a_plugin_is_kept_with_its_cluster_information)
 {
     struct kube_config config;
     struct error error = ERROR_INIT;
@@ -177,7 +177,7 @@ Test(credentials, a_plugin_is_kept_with_what_it_is_told_of_the_cluster)
     kube_config_release(&config);
 }
 
-Test(credentials, whoever_acts_as_another_says_so_in_headers)
+Test(credentials, impersonation_is_sent_in_headers)
 {
     static const char *const expected[] = {"Impersonate-User: jane doe",
                                            "Impersonate-Uid: u1",
@@ -245,7 +245,7 @@ Test(credentials, what_cannot_work_is_refused_by_name)
     }
 }
 
-Test(credentials, of_several_files_the_first_entry_wins)
+Test(credentials, the_first_entry_of_several_files_wins)
 {
     struct kube_config config;
     struct error error = ERROR_INIT;

@@ -92,7 +92,7 @@ Test(exec_plugin, how_it_failed_is_told)
 static char directory[] = "/tmp/exec-plugin-XXXXXX";
 
 /* Its background process holds the output for as long as the test lets it: the writing end of `hold` is open here only. */
-Test(exec_plugin, who_holds_its_output_is_not_waited_for)
+Test(exec_plugin, a_child_that_holds_its_output_is_not_waited_for)
 {
     struct exec_credential credential;
     struct error error = ERROR_INIT;
@@ -127,7 +127,7 @@ static void *cancel_when_up(void *context)
     return NULL;
 }
 
-Test(exec_plugin, who_is_interrupted_ends_it_and_its_children)
+Test(exec_plugin, an_interrupt_ends_it_and_its_children)
 {
     struct exec_credential credential;
     struct error error = ERROR_INIT;

@@ -305,7 +305,7 @@ Test(lease, a_stalled_loop_cannot_write_after_the_term)
     fixture_stop();
 }
 
-Test(lease, who_was_not_let_run_says_so)
+Test(lease, a_process_that_was_stopped_reports_it)
 {
     fixture_start(serve, NULL, NULL);
     struct lease *lease = start_briefly("me");

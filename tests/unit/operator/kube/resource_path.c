@@ -19,7 +19,7 @@ static void setup(void)
 
 TestSuite(resource_path, .init = setup);
 
-Test(resource_path, of_core_and_named_groups)
+Test(resource_path, of_resources_in_core_and_named_groups)
 {
     cr_assert_str_eq(path_text((struct resource_path){.resource = KUBE_PODS}), "/api/v1/pods");
     cr_assert_str_eq(path_text((struct resource_path){.resource = KUBE_PODS, .name_space = "n"}),

@@ -79,7 +79,7 @@ Test(watch_stream, an_event_has_a_ceiling_but_the_stream_has_none)
 }
 
 /* Any user who may store an object chooses its depth. */
-Test(watch_stream, of_an_object_that_nests_deep_the_innermost_is_left_out)
+Test(watch_stream, the_innermost_part_of_a_deep_object_is_left_out)
 {
     struct error error = ERROR_INIT;
     SCOPED_BUFFER text;

@@ -69,7 +69,7 @@ static void expect_status(const char *expected)
 #define READY(status) "{\"type\":\"Ready\",\"status\":\"" status "\"}"
 #define DONE "{\"type\":\"Done\",\"status\":\"True\"}"
 
-Test(apply, elements_of_a_keyed_list_belong_to_who_says_them)
+Test(apply, elements_of_a_keyed_list_belong_to_their_managers)
 {
     cr_assert_eq(apply("a", false, "{\"status\":{\"conditions\":[" READY("True") "]}}"), 0);
     cr_assert_eq(apply("b", false, "{\"status\":{\"conditions\":[" DONE "]}}"), 0);
@@ -110,7 +110,7 @@ Test(apply, sets_grow_by_element_and_other_lists_are_replaced)
     expect_status("{\"words\":[\"x\",\"y\",\"z\"],\"numbers\":[3]}");
 }
 
-Test(apply, who_says_the_same_again_changes_nothing)
+Test(apply, applying_the_same_again_changes_nothing)
 {
     const char *config = "{\"status\":{\"conditions\":[" READY("True") "],\"words\":[\"x\"]}}";
     cr_assert_eq(apply("a", false, config), 0);

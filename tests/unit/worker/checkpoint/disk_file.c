@@ -232,7 +232,7 @@ static void set_size_and_age(off_t size)
     close(descriptor);
 }
 
-Test(disk_file, who_waits_sees_that_a_long_file_is_read_back)
+Test(disk_file, reading_back_a_long_file_shows_progress)
 {
     struct error error = ERROR_INIT;
     uint32_t crc;
@@ -246,7 +246,7 @@ Test(disk_file, who_waits_sees_that_a_long_file_is_read_back)
     cr_expect_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
 }
 
-Test(disk_file, who_waits_sees_that_more_of_a_file_is_there)
+Test(disk_file, writing_a_long_file_shows_progress)
 {
     cr_expect_eq(disk_file_progress(path), -1);
     set_size_and_age(1);

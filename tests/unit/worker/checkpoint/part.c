@@ -90,7 +90,7 @@ static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *word
     file_remove_directory(directory, NULL);
 }
 
-Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 120)
+Test(part, a_lost_ranks_part_is_not_waited_for, .timeout = 120)
 {
     expect_no_wait(RANK_IS_LOST, "rank 1 was lost before");
 }
@@ -335,7 +335,7 @@ Test(part, the_part_before_the_last_is_still_there_to_be_taken, .timeout = 60)
     cr_expect_eq(rmdir(directory), 0, "something was left behind");
 }
 
-Test(part, of_a_save_that_failed_waits_for_the_next_of_that_step, .timeout = 60)
+Test(part, that_belongs_to_a_failed_save_waits_for_the_next_of_that_step, .timeout = 60)
 {
     char directory[] = "/tmp/coxswain-part-XXXXXX";
     cr_assert(mkdtemp(directory));

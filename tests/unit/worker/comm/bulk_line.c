@@ -207,7 +207,7 @@ Test(bulk_line, a_load_whose_bytes_come_later_goes_on_when_it_is_told, .timeout 
     tear_down(&sides);
 }
 
-Test(bulk_line, who_shows_another_token_or_is_of_another_job_is_refused, .timeout = 120)
+Test(bulk_line, a_dialler_with_another_token_or_job_is_refused, .timeout = 120)
 {
     struct sides sides;
     set_up(&sides, "uid", "uid");
@@ -238,7 +238,7 @@ static int call(const struct sides *sides)
     return opening_connect(sides->host, bulk_lines_port(sides->called));
 }
 
-Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
+Test(bulk_line, a_dialler_without_the_crews_key_is_not_answered, .timeout = 120)
 {
     struct sides sides;
     struct greeting greeting = {.job_uid = "uid"};

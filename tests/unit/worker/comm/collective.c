@@ -629,7 +629,7 @@ static void stand_still(struct crew *c)
     FAILED(collective_take_frozen_ns(c->group) > STOPPED_US * 1000000LL); /* it was taken */
 }
 
-Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 240)
+Test(collective, a_process_stopped_while_it_waits_knows_it, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -664,7 +664,7 @@ static void stand_still_in_yield(struct crew *c)
     FAILED(knows == 0);
 }
 
-Test(collective, who_is_stopped_while_it_looks_for_answers_knows_it, .timeout = 240)
+Test(collective, a_process_stopped_while_it_polls_knows_it, .timeout = 240)
 {
     run_crew(2, 1, COLLECTIVE_TRANSPORT_AUTO, stand_still_in_yield);
 }
@@ -941,7 +941,7 @@ static bool collective_peers_in(const char *text, unsigned count)
 }
 
 /* A text that names everybody of a large crew would be cut. */
-Test(collective, of_many_that_are_missing_a_few_are_named_and_the_rest_counted)
+Test(collective, a_few_missing_ranks_are_named_and_the_rest_counted)
 {
     static struct collective_peer peers[CREW_SIZE_MAX];
     bool which[CREW_SIZE_MAX];

@@ -22,7 +22,7 @@ Test(crew_key, a_proof_serves_for_what_it_was_made_for)
     cr_assert_not(crew_key_accepts("rpc", "join", 4, proof));
 }
 
-Test(crew_key, who_has_none_asks_for_none)
+Test(crew_key, a_process_without_a_key_demands_none)
 {
     unsigned char proof[CREW_PROOF_BYTES];
     cr_assert_not(crew_key_is_set());

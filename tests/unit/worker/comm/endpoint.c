@@ -44,7 +44,7 @@ Test(endpoint, a_member_arrives_at_the_port_it_names, .timeout = 120)
     endpoint_free(endpoint);
 }
 
-Test(endpoint, of_a_rank_that_dials_again_the_last_call_stands, .timeout = 120)
+Test(endpoint, the_last_connection_of_a_rank_that_dials_again_stands, .timeout = 120)
 {
     struct endpoint *endpoint = endpoint_open_started();
     const struct greeting greeting = {.generation = {1, 2, 3}, .rank = 1, .size = 2, .job_uid = "job"};

@@ -59,7 +59,7 @@ Test(introduction, a_changed_byte_anywhere_is_refused)
     cr_assert_eq(judge(bytes, session), ERROR_NONE);
 }
 
-Test(introduction, of_another_job_or_key_is_refused)
+Test(introduction, another_job_or_key_is_refused)
 {
     unsigned char bytes[INTRODUCTION_BYTES];
     introduce(bytes);

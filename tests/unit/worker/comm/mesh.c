@@ -166,7 +166,7 @@ Test(mesh, a_recorded_opening_is_of_no_use, .timeout = 120)
     crew_key_set(NULL, 0);
 }
 
-Test(mesh, who_is_missing_at_the_deadline_is_named, .timeout = 120)
+Test(mesh, ranks_missing_at_the_deadline_are_named, .timeout = 120)
 {
     struct house house;
     house_open(&house, 50);
@@ -215,7 +215,7 @@ static void answer(int dialler, const struct opening *challenge, enum greeting_a
 }
 
 /* "Superseded" ends a worker: only a member can say it. */
-Test(mesh, whoever_answers_must_prove_it_for_this_connection, .timeout = 120)
+Test(mesh, an_answer_must_be_proved_for_this_connection, .timeout = 120)
 {
     struct house house;
     struct opening challenge, another = {0};

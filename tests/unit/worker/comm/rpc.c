@@ -508,7 +508,7 @@ Test(rpc, a_server_without_descriptors_serves_again_when_there_are_some, .timeou
 }
 
 /* accept4(2) fails with EMFILE also after the last connection in the queue: that one stays. */
-Test(rpc, the_last_descriptor_goes_to_whoever_connects, .timeout = 120, .init = cr_redirect_stderr)
+Test(rpc, a_connection_may_take_the_last_descriptor, .timeout = 120, .init = cr_redirect_stderr)
 {
     enum { DESCRIPTORS = 128 };
     struct witness served;
@@ -606,7 +606,7 @@ Test(rpc, the_thread_of_the_control_port_shows_that_it_lives, .timeout = 120)
     cr_expect_null(name);
 }
 
-Test(rpc, a_stranger_who_says_nothing_is_put_out, .timeout = 120, .init = cr_redirect_stderr)
+Test(rpc, a_silent_stranger_is_closed, .timeout = 120, .init = cr_redirect_stderr)
 {
     struct witness served;
     uint16_t port;

@@ -51,7 +51,7 @@ Test(shared_ring, a_full_ring_takes_no_more)
 }
 
 /* While bytes wait for room, nothing is read from a peer whose next frame is not wanted yet. It must be woken when there is room. */
-Test(shared_ring, who_only_waits_for_room_is_woken)
+Test(shared_ring, a_writer_that_waits_for_room_is_woken)
 {
     bool bell;
     fill();
@@ -60,7 +60,7 @@ Test(shared_ring, who_only_waits_for_room_is_woken)
     cr_assert(bell);
 }
 
-Test(shared_ring, who_waits_for_bytes_is_woken_once)
+Test(shared_ring, a_reader_that_waits_for_bytes_is_woken_once)
 {
     bool bell;
     cr_assert(shared_ring_may_sleep(far_end, true, false));

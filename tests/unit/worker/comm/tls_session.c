@@ -106,7 +106,7 @@ Test(tls_session, another_jobs_certificate_is_refused)
     crew_files_close(&ours);
 }
 
-Test(tls_session, who_talks_in_the_clear_is_refused)
+Test(tls_session, a_peer_without_tls_is_refused)
 {
     struct crew_files files;
     struct ends ends;

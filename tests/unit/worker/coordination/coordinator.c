@@ -157,7 +157,7 @@ Test(coordinator, a_lower_incarnation_is_stale_and_a_higher_one_takes_the_seat)
 }
 
 /* Of two connections the first, which the process has given up, is heard last. */
-Test(coordinator, who_dials_twice_is_not_superseded_by_itself)
+Test(coordinator, a_member_that_dials_twice_is_not_superseded_by_itself)
 {
     struct coordinator *c = start(1);
     join(c, 1, 0, 1, 0);
@@ -251,7 +251,7 @@ static void join_many(struct coordinator *c, unsigned rank, int64_t now)
     coordinator_receive(c, rank + 1, &message, now);
 }
 
-Test(coordinator, many_who_join_are_not_each_told_of_to_all)
+Test(coordinator, many_joins_are_not_each_reported_to_all)
 {
     struct crew_seat many[MANY];
     for (unsigned rank = 0; rank < MANY; rank++)
@@ -404,7 +404,7 @@ Test(coordinator, a_world_names_the_members_incarnations)
     coordinator_free(c);
 }
 
-Test(coordinator, a_new_chief_learns_from_survivors_who_is_superseded)
+Test(coordinator, a_new_chief_learns_from_survivors_which_members_are_superseded)
 {
     struct coordinator *c = start(3);
     join(c, 1, 0, 3, 0);
@@ -483,7 +483,7 @@ static void stand_with(struct coordinator *c, coordinator_link link, const char 
 }
 
 /* And it stays: bits that have changed once do not again for a better processor. */
-Test(coordinator, a_crew_goes_on_with_the_lesser_arithmetic_of_who_comes_later)
+Test(coordinator, a_crew_goes_on_with_the_lesser_arithmetic_of_a_later_member)
 {
     struct coordinator *c = start(1);
     form_with(c, (const char *const[]){"avx512", "avx512", "avx512"});
@@ -501,7 +501,7 @@ Test(coordinator, a_crew_goes_on_with_the_lesser_arithmetic_of_who_comes_later)
     coordinator_free(c);
 }
 
-Test(coordinator, who_has_no_arithmetic_in_common_with_the_crew_is_refused_and_the_next_taken)
+Test(coordinator, a_member_without_a_common_arithmetic_is_refused_and_the_next_taken)
 {
     struct coordinator *c = start(1);
     form_with(c, (const char *const[]){"avx512", "avx2", "avx512"});
@@ -619,7 +619,7 @@ static void form_two(struct coordinator *c)
     stand(c, 2, false, 0, 0, 0);
 }
 
-Test(coordinator, an_elastic_crew_starts_with_those_who_are_expected)
+Test(coordinator, an_elastic_crew_starts_with_the_expected_members)
 {
     struct coordinator *c = start_elastic(1, 2);
     form_two(c);

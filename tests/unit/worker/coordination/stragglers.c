@@ -261,7 +261,7 @@ static double on_and_off(unsigned member, unsigned step)
     return member == 1 && step % 40 < 20 ? 10 : 1;
 }
 
-Test(stragglers, who_is_named_over_and_over_is_told_of_at_doubling_counts)
+Test(stragglers, a_repeated_straggler_is_reported_at_doubling_counts)
 {
     struct outcome outcome = play_crew(0, 0.2, on_and_off, 1);
     cr_expect(outcome.named[1] == 4 && total(outcome.named) == 4, "told %u times of %d", outcome.named[1], STEPS / 40);
@@ -269,7 +269,7 @@ Test(stragglers, who_is_named_over_and_over_is_told_of_at_doubling_counts)
 }
 
 /* Slow for a moment twice; the third time is not told of at once, and has no end. */
-Test(stragglers, who_was_slow_for_moments_and_then_for_good_is_told_of)
+Test(stragglers, a_member_that_was_briefly_slow_and_then_stays_slow_is_reported)
 {
     struct stragglers *stragglers = stragglers_new(3, NULL);
     for (unsigned times = 1; times <= 2; times++) {

@@ -193,7 +193,7 @@ Test(superseded_chief, is_told_and_left_for_the_successor_that_calls, .timeout =
     scene_close(&scene);
 }
 
-Test(superseded_chief, of_another_job_supersedes_nobody, .timeout = 120)
+Test(superseded_chief, a_chief_of_another_job_supersedes_no_chief, .timeout = 120)
 {
     struct scene scene;
     scene_open(&scene, "job of yesterday", NEW + 4);

@@ -127,7 +127,7 @@ Test(formats, cifar10_planes_become_pixels_over_several_files, .init = make_plac
     refused(&spec, &cifar, ERROR_INVALID, "last part");
 }
 
-Test(formats, of_a_name_nothing_but_a_star_is_special, .init = make_place, .fini = remove_place)
+Test(formats, only_a_star_is_special_in_a_name, .init = make_place, .fini = remove_place)
 {
     static const uint8_t record[3073] = {7};
     put_file("v[2]?\\_1.bin", record, 3073);

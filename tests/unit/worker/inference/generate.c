@@ -132,7 +132,7 @@ Test(generate, equal_seeds_give_equal_texts)
     close_bench(&c);
 }
 
-Test(generate, ends_with_whoever_reads_it)
+Test(generate, ends_when_its_reader_does)
 {
     struct error error = ERROR_INIT;
     struct bench b;

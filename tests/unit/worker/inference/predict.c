@@ -35,7 +35,7 @@ Test(picture, has_a_shade_for_each_value)
     cr_assert_str_eq(buffer_text(&text), "  ++@@\n@@\n", "%s", buffer_text(&text));
 }
 
-Test(picture, of_one_value_is_blank)
+Test(picture, with_one_value_is_blank)
 {
     const float pixels[] = {7, 7};
     SCOPED_BUFFER text;

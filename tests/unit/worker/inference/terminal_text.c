@@ -20,7 +20,7 @@ Test(terminal_text, text_passes)
     check("caf\xe9 \xa9", "caf\xe9 \xa9"); /* Latin-1 */
 }
 
-Test(terminal_text, control_characters_do_not)
+Test(terminal_text, control_characters_do_not_pass)
 {
     check("\x1b[2J\r\a\x7f", "?[2J???");
     check("a\x9b"
@@ -28,7 +28,7 @@ Test(terminal_text, control_characters_do_not)
           "a?2J??");
 }
 
-Test(terminal_text, nor_do_those_of_two_bytes)
+Test(terminal_text, controls_of_two_bytes_do_not_pass)
 {
     check("\xc2\x9b"
           "2J",
@@ -37,14 +37,14 @@ Test(terminal_text, nor_do_those_of_two_bytes)
     check("\xc2\xa0\x9b", "\xc2\xa0?");
 }
 
-Test(terminal_text, nor_those_that_are_longer_than_they_must_be)
+Test(terminal_text, overlong_controls_do_not_pass)
 {
     check("\xc0\x9b\xc1\x9b", "\xc0?\xc1?");
     check("\xe0\x82\x9b", "\xe0??");
     check("\xf0\x80\x82\x9b", "\xf0???");
 }
 
-Test(terminal_text, behind_what_is_broken_nothing_is_due)
+Test(terminal_text, controls_behind_a_broken_character_do_not_pass)
 {
     check("\xe2"
           "a\x9b",

@@ -30,7 +30,7 @@ Test(arguments, options_reach_their_places)
     cr_assert_eq(arguments.format, LOG_JSON);
 }
 
-Test(arguments, of_a_generation)
+Test(arguments, parse_a_generation)
 {
     struct arguments arguments;
     cr_assert_eq(parse(&arguments, NULL, "--generate", "To be"), 0);

@@ -153,7 +153,7 @@ static struct graph *plan(struct bench *b, const struct model_spec *model, bool 
     return graph;
 }
 
-Test(head, evaluations_give_the_same_loss_and_keep_outputs_only_for_who_asks)
+Test(head, evaluations_give_the_same_loss_and_keep_outputs_only_on_request)
 {
     for (int m = 0; m < MODELS; m++) {
         struct bench b = bench_open_rows(models[m], 5, 2, PRECISION_FLOAT32, LOGIT_ROWS_ALL);

@@ -620,7 +620,7 @@ Test(dispatcher, a_disk_is_waited_for_as_long_as_it_writes, .timeout = 120)
 }
 
 /* Tries again until one has been heard in time, which is up to the machine. */
-Test(dispatcher, all_whose_disks_hang_are_named_and_volumes_only_of_who_answers, .timeout = 120)
+Test(dispatcher, all_servers_with_hanging_disks_are_named_and_volumes_only_of_those_that_answer, .timeout = 120)
 {
     struct stage stage = {.servers[0].hangs = true, .servers[1] = {.hangs = true, .is_silent = true}, .save_ms = 1000};
     struct server_saved saved[PS_SERVERS_MAX] = {0};
@@ -687,7 +687,7 @@ Test(dispatcher, the_final_save_waits_for_a_slow_disk, .timeout = 120)
     tear_down(&stage);
 }
 
-Test(dispatcher, the_save_before_somebody_leaves_waits_for_a_slow_disk, .timeout = 120)
+Test(dispatcher, the_save_before_a_server_leaves_waits_for_a_slow_disk, .timeout = 120)
 {
     struct stage stage = {0};
     set_up(&stage);

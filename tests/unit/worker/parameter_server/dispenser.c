@@ -72,7 +72,7 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
     dispenser_free(dispenser);
 }
 
-Test(dispenser, nobody_waits_for_so_many_of_the_slowest_as_are_spare)
+Test(dispenser, workers_do_not_wait_for_as_many_slow_ones_as_are_spare)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 1);
     unsigned slow = 9;
@@ -95,7 +95,7 @@ Test(dispenser, nobody_waits_for_so_many_of_the_slowest_as_are_spare)
 }
 
 /* One that was overtaken and has died is no longer among those that are spare. */
-Test(dispenser, who_was_overtaken_and_is_gone_makes_room_for_another)
+Test(dispenser, a_worker_that_was_overtaken_and_is_gone_makes_room_for_another)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 0, 1);
     unsigned slow = 9;
@@ -294,7 +294,7 @@ Test(dispenser, a_ticket_that_stands_goes_to_another_worker_too)
 }
 
 /* A worker that is only slow keeps its ticket as long as the others have something to do. */
-Test(dispenser, the_last_tickets_go_to_whoever_has_nothing_else_to_do)
+Test(dispenser, the_last_tickets_go_to_workers_that_have_nothing_else_to_do)
 {
     struct dispenser *dispenser = make_with_two(4, 0);
     cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 0, 0) == 2);
@@ -384,7 +384,7 @@ static int64_t time_of(unsigned spare, int64_t slowness, int64_t *ret_late)
     return trial.now;
 }
 
-Test(dispenser, of_all_that_compute_the_first_of_each_share_count_and_late_ones_are_dropped)
+Test(dispenser, the_first_result_of_each_share_counts_and_late_ones_are_dropped)
 {
     int64_t late;
     int64_t even = time_of(SPARE, 1, &late), slowed = time_of(SPARE, 10, &late);

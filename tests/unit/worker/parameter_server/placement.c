@@ -83,7 +83,7 @@ static void mark_some(bool marked[TABLE_ROWS])
         marked[i] = i % 37 == 5 || i == 0 || i == TABLE_ROWS - 1 || i == TABLE_ROWS / 2 || i == TABLE_ROWS / 2 - 1;
 }
 
-Test(placement, of_a_table_only_the_chosen_rows_travel)
+Test(placement, only_the_chosen_rows_of_a_table_are_sent)
 {
     SCOPED(placement_release) struct placement placement;
     static bool marked[TABLE_ROWS];

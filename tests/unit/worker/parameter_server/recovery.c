@@ -31,7 +31,7 @@ static enum recovery_kind choose(const char *lineages, enum parameter_server_mod
     return recovery_choose(&options, standings);
 }
 
-Test(recovery, follows_from_who_holds_what)
+Test(recovery, follows_from_what_the_servers_hold)
 {
     cr_expect_eq(choose("111", PARAMETER_SERVER_ASYNC), RECOVERY_GO_ON);
     cr_expect_eq(choose("110", PARAMETER_SERVER_ASYNC), RECOVERY_SOME);

@@ -249,7 +249,7 @@ static void tear_down(struct scene *scene)
 }
 
 /* The chief counts what is lost by this: were the successor named, which has only sent values, nobody would miss the update. */
-Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_are_a_successors, .timeout = 120)
+Test(servers_link, an_acknowledgement_names_its_process_although_a_successor_sends_the_values, .timeout = 120)
 {
     static struct scene scene;
     bool outdated;
@@ -351,8 +351,7 @@ Test(servers_link, a_line_that_is_cut_in_an_update_is_opened_anew_and_the_update
     tear_down(&scene);
 }
 
-Test(servers_link, a_line_that_is_cut_in_the_midst_of_values_is_opened_anew_and_they_are_asked_for_again,
-     .timeout = 120)
+Test(servers_link, a_stream_cut_in_the_middle_of_values_is_opened_and_the_values_requested_again, .timeout = 120)
 {
     static struct scene scene;
     set_up(&scene, CUTS_VALUES);

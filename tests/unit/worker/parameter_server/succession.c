@@ -359,7 +359,7 @@ static void expect_to_end_by(const char *method, struct ps_message message)
     tear_down(&scene);
 }
 
-Test(superseded, a_server_hears_it_from_whoever_has_met_its_successor, .timeout = 180)
+Test(superseded, a_server_learns_it_from_a_caller_that_has_met_its_successor, .timeout = 180)
 {
     const struct generation own = {.attempt = 1, .incarnation = 1}, newest = {.attempt = 1, .incarnation = 4};
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = own, .newest = newest});
@@ -455,7 +455,7 @@ static bool lets_in(const struct scene *scene, unsigned number)
 }
 
 /* A stale name has led the caller to this server; it has met a newer process of another server. */
-Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
+Test(superseded, a_caller_that_means_another_server_does_not_end_this_one, .timeout = 180)
 {
     struct scene scene;
     const struct generation own = {.attempt = 1, .incarnation = 1}, newest = {.attempt = 1, .incarnation = 9};
@@ -625,7 +625,7 @@ Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_
 }
 
 /* Its part comes to the disk after that, and no checkpoint names it. */
-Test(succession, so_it_does_where_its_chief_was_lost_in_the_midst_of_a_save, .timeout = 180)
+Test(succession, a_leaving_server_waits_also_if_its_chief_was_lost_during_a_save, .timeout = 180)
 {
     struct scene scene;
     set_up_with_an_update(&scene, 1);
@@ -647,7 +647,7 @@ Test(succession, a_server_that_has_nothing_to_save_does_not_wait_for_a_chief_for
 }
 
 /* The next chief would have no place to save to. */
-Test(succession, nor_does_one_whose_job_keeps_no_checkpoints, .timeout = 180)
+Test(succession, a_server_of_a_job_without_checkpoints_does_not_wait_for_a_chief_for_long, .timeout = 180)
 {
     struct scene scene = {.never_saved = true};
     set_up_scene(&scene);

@@ -490,7 +490,7 @@ static void expect_barrier_named(unsigned answers, const char *what)
     tear_down(&scene);
 }
 
-Test(waiting, who_is_frozen_in_a_synchronous_step_is_named_by_the_chief, .timeout = 240)
+Test(waiting, a_worker_frozen_in_a_synchronous_step_is_named_by_the_chief, .timeout = 240)
 {
     expect_barrier_named(0, " to sum the step's shares");
     expect_barrier_named(REDUCES, " to apply the step");
@@ -508,7 +508,7 @@ static void expect_holder_named(enum parameter_server_mode mode)
     tear_down(&scene);
 }
 
-Test(waiting, who_never_ends_a_share_is_named_by_the_chief_once_all_stand, .timeout = 240)
+Test(waiting, a_worker_that_never_ends_a_share_is_named_once_all_wait, .timeout = 240)
 {
     expect_holder_named(PARAMETER_SERVER_ASYNC);
     expect_holder_named(PARAMETER_SERVER_BOUNDED_STALENESS);
@@ -718,7 +718,7 @@ Test(waiting, a_server_without_a_chief_says_so, .timeout = 120)
 }
 
 /* Work may take its time; silence may not. */
-Test(waiting, who_is_there_has_more_time_than_who_is_not)
+Test(waiting, a_connected_process_has_more_time_than_an_absent_one)
 {
     cr_expect_lt(waiting_patience_ms(0, false), waiting_patience_ms(0, true));
     cr_expect_leq(waiting_patience_ms(0, true), 30000);

@@ -74,7 +74,7 @@ Test(report, a_step_does_not_wait_for_the_disk_of_its_events, .init = expect_ste
     remove_directory(directory);
 }
 
-Test(report, who_leaves_says_that_the_disk_did_not_take_the_last_events, .init = expect_step_line, .timeout = 120)
+Test(report, a_leaver_says_that_the_disk_did_not_take_the_last_events, .init = expect_step_line, .timeout = 120)
 {
     char directory[] = "/tmp/coxswain-report-XXXXXX", told[4096];
     cr_assert_not_null(mkdtemp(directory));

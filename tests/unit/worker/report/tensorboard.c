@@ -182,7 +182,7 @@ static int64_t count_events(const char *directory)
     return events;
 }
 
-Test(tensorboard, whoever_appends_does_not_wait_for_the_disk_and_what_has_no_room_is_counted, .fini = free_disk)
+Test(tensorboard, appending_does_not_wait_for_the_disk_and_counts_dropped_events, .fini = free_disk)
 {
     char directory[] = "/tmp/coxswain-board-XXXXXX";
     int64_t step = 0;

@@ -157,7 +157,7 @@ Test(crew_communicator, there_is_none_where_devices_spoil_what_they_copy_to_each
     crew_communicator_free(crew);
 }
 
-Test(crew_communicator, who_wants_no_other_way_hears_that_it_never_can_be)
+Test(crew_communicator, a_job_that_requires_nccl_fails_if_it_cannot_be)
 {
     struct error error = ERROR_INIT;
     struct crew_communicator *crew = of_spoiling_pair(COLLECTIVE_NCCL, 2);

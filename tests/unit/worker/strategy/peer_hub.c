@@ -219,7 +219,7 @@ Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
     close_place(&other);
 }
 
-Test(peer_hub, who_meets_tells_both_what_they_have, .timeout = 120)
+Test(peer_hub, a_meeting_tells_both_what_they_have, .timeout = 120)
 {
     struct place own, other;
     open_pair(&own, &other);
@@ -321,7 +321,7 @@ Test(peer_hub, a_successor_that_restores_counts_no_example_of_survivors_twice, .
 }
 
 /* The change does not contain what the predecessor did in between. */
-Test(peer_hub, a_change_from_before_a_leap_is_not_taken_for_all_that_lies_between, .timeout = 120)
+Test(peer_hub, a_change_from_before_a_leap_does_not_count_for_the_examples_between, .timeout = 120)
 {
     static const float change[COUNT] = {1, 2, 3, 4};
     struct place own, other;

@@ -18,7 +18,7 @@ static void expect_counts(const struct holdings *holdings, int64_t first, int64_
     cr_expect_eq(holdings->counts[2], third, "%lld", (long long)holdings->counts[2]);
 }
 
-Test(peer_ledger, of_our_own_we_tell_what_another_replica_has)
+Test(peer_ledger, only_own_examples_that_another_replica_has_are_announced)
 {
     struct peer_ledger ledger = {.seat = OWN};
     finish(&ledger, 8);
@@ -70,7 +70,7 @@ Test(peer_ledger, a_newcomer_goes_on_where_its_forerunner_was_by_what_is_known)
     expect_counts(&ledger.counts, 24, 40, 0);
 }
 
-Test(peer_ledger, who_restores_a_checkpoint_knows_what_is_lost)
+Test(peer_ledger, restoring_a_checkpoint_tells_what_is_lost)
 {
     struct peer_ledger ledger = {.seat = OWN};
     peer_ledger_hear(&ledger, (int64_t[CREW_SIZE_MAX]){90, 0, 20});

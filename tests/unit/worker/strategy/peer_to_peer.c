@@ -396,7 +396,7 @@ Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 30
     expect_moves_of_mean(JOB("{\"preset\":\"mlp\"}", "4", ADAMW), SIZE);
 }
 
-Test(peer_to_peer, a_batch_moves_the_mean_by_the_rate_whoever_is_missing, .timeout = 300)
+Test(peer_to_peer, a_batch_moves_the_mean_by_the_rate_for_any_number_of_seats, .timeout = 300)
 {
     expect_moves_of_mean(JOB("{\"preset\":\"mlp\"}", "4", ADAMW), 2 * SIZE);
 }
@@ -507,13 +507,13 @@ static void expect_handed_over(const char *job)
     scene_close(&scene);
 }
 
-Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
+Test(peer_to_peer, a_leaver_has_sent_all_changes, .timeout = 300)
 {
     expect_handed_over(SMALL);
 }
 
 /* A thread that abandoned the step would follow the world at the same time. */
-Test(peer_to_peer, the_step_of_who_hands_over_is_not_given_up_meanwhile, .timeout = 300)
+Test(peer_to_peer, a_step_is_not_abandoned_during_the_hand_over, .timeout = 300)
 {
     at_boundary(NULL); /* the step begins */
     expect_handed_over(SMALL);
@@ -521,7 +521,7 @@ Test(peer_to_peer, the_step_of_who_hands_over_is_not_given_up_meanwhile, .timeou
 }
 
 /* A worker that waits for the chief, which has not told the end yet. */
-Test(peer_to_peer, who_is_asked_to_leave_after_the_last_step_hands_over_too, .timeout = 300)
+Test(peer_to_peer, a_worker_asked_to_leave_after_the_last_step_hands_over_too, .timeout = 300)
 {
     static struct scene scene = {.rank = 1, .companions = {{.answers = true}}, .grace_ms = NO_DEATH_MS};
     struct error error = ERROR_INIT;
@@ -548,18 +548,18 @@ static void expect_met(struct companion first)
     scene_close(&scene);
 }
 
-Test(peer_to_peer, who_leaves_meets_another_than_one_that_is_frozen, .timeout = 300)
+Test(peer_to_peer, a_leaver_meets_another_peer_than_a_frozen_one, .timeout = 300)
 {
     expect_met((struct companion){.answers = false});
 }
 
-Test(peer_to_peer, who_leaves_meets_another_than_one_that_is_not_connected, .timeout = 300)
+Test(peer_to_peer, a_leaver_meets_another_peer_than_an_unconnected_one, .timeout = 300)
 {
     expect_met((struct companion){.is_absent = true});
 }
 
 /* Changes do not reach the one, and mean nothing to the other. */
-Test(peer_to_peer, who_leaves_meets_somebody_although_another_takes_no_change, .timeout = 300)
+Test(peer_to_peer, a_leaver_meets_a_peer_although_another_takes_no_change, .timeout = 300)
 {
     static struct scene scene = {
         .size = SIZE_OF_THREE,
@@ -573,7 +573,7 @@ Test(peer_to_peer, who_leaves_meets_somebody_although_another_takes_no_change, .
 }
 
 /* The share of a short grace period is short. */
-Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout = 300)
+Test(peer_to_peer, a_leaver_does_not_wait_for_a_peer_that_takes_nothing, .timeout = 300)
 {
     static struct scene scene;
     scene_open(&scene, SMALL);
@@ -588,7 +588,7 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
 }
 
 /* As far as this worker knows, the chief, which is of even rank and should ask, is evaluating. */
-Test(peer_to_peer, who_is_not_asked_asks_when_more_than_a_batch_is_with_nobody_else, .timeout = 300)
+Test(peer_to_peer, a_worker_that_is_not_asked_asks_when_only_it_has_more_than_a_batch, .timeout = 300)
 {
     static struct scene scene = {.rank = 1};
     scene_open(&scene, SMALL);
@@ -621,7 +621,7 @@ static bool has_warned(struct scene *scene)
 }
 
 /* Of three workers, the first companion is the only one of odd rank. */
-Test(peer_to_peer, who_is_not_answered_asks_another, .timeout = 300)
+Test(peer_to_peer, a_worker_that_gets_no_answer_asks_another, .timeout = 300)
 {
     static struct scene scene = {.size = SIZE_OF_THREE, .companions = {{.answers = false}, {.answers = true}}};
     scene_open(&scene, SMALL);
@@ -631,7 +631,7 @@ Test(peer_to_peer, who_is_not_answered_asks_another, .timeout = 300)
 }
 
 /* Those were with another that is gone, too. */
-Test(peer_to_peer, who_is_left_alone_tells_what_counts_and_is_with_nobody, .timeout = 300)
+Test(peer_to_peer, a_worker_left_alone_tells_which_counted_examples_are_lost, .timeout = 300)
 {
     static struct scene scene;
     scene_open(&scene, SMALL);
@@ -648,7 +648,7 @@ Test(peer_to_peer, who_is_left_alone_tells_what_counts_and_is_with_nobody, .time
 }
 
 /* It is lost before it has stored what came of the run. */
-Test(peer_to_peer, who_waits_for_the_chief_at_the_end_names_it, .timeout = 300)
+Test(peer_to_peer, a_worker_that_waits_for_the_chief_at_the_end_names_it, .timeout = 300)
 {
     static struct scene scene = {.rank = 1, .stall_ms = 100};
     struct error error = ERROR_INIT;
@@ -699,7 +699,7 @@ Test(peer_to_peer, a_checkpoint_that_does_not_tell_counts_as_the_chief_s, .timeo
 }
 
 /* The checkpoint's batches were larger. */
-Test(peer_to_peer, a_checkpoint_keeps_its_step_whatever_the_batch_is_now, .timeout = 300)
+Test(peer_to_peer, a_checkpoint_keeps_its_step_with_another_batch_size, .timeout = 300)
 {
     expect_restored(5, 56, 30, 40, 0);
 }

@@ -498,7 +498,7 @@ Test(pipeline_devices, while_one_branch_is_held_the_other_is_computed, .timeout 
     expect_side_by_side(LEFT_UNITS, RIGHT_UNITS);
 }
 
-Test(pipeline_devices, and_the_other_way_round, .timeout = 240)
+Test(pipeline_devices, while_the_other_branch_is_held_the_first_is_computed, .timeout = 240)
 {
     expect_side_by_side(RIGHT_UNITS, LEFT_UNITS);
 }

@@ -179,7 +179,7 @@ Test(pipeline_schedule, stages_in_a_row_go_one_forward_and_one_backward)
     pipeline_timetable_release(&timetable);
 }
 
-Test(pipeline_schedule, the_picture_shows_who_waited)
+Test(pipeline_schedule, the_picture_shows_which_stage_waited)
 {
     const struct pipeline_span first[] = {{{PIPELINE_FORWARD, 0, 0}, 0, 10}, {{PIPELINE_BACKWARD, 0, 0}, 30, 40}};
     const struct pipeline_span second[] = {{{PIPELINE_FORWARD, 0, 1}, 10, 20}, {{PIPELINE_BACKWARD, 0, 1}, 20, 30}};

@@ -24,7 +24,7 @@ Test(round_pace, tells_the_longest_step_and_the_mean_of_the_others)
     cr_assert_eq(round_pace_mean_ns(&pace), 10 * MS);
 }
 
-Test(round_pace, of_one_step_tells_all_of_it)
+Test(round_pace, a_single_step_counts_whole)
 {
     struct round_pace pace = steps_of(1, 10 * MS);
     round_pace_add_freeze(&pace, 30 * MS);
@@ -32,7 +32,7 @@ Test(round_pace, of_one_step_tells_all_of_it)
 }
 
 /* Five minutes in steps of half a second: the sum would be beyond a word. */
-Test(round_pace, of_a_long_round_fits_a_word)
+Test(round_pace, a_long_rounds_pace_fits_a_word)
 {
     struct strategy_result result = {0};
     struct round_pace pace = steps_of(600, 500 * MS);
@@ -42,7 +42,7 @@ Test(round_pace, of_a_long_round_fits_a_word)
 }
 
 /* One of two waits 20 s for the other, frozen, once: its own steps are as long as ever. */
-Test(round_pace, who_was_frozen_while_it_waited_is_not_slow)
+Test(round_pace, a_rank_frozen_while_it_waited_is_not_slow)
 {
     enum { STEPS = 10, ROUNDS = 6 };
     struct stragglers *stragglers = stragglers_new(2, NULL);

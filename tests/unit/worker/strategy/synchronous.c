@@ -1441,7 +1441,7 @@ Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 24
     expect_step_refused(1);
 }
 
-Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 240)
+Test(synchronous, a_rank_that_has_only_summed_a_step_takes_it, .timeout = 240)
 {
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
         struct cell cell = {.arrangement = &one_device,
@@ -1506,7 +1506,7 @@ static void expect_a_name(struct cell cell, enum freeze_at at, const char *opera
 }
 
 /* Each way of an all-reduce, with several devices too; the words after the last step. */
-Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 240)
+Test(synchronous, a_frozen_rank_of_a_mirrored_crew_is_named, .timeout = 240)
 {
     static const unsigned crews[] = {5, 6, 7, 8};
     for (unsigned i = 0; i < sizeof(crews) / sizeof(*crews); i++)
@@ -1516,26 +1516,26 @@ Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 240)
     expect_a_name((struct cell){.arrangement = &arrangements[5]}, FREEZE_AT_END, "all-reduce");
 }
 
-Test(synchronous, whoever_freezes_with_a_sharded_optimizer_is_named, .timeout = 240)
+Test(synchronous, a_rank_that_freezes_with_a_sharded_optimizer_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_STEP, "reduce-scatter, step 3");
     expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_CHANGE, "step 3");
 }
 
-Test(synchronous, whoever_freezes_in_a_round_of_local_steps_is_named, .timeout = 240)
+Test(synchronous, a_rank_that_freezes_in_a_round_of_local_steps_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[5], .local_steps = 2}, FREEZE_AT_STEP, "all-reduce");
 }
 
 /* The others wait in the middle of their passes. */
-Test(synchronous, whoever_freezes_while_statistics_are_global_is_named, .timeout = 240)
+Test(synchronous, a_rank_that_freezes_with_global_statistics_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[5], .global = true}, FREEZE_AT_STEP, "on channel");
     expect_a_name((struct cell){.arrangement = &arrangements[6], .global = true}, FREEZE_AT_STEP, "on channel");
 }
 
 /* The first stage's process, which the others wait for in an evaluation. */
-Test(synchronous, whoever_freezes_in_a_pipelines_evaluation_is_named, .timeout = 240)
+Test(synchronous, a_rank_that_freezes_in_a_pipelines_evaluation_is_named, .timeout = 240)
 {
     expect_its_name((struct cell){.arrangement = &arrangements[10], .count = 2}, 0, FREEZE_AT_END, "on channel");
     expect_its_name((struct cell){.arrangement = &arrangements[12], .count = 2}, 0, FREEZE_AT_END, "on channel");
@@ -1595,7 +1595,7 @@ Test(synchronous, a_stage_that_fails_says_why, .timeout = 240)
 }
 
 /* In two replicas of two stages: the neighbour waits for values or gradients, the twin for contributions to the sum. */
-Test(synchronous, whoever_freezes_in_a_pipeline_is_named, .timeout = 240)
+Test(synchronous, a_frozen_rank_of_a_pipeline_is_named, .timeout = 240)
 {
     struct cell cell = {.arrangement = &arrangements[12],
                         .count = 2,

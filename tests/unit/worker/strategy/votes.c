@@ -12,7 +12,7 @@ static struct strategy_result count(unsigned chief, unsigned first, unsigned sec
     return result;
 }
 
-Test(votes, a_save_takes_the_chief_and_all_who_could_take_part)
+Test(votes, a_save_needs_the_chief_and_all_ranks_that_could_take_part)
 {
     const unsigned yes = STRATEGY_VOTE_CHECKPOINT;
     struct strategy_result all = count(yes, yes, yes), unasked = count(0, yes, yes), held = count(yes, yes, 0);

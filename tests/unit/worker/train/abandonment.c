@@ -44,7 +44,7 @@ Test(abandonment, a_step_that_outlasts_the_patience_is_abandoned, .timeout = 120
     cr_assert_eq(atomic_load(&abandoned), 1, "once");
 }
 
-Test(abandonment, who_is_asked_again_has_no_more_patience, .timeout = 120)
+Test(abandonment, a_second_request_does_not_extend_the_patience, .timeout = 120)
 {
     struct abandonment *a = start(1000, count);
     abandonment_step_begins(a);
@@ -83,7 +83,7 @@ Test(abandonment, a_wait_that_outlasts_the_patience_is_given_up_by_its_name, .ti
     cr_assert_str_eq(wait_given_up, "a wait");
 }
 
-Test(abandonment, nobody_who_is_not_asked_abandons, .timeout = 120)
+Test(abandonment, without_a_request_nothing_is_abandoned, .timeout = 120)
 {
     struct abandonment *a = start(AT_ONCE_MS, count);
     abandonment_step_begins(a);
@@ -133,7 +133,7 @@ static void *end_step(void *context)
     return NULL;
 }
 
-Test(abandonment, the_state_does_not_change_under_whoever_saves, .timeout = 120)
+Test(abandonment, the_state_does_not_change_during_a_save, .timeout = 120)
 {
     pthread_t trainer;
     struct abandonment *a = start(AT_ONCE_MS, count_and_wait);

@@ -280,7 +280,7 @@ static void export_sevens(void)
     cr_assert_eq(export_write(&export, trainer->export_path, NULL, &error), 0, "%s", error.message);
 }
 
-Test(best, of_two_that_export_to_one_file_the_later_writes_it_whole, .timeout = 60)
+Test(best, the_later_of_two_exports_to_one_file_writes_it_whole, .timeout = 60)
 {
     static struct scene scene;
     set_up(&scene);

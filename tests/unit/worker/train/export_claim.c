@@ -117,7 +117,7 @@ Test(export_claim, a_chief_that_stood_still_while_it_wrote_does_not_take_the_nam
     check_meanwhile("job", ERROR_STALE);
 }
 
-Test(export_claim, nor_does_one_whose_file_another_job_has_begun)
+Test(export_claim, a_chief_does_not_publish_a_file_that_another_job_has_begun)
 {
     check_meanwhile("other", ERROR_CONFLICT);
 }

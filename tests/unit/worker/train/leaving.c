@@ -28,14 +28,14 @@ Test(leaving, a_lone_worker_abandons_what_it_can_save)
     }
 }
 
-Test(leaving, of_a_crew_whose_replicas_are_equal_each_may)
+Test(leaving, each_member_of_a_crew_with_equal_replicas_may)
 {
     cr_assert(can_abandon(mirrored, 3, 0, a_store));
     cr_assert_not(can_abandon(mirrored, 3, 0, NULL), "a chief that cannot save has nothing to win");
     cr_assert(can_abandon(mirrored, 3, 2, NULL), "the others hold what it holds");
 }
 
-Test(leaving, of_one_that_shares_the_state_out_each_that_can_save)
+Test(leaving, each_member_that_can_save_of_a_crew_with_a_sharded_state_may)
 {
     const struct strategy_spec sharded = {.type = STRATEGY_MULTI_WORKER_MIRRORED, .sharded_optimizer = true},
                                pipeline = {.type = STRATEGY_PIPELINE};
@@ -54,7 +54,7 @@ static bool can_leave_forming(struct strategy_spec strategy, unsigned rank, bool
     return leaving_can_leave_forming(&trainer, formed);
 }
 
-Test(leaving, a_crew_that_forms_is_left_by_who_holds_nothing_alone)
+Test(leaving, a_forming_crew_is_left_only_by_members_that_lose_nothing)
 {
     const struct strategy_spec pipeline = {.type = STRATEGY_PIPELINE};
     cr_expect(can_leave_forming(mirrored, 1, true));

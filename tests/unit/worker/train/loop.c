@@ -95,7 +95,7 @@ Test(loop, those_that_have_more_to_do_together_wait_before_that, .timeout = 60)
     cr_expect_eq(meetings, 2);
 }
 
-Test(loop, those_who_stay_wait_for_what_a_leaving_chief_stores, .timeout = 60)
+Test(loop, ranks_that_stay_wait_for_a_leaving_chiefs_save, .timeout = 60)
 {
     end_run(&whole_operations, 2);
     cr_expect_eq(meetings, 2, "once more at the end");

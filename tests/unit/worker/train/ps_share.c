@@ -253,7 +253,7 @@ Test(ps_share, where_a_step_waits_for_all_a_worker_reads_the_share_that_it_alway
 }
 
 /* As the others' shares come to it, too. */
-Test(ps_share, who_has_several_shares_of_a_step_reads_none_in_vain)
+Test(ps_share, a_worker_with_several_shares_of_a_step_reads_none_in_vain)
 {
     expect_reads_of_shares((int64_t[]){0, 1, 3, 2, 4, 5, 7, 6}, 8, 8);
 }

@@ -24,7 +24,7 @@ static int check(int64_t seed, int64_t count, int64_t consumed, struct error *er
     return result;
 }
 
-Test(resumed_order, in_the_midst_of_an_epoch_it_is_the_same)
+Test(resumed_order, within_an_epoch_it_is_the_same)
 {
     struct error error = ERROR_INIT;
     cr_assert_eq(check(7, 600, 250, &error), 0, "%s", error.message);

@@ -74,7 +74,7 @@ Test(support, parameter_servers_need_servers)
     cr_expect_eq(support_check(&job, &crew, &error), 0, "%s", error.message);
 }
 
-Test(support, a_synchronous_server_keeps_so_many_shares)
+Test(support, a_synchronous_server_keeps_a_limited_number_of_shares)
 {
     struct job_document job = example();
     struct error error = ERROR_INIT;

@@ -127,7 +127,7 @@ static void refused(const struct model_spec *model, const char *path, enum error
     close_bench(&b);
 }
 
-Test(weights, of_another_model_are_refused_with_a_sentence)
+Test(weights, another_models_are_refused_with_an_explanation)
 {
     struct bench b = open_bench(&gpt, 1);
     write_out(&b, EXPORT_HUGGING_FACE_NAMES);
@@ -272,13 +272,13 @@ static void check_stages(const struct model_spec *model, bool given, enum export
     close_bench(&whole);
 }
 
-Test(weights, of_the_whole_model_are_taken_by_each_of_its_stages)
+Test(weights, each_stage_takes_its_own_from_the_whole_models)
 {
     check_stages(&gpt, false, EXPORT_OWN_NAMES);
     check_stages(&gpt, false, EXPORT_HUGGING_FACE_NAMES);
 }
 
-Test(weights, of_a_whole_layer_are_taken_by_its_slices)
+Test(weights, slices_take_theirs_from_the_whole_layers)
 {
     static struct layer_spec layers[2];
     for (unsigned i = 0; i < 2; i++)

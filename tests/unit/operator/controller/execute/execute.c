@@ -320,7 +320,7 @@ Test(execute, an_orphan_is_adopted_when_the_job_lives)
     cr_assert_eq(entry->pod_write, 9, "the next plan waits to see it");
 }
 
-Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
+Test(execute, a_deleted_job_and_another_of_its_name_adopt_no_pods)
 {
     adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID
           "\",\"deletionTimestamp\":\"2026-11-20T14:00:00Z\"}}");
@@ -402,7 +402,7 @@ static void have_the_pod_of(struct scripted_request *request)
         make_anything(request);
 }
 
-Test(execute, whose_the_name_is_already_is_told)
+Test(execute, the_owner_of_a_taken_name_is_named)
 {
     start_afresh(have_the_pod_of);
     execute();
@@ -503,7 +503,7 @@ Test(execute, one_of_which_nothing_is_known_is_looked_for_until_it_is_seen)
     cr_assert_eq(entry->pod_write, 7, "the cache will show it");
 }
 
-Test(execute, or_is_known_not_to_be_there)
+Test(execute, a_pod_known_to_be_absent_is_promised_again)
 {
     was_made = false;
     know_nothing();
@@ -540,7 +540,7 @@ static void have_what_nobody_tells_of(struct scripted_request *request)
         have_the_pod_of(request);
 }
 
-Test(execute, whose_a_name_is_that_is_taken_is_asked_again_too)
+Test(execute, the_owner_of_a_taken_name_is_read_again_after_no_answer)
 {
     exists_and_is_silent_of_it = true;
     start_afresh(have_what_nobody_tells_of);

@@ -162,7 +162,7 @@ static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
     job_entry_remove_pod(entry, pod);
 }
 
-Test(job_entry, who_finished_before_it_was_removed_is_remembered_until_a_status_tells_it)
+Test(job_entry, a_finished_pod_is_remembered_after_removal_until_a_status_has_it)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
     job_entry_set_job(entry, "first");
@@ -263,7 +263,7 @@ static bool vanishes(struct pod_view view, int64_t now_ms)
     return entry->vanished_ms == now_ms && entry->vanished_attempt == view.attempt;
 }
 
-Test(job_entry, who_goes_and_was_not_sent_away_has_vanished)
+Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
     struct pod_view view = pod_record_view(plain, &(struct pod_room){0}), ended, evaluator, failed, another;
@@ -292,7 +292,7 @@ Test(job_entry, who_goes_and_was_not_sent_away_has_vanished)
     cr_assert_eq(entry->vanished_attempt, 0);
 }
 
-Test(job_entry, whom_an_operator_before_us_sent_away_has_not_vanished)
+Test(job_entry, a_pod_that_an_earlier_operator_deleted_has_not_vanished)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
     struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
@@ -360,7 +360,7 @@ static int64_t waits_since(size_t pod)
     return ms;
 }
 
-Test(job_entry, who_waits_in_vain_does_so_until_the_kubelet_says_something_else)
+Test(job_entry, a_pod_waits_in_vain_until_the_kubelet_reports_otherwise)
 {
     SCOPED_FREE struct pod_record *other = pod_at(5000, FIELD_UNSET), *fails = waiting_pod("ErrImagePull"),
                                   *backs_off = waiting_pod("ImagePullBackOff"),

@@ -76,7 +76,7 @@ Test(progress_poll, the_words_of_a_chief_that_is_gone_explain_nothing)
     cr_assert_null(progress_crew_waits(entry, &job), "its successor has said nothing yet");
 }
 
-Test(progress_poll, nor_do_those_of_one_that_is_not_ready)
+Test(progress_poll, the_words_of_a_chief_that_is_not_ready_explain_nothing)
 {
     add_chief("first", 1, false);
     chief_told("first", STATUS_WAITING, "waiting for worker 1");

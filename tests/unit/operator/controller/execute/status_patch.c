@@ -11,7 +11,7 @@ SCENE_SUITE(status_patch)
     scene_init_running(&scene, 2);
 }
 
-Test(status_patch, holds_what_changed_and_who_must_not_have_been_faster)
+Test(status_patch, holds_the_changes_and_the_version_that_they_assume)
 {
     struct job_status after = scene.job.status;
     after.incarnation = 9;

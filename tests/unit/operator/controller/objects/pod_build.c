@@ -241,7 +241,7 @@ static void expect_devices(const struct training_job *job, enum role role, const
     cr_expect_str_eq(json_string(json_member(limits, resource), "none"), expected, "%s", role_name(role));
 }
 
-Test(pod_build, who_computes_gets_devices)
+Test(pod_build, roles_that_compute_get_devices)
 {
     static const struct {
         enum framework framework;

@@ -69,7 +69,7 @@ Test(pod_record, names_and_uids_of_any_form_come_back)
             }
 }
 
-Test(pod_record, who_holds_a_place_is_told_without_a_view)
+Test(pod_record, the_occupant_of_a_place_is_found_without_a_view)
 {
     static const int64_t numbers[] = {0, 1, 3, 63, 64, 127, 8192, -1, FIELD_UNSET, INT64_MAX - 1};
     struct pod_view view = member("digits-worker-3-7", POD_UID, "digits", JOB_UID);

@@ -47,7 +47,7 @@ Test(back_off, is_of_the_slot_that_failed)
 }
 
 /* A worker that waits for something else is none of its business. */
-Test(back_off, of_the_evaluator_holds_no_promised_worker)
+Test(back_off, the_evaluators_back_off_holds_no_promised_worker)
 {
     scene.pod_count = scene.input.pod_count = 2;
     scene.list[1] = evaluator;
@@ -75,7 +75,7 @@ Test(back_off, is_neither_ended_nor_prolonged_by_that_of_another_role)
     cr_assert_not(creates(ROLE_EVALUATOR));
 }
 
-Test(back_off, is_not_cut_short_by_one_who_worked_for_long)
+Test(back_off, is_not_cut_short_by_a_pod_that_worked_for_long)
 {
     scene.input.now_ms += 600000;
     evaluator->started_ms = scene.input.now_ms;
@@ -111,7 +111,7 @@ Test(back_off, goes_with_its_slot)
 }
 
 /* Or a definition of the resource that knows no more has dropped the rest. */
-Test(back_off, that_an_older_operator_wrote_holds_for_whoever_was_lost)
+Test(back_off, that_an_older_operator_wrote_holds_for_all_lost_pods)
 {
     end(&scene.pods[1]);
     int64_t until_ms = scene.job.status.backoff_until_ms;

@@ -41,7 +41,7 @@ Test(catch_up, an_emptied_status_is_filled_again)
     expect_plan("state=Running actions=0");
 }
 
-Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
+Test(catch_up, after_the_end_pods_of_any_incarnation_are_ended)
 {
     scene_end_pod(&scene, &scene.pods[0], 70);
     scene_turn(&scene);

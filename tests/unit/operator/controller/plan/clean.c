@@ -20,7 +20,7 @@ static size_t deletes(enum clean_pod_policy policy, int64_t later_ms)
     return count;
 }
 
-Test(clean, policy_decides_who_goes)
+Test(clean, policy_decides_which_pods_are_deleted)
 {
     cr_assert_eq(deletes(CLEAN_NONE, 60000), 0);
     cr_assert_eq(deletes(CLEAN_RUNNING, 60000), 2);
@@ -57,7 +57,7 @@ Test(clean, a_create_that_was_on_the_wire_is_deleted_at_sight)
     expect_plan("delete_pod=1");
 }
 
-Test(clean, nothing_is_created_after_the_end_whoever_deletes_what)
+Test(clean, nothing_is_created_after_the_end_even_if_objects_are_deleted)
 {
     scene_succeed(&scene);
     scene.input.pod_count = 0;

@@ -69,7 +69,7 @@ Test(completion, a_nodes_clock_that_is_ahead_does_not_delay_the_end)
     expect_plan("Succeeded:True=ChiefSucceeded");
 }
 
-Test(completion, who_is_done_counts_when_its_pod_is_removed)
+Test(completion, a_finished_pod_counts_after_it_was_removed)
 {
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene_end_pod(&scene, &scene.pods[0], 0);
@@ -94,7 +94,7 @@ static void send_away_chief(enum framework framework)
 }
 
 /* A script that saves and exits with 0 on SIGTERM is not done because its node is drained. */
-Test(completion, who_of_a_foreign_image_is_told_to_go_and_exits_0_is_not_done)
+Test(completion, a_foreign_pod_that_is_asked_to_end_and_exits_0_is_not_done)
 {
     for (int framework = FRAMEWORK_TENSORFLOW; framework <= FRAMEWORK_JAX; framework++) {
         scene_release(&scene);

@@ -62,7 +62,7 @@ Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
     expect_plan("Restarting:False=CrewComplete");
 }
 
-Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_goes_on)
+Test(conditions, an_elastic_crew_that_goes_on_reports_a_replaced_worker)
 {
     scene.job.elastic.enabled = true;
     scene.job.elastic.min_workers = 1;
@@ -71,7 +71,7 @@ Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_go
     expect_plan("Running:True=CrewSufficient Restarting:True=OutOfMemory");
 }
 
-Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
+Test(conditions, a_pod_that_was_late_from_the_beginning_is_not_restarting)
 {
     scene.job.elastic.enabled = true;
     scene.job.elastic.min_workers = 1;
@@ -129,7 +129,7 @@ Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
     expect_plan("Restarting:False=CrewSufficient");
 }
 
-Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are_back)
+Test(conditions, a_crew_that_starts_over_is_restarting_until_all_its_pods_are_back)
 {
     be_elastic();
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;

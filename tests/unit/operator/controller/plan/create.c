@@ -144,7 +144,7 @@ Test(create, leftovers_of_an_earlier_job_are_waited_for)
     expect_plan("incarnation=1");
 }
 
-Test(create, a_service_of_somebody_else_holds_the_pods_back)
+Test(create, a_service_of_another_owner_holds_the_pods_back)
 {
     scene_turn(&scene);
     scene.service = (struct service_view){

@@ -164,7 +164,7 @@ Test(dead_node, what_an_earlier_job_has_left_there_is_removed_as_well)
     cr_assert_eq(forced_after(due_ms), 0, "somebody else's");
 }
 
-Test(dead_node, of_another_framework_when_the_new_job_says_so)
+Test(dead_node, pods_of_another_framework_go_if_the_new_job_says_so)
 {
     leave_to_another_job(false);
     cr_assert_eq(forced_after(3600000), 0, "nothing keeps it from writing");

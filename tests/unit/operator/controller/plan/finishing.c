@@ -90,7 +90,7 @@ Test(finishing, a_crew_that_grows_at_its_end_gets_nobody_new)
     expect_success("4 of 6 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work");
 }
 
-Test(finishing, who_ends_badly_then_is_not_replaced_and_costs_nothing)
+Test(finishing, a_worker_that_fails_then_is_not_replaced_and_costs_nothing)
 {
     finish(1);
     scene_end_pod(&scene, &scene.pods[3], 1);
@@ -117,7 +117,7 @@ Test(finishing, a_successor_that_has_not_come_yet_is_made_no_more)
     expect_plan("create_pod=0 worker.pending=none backoff_until_ms=unset Restarting:False=CrewSufficient");
 }
 
-Test(finishing, a_refusal_of_one_who_would_come_too_late_ends_no_job)
+Test(finishing, a_refused_pod_that_would_come_too_late_ends_no_job)
 {
     scene_end_pod(&scene, &scene.pods[3], 1);
     scene_turn(&scene);
@@ -126,7 +126,7 @@ Test(finishing, a_refusal_of_one_who_would_come_too_late_ends_no_job)
     expect_plan("Failed:True=");
 }
 
-Test(finishing, who_started_after_the_first_had_ended_is_not_waited_for)
+Test(finishing, a_worker_that_started_after_the_first_had_ended_is_not_waited_for)
 {
     finish(0);
     finish(1);
@@ -145,7 +145,7 @@ static void remove_first(void)
     scene.input.pod_count = 3;
 }
 
-Test(finishing, who_came_late_is_known_when_the_pod_of_the_first_is_gone)
+Test(finishing, a_late_worker_is_known_when_the_first_workers_pod_is_gone)
 {
     finish(0);
     finish(1);
@@ -158,7 +158,7 @@ Test(finishing, who_came_late_is_known_when_the_pod_of_the_first_is_gone)
     expect_success(THREE_OF_FOUR);
 }
 
-Test(finishing, who_was_there_is_waited_for_without_the_pod_of_the_first)
+Test(finishing, an_early_worker_is_waited_for_without_the_first_workers_pod)
 {
     finish(0);
     finish(1);

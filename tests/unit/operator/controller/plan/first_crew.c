@@ -78,7 +78,7 @@ Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
     expect_plan("create_pod=0 disruptions=1 incarnation=2");
 }
 
-Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
+Test(first_crew, a_job_that_was_there_before_is_promised_first)
 {
     scene.input.born_ms = FIELD_UNSET;
     expect_plan("actions=0 write_status=1 worker.pending=0-1");
@@ -88,7 +88,7 @@ Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
 }
 
 /* Its operator was killed before it told of its crew, which was removed by force; the job was suspended and resumed. */
-Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
+Test(first_crew, a_resumed_jobs_crew_has_another_incarnation_than_an_unseen_one)
 {
     scene.input.born_ms = FIELD_UNSET;
     scene.job.suspend = true;
@@ -113,7 +113,7 @@ Test(first_crew, where_nobody_begins_any_untold_has_the_first_incarnation)
 }
 
 /* Where its operator was killed after the first of two pods. */
-Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
+Test(first_crew, a_killed_operators_crew_is_reported_and_completed)
 {
     begin();
     scene.input.pod_count = 1;
@@ -152,7 +152,7 @@ Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
 }
 
-Test(first_crew, of_an_operator_that_was_killed_started_with_its_oldest_pod)
+Test(first_crew, a_killed_operators_crew_started_with_its_oldest_pod)
 {
     begin();
     scene.input.born_ms = FIELD_UNSET;
@@ -165,7 +165,7 @@ Test(first_crew, of_an_operator_that_was_killed_started_with_its_oldest_pod)
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW, "not ahead of this clock");
 }
 
-Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
+Test(first_crew, a_pod_that_appears_after_the_job_was_suspended_is_ended)
 {
     begin();
     scene.input.born_ms = FIELD_UNSET;
@@ -217,7 +217,7 @@ static void write_status(void)
     scene.job.status.conditions[CONDITION_SUSPENDED].reason = "Resumed";
 }
 
-Test(first_crew, whose_job_waits_for_something_or_has_a_past_is_promised_first)
+Test(first_crew, a_job_that_waits_or_has_a_past_is_promised_first)
 {
     static void (*const changes[])(void) = {suspend, make_elastic, queue, gang, encrypt, follow, write_status};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {

@@ -11,7 +11,7 @@ SCENE_SUITE(judge)
     scene.input.now_ms += 60000;
 }
 
-Test(judge, one_event_for_all_that_end_together)
+Test(judge, pods_that_end_together_are_one_event)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_end_pod(&scene, &scene.pods[2], 139);
@@ -89,7 +89,7 @@ Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_los
     expect_plan("disruptions=1 (of an earlier crew)");
 }
 
-Test(judge, who_exits_0_because_it_is_asked_to_end_has_not_finished)
+Test(judge, a_pod_that_exits_0_because_it_is_asked_to_end_has_not_finished)
 {
     scene_end_pod(&scene, &scene.pods[2], 0);
     scene.pods[2].deletion_ms = scene.pods[2].finished_ms - 2000;
@@ -311,7 +311,7 @@ Test(judge, one_that_vanishes_again_and_again_backs_off_while_the_crew_runs)
     expect_plan("backoff_until_ms=unset (it was there for a minute)");
 }
 
-Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
+Test(judge, a_worker_that_loses_a_running_crew_spends_backoff_limit)
 {
     let_one_be_dispensable();
     struct pod_view *newcomer = &scene.pods[2];
@@ -329,7 +329,7 @@ Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
 }
 
 /* Two of another version than the rest, which does not take them in; their ends are seen one by one. */
-Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
+Test(judge, two_workers_that_lost_the_crew_do_not_excuse_each_other)
 {
     struct pod_view *newcomers[] = {&scene.pods[1], &scene.pods[2]};
     for (size_t turn = 0; turn < 60; turn++) {
@@ -351,7 +351,7 @@ Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
 }
 
 /* Neither the unscheduled pod nor the worker that waits for it is to blame, however long that takes. */
-Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
+Test(judge, a_worker_that_waits_for_an_unscheduled_one_spends_nothing)
 {
     struct pod_view *worker = &scene.pods[2];
     scene_end_pod(&scene, &scene.pods[1], 137);

@@ -35,7 +35,7 @@ Test(leftovers, what_the_garbage_collector_takes_is_only_waited_for)
     expect_told(WAITING);
 }
 
-Test(leftovers, whom_nobody_owns_a_person_has_to_delete)
+Test(leftovers, a_pod_without_an_owner_must_be_deleted_by_a_user)
 {
     const struct pod_view *pod = leave_orphan("the-job-before");
     char message[512];
@@ -56,7 +56,7 @@ Test(leftovers, without_the_jobs_uid_by_name)
     expect_told(message);
 }
 
-Test(leftovers, whoever_is_being_deleted_needs_no_person)
+Test(leftovers, a_pod_that_is_being_deleted_needs_no_user)
 {
     leave_orphan("the-job-before")->deletion_ms = SCENE_NOW;
     expect_told(WAITING);

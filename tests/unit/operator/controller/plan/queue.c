@@ -348,7 +348,7 @@ static struct json *build(const char *version)
     return built;
 }
 
-Test(queue, a_workload_asks_for_all_that_the_crew_may_grow_to)
+Test(queue, a_workload_asks_for_the_crews_maximum)
 {
     SCOPED_JSON *built = build("v1beta2");
     cr_assert_str_eq(json_string_at(built, "spec.queueName", ""), "research");
@@ -372,7 +372,7 @@ static const char *status_of(const struct json *config, const char *type)
     return "";
 }
 
-Test(queue, who_was_preempted_is_requeued_at_once)
+Test(queue, a_preempted_job_is_requeued_at_once)
 {
     workload.evicted_reason = "Preempted";
     SCOPED_JSON *preempted = queue_build_release(&scene.job, "v1beta2", &workload, SCENE_NOW);

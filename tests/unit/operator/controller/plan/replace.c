@@ -41,7 +41,7 @@ Test(replace, a_pod_below_the_promise_is_ended)
 }
 
 /* However often a pod fails, what is left of it does not pile up. */
-Test(replace, of_finished_pods_the_newest_is_kept)
+Test(replace, the_newest_finished_pod_is_kept)
 {
     scene.job.run_policy.backoff_limit = 100;
     for (int64_t incarnation = 1; incarnation <= 4; incarnation++) {

@@ -107,7 +107,7 @@ Test(restart_delay, begins_anew_after_ten_good_minutes)
     cr_assert_eq(scene.job.status.restart_count, 13, "what is shown to people goes on counting");
 }
 
-Test(restart_delay, of_failures_of_foreign_scripts_begins_anew_after_ten_good_minutes)
+Test(restart_delay, after_failures_of_foreign_scripts_begins_anew_after_ten_good_minutes)
 {
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.run_policy.backoff_limit = 100;

@@ -95,7 +95,7 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
 }
 
 /* Promised pods above the new number leave the status, under any policy. */
-Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
+Test(scale, a_smaller_number_is_acknowledged_by_the_next_write)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     expect_turn("job.worker.pending=1");

@@ -96,7 +96,7 @@ Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
 }
 
 /* Many programs end with 0 when they are asked to. Clocks of nodes may be late. */
-Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
+Test(suspend, a_pod_that_is_ended_and_exits_0_has_not_finished)
 {
     const int seconds[] = {-1, 0, 10, 31};
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {

@@ -47,7 +47,7 @@ Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
     expect_plan("disruptions=1 (once)");
 }
 
-Test(take_back, not_one_that_had_vanished_before)
+Test(take_back, a_pod_that_had_vanished_before_explains_nothing)
 {
     scene.input.vanished_attempt = 1;
     scene.input.vanished_ms = scene.input.now_ms - 5000;
@@ -55,7 +55,7 @@ Test(take_back, not_one_that_had_vanished_before)
     expect_plan("failures=1");
 }
 
-Test(take_back, nor_one_of_another_attempt)
+Test(take_back, a_vanished_pod_of_another_attempt_explains_nothing)
 {
     charge(1);
     vanish();
@@ -63,7 +63,7 @@ Test(take_back, nor_one_of_another_attempt)
     expect_plan("failures=1");
 }
 
-Test(take_back, not_after_a_minute)
+Test(take_back, a_disruption_after_a_minute_explains_nothing)
 {
     charge(1);
     scene.input.now_ms += 60000;
@@ -71,21 +71,21 @@ Test(take_back, not_after_a_minute)
     expect_plan("failures=1");
 }
 
-Test(take_back, not_for_a_deletion_that_is_ours)
+Test(take_back, the_operators_own_deletion_explains_nothing)
 {
     charge(1);
     scene.pods[0].deletion_ms = scene.input.now_ms;
     expect_plan("failures=1 disruptions=0");
 }
 
-Test(take_back, not_for_a_signal)
+Test(take_back, a_failure_by_a_signal_is_not_taken_back)
 {
     charge(139);
     scene.pods[0].disruption_target = true;
     expect_plan("failures=1");
 }
 
-Test(take_back, not_for_the_disruption_of_another_crew)
+Test(take_back, a_disruption_of_another_crew_explains_nothing)
 {
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
@@ -118,7 +118,7 @@ Test(take_back, where_only_the_pod_was_replaced_the_disruption_counts_by_itself)
 }
 
 /* Else the next that only follows from another's end would be taken for one that repeats. */
-Test(take_back, who_follows_later_is_let_off_as_if_nothing_had_been_charged)
+Test(take_back, a_later_consequence_is_let_off_as_if_no_failure_was_counted)
 {
     scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
     charge_one(1);
@@ -165,7 +165,7 @@ Test(take_back, a_disruption_may_explain_the_last_failure_too)
     expect_plan("terminal=0 failures=0 disruptions=1 delete_pod=1 (the crew starts over)");
 }
 
-Test(take_back, without_one_the_job_fails_when_the_time_is_over)
+Test(take_back, without_a_disruption_the_job_fails_when_the_time_is_over)
 {
     charge_at_the_limit();
     scene.input.now_ms += 60000;
@@ -176,7 +176,7 @@ Test(take_back, without_one_the_job_fails_when_the_time_is_over)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
 }
 
-Test(take_back, a_crew_of_which_nobody_is_left_need_not_wait)
+Test(take_back, a_crew_with_no_pod_left_fails_at_once)
 {
     charge_at_the_limit();
     scene.input.now_ms += 5000;
@@ -185,7 +185,7 @@ Test(take_back, a_crew_of_which_nobody_is_left_need_not_wait)
     expect_exceeded();
 }
 
-Test(take_back, who_all_ended_by_themselves_fail_the_job_at_once)
+Test(take_back, pods_that_all_ended_by_themselves_fail_the_job_at_once)
 {
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[0], 1);
@@ -194,7 +194,7 @@ Test(take_back, who_all_ended_by_themselves_fail_the_job_at_once)
     expect_exceeded();
 }
 
-Test(take_back, what_no_disruption_explains_fails_the_job_at_once)
+Test(take_back, a_failure_that_no_disruption_can_explain_fails_the_job_at_once)
 {
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 139);
@@ -214,7 +214,7 @@ Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
     expect_plan("failures=0 disruptions=1");
 }
 
-Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
+Test(take_back, a_failure_is_taken_back_also_if_no_pod_is_left)
 {
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 1);
