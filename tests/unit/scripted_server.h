@@ -78,6 +78,13 @@ static inline void scripted_reply(struct scripted_request *request, int status, 
     scripted_reply_with(request, status, "", body);
 }
 
+/* A handler that answers every request so. */
+#define SCRIPTED_REPLY(name, status, body)                                                                             \
+    static void name(struct scripted_request *request)                                                                 \
+    {                                                                                                                  \
+        scripted_reply(request, status, body);                                                                         \
+    }
+
 /* A body without stated length: what scripted_chunk sends, until scripted_end. */
 static inline void scripted_stream(struct scripted_request *request)
 {

@@ -2,7 +2,7 @@
 #include "tests/unit/operator/kube/loop_fixture.h"
 #include "tests/unit/test_certificate.h"
 
-TestSuite(client, .timeout = 120);
+TestSuite(client, .fini = fixture_stop, .timeout = 120);
 
 /* Requests that wait or are on the wire. */
 static long pending(void)
@@ -34,10 +34,7 @@ static void create_once(void)
 
 #define POD "{\"metadata\":{\"name\":\"p\"}}"
 
-static void give_pod(struct scripted_request *request)
-{
-    scripted_reply(request, 200, POD);
-}
+SCRIPTED_REPLY(give_pod, 200, POD)
 
 Test(client, an_object_is_read)
 {
@@ -52,7 +49,6 @@ Test(client, an_object_is_read)
     cr_assert_not_null(
         strstr(buffer_text(&text), "coxswain_kube_requests_total{verb=\"get\",resource=\"pods\",code=\"200\"} 1\n"));
     cr_assert_not_null(strstr(buffer_text(&text), "duration_seconds_bucket{verb=\"get\",le=\"+Inf\"} 1\n"));
-    fixture_stop();
 }
 
 static void give_odd_pod(struct scripted_request *request)
@@ -76,13 +72,9 @@ Test(client, an_object_is_read_with_any_content_that_users_have_stored)
     get_once();
     cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
     cr_assert_str_eq(answer.name, "p");
-    fixture_stop();
 }
 
-static void give_nothing(struct scripted_request *request)
-{
-    scripted_reply(request, 200, "");
-}
+SCRIPTED_REPLY(give_nothing, 200, "")
 
 /* Cut off before its first byte it looks like a success, of a Lease that nobody holds for instance. */
 Test(client, an_answer_without_its_object_is_none)
@@ -92,15 +84,11 @@ Test(client, an_answer_without_its_object_is_none)
     cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
     create_once();
     cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
-    fixture_stop();
 }
 
-static void refuse_quota(struct scripted_request *request)
-{
-    scripted_reply(request, 403,
-                   "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods \\\"p\\\" is forbidden: "
-                   "exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2\"}");
-}
+SCRIPTED_REPLY(refuse_quota, 403,
+               "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods \\\"p\\\" is forbidden: "
+               "exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2\"}")
 
 Test(client, a_quota_refusal_is_told_apart)
 {
@@ -109,7 +97,6 @@ Test(client, a_quota_refusal_is_told_apart)
     cr_assert_eq(answer.error.kind, ERROR_NO_SPACE);
     cr_assert_eq(answer.error.http_status, 403);
     cr_assert_eq(server.requests, 1, "nothing is repeated");
-    fixture_stop();
 }
 
 static void busy_twice(struct scripted_request *request)
@@ -129,7 +116,6 @@ Test(client, retry_after_is_honoured_for_creates_too)
     cr_assert_eq(answer.status, 201);
     cr_assert_eq(server.requests, 3);
     cr_assert_geq(clock_monotonic_ns() - before, (int64_t)2e9);
-    fixture_stop();
 }
 
 static void broken_twice(struct scripted_request *request)
@@ -150,13 +136,9 @@ Test(client, a_read_survives_500_and_a_create_does_not)
     create_once();
     cr_assert_eq(answer.error.kind, ERROR_UNAVAILABLE);
     cr_assert_eq(server.requests, 1);
-    fixture_stop();
 }
 
-static void always_broken(struct scripted_request *request)
-{
-    scripted_reply(request, 500, "{\"message\":\"etcd is away\"}");
-}
+SCRIPTED_REPLY(always_broken, 500, "{\"message\":\"etcd is away\"}")
 
 Test(client, tries_come_to_an_end)
 {
@@ -165,7 +147,6 @@ Test(client, tries_come_to_an_end)
     cr_assert_eq(server.requests, KUBE_TRIES_MAX);
     cr_assert_eq(answer.error.kind, ERROR_UNAVAILABLE);
     cr_assert_str_eq(answer.error.message, "etcd is away");
-    fixture_stop();
 }
 
 static void cut_once(struct scripted_request *request)
@@ -183,20 +164,15 @@ Test(client, a_body_cut_in_the_middle_is_read_again)
     fixture_start(cut_once, NULL, NULL);
     get_once();
     cr_assert_str_eq(answer.name, "p");
-    fixture_stop();
 }
 
-static void no_json(struct scripted_request *request)
-{
-    scripted_reply(request, 200, "<html>");
-}
+SCRIPTED_REPLY(no_json, 200, "<html>")
 
 Test(client, an_answer_that_is_no_json_is_corrupt)
 {
     fixture_start(no_json, NULL, NULL);
     get_once();
     cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
-    fixture_stop();
 }
 
 Test(client, a_silent_server_ends_in_time_out)
@@ -207,7 +183,6 @@ Test(client, a_silent_server_ends_in_time_out)
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_eq(answer.error.kind, ERROR_TIMEOUT, "%s", answer.error.message);
     cr_assert_eq(pending(), 0);
-    fixture_stop();
 }
 
 static char token_path[] = "/tmp/token-XXXXXX";
@@ -242,7 +217,6 @@ Test(client, on_401_the_token_is_read_again_once)
     cr_assert_eq(answer.error.kind, ERROR_FORBIDDEN);
     cr_assert_eq(server.requests, 4, "one more try, not a loop");
     unlink(token_path);
-    fixture_stop();
 }
 
 Test(client, the_token_is_read_again_when_it_is_old)
@@ -256,7 +230,6 @@ Test(client, the_token_is_read_again_when_it_is_old)
     cr_assert_eq(answer.status, 200);
     cr_assert_eq(server.requests, 1, "before the server had to refuse it");
     unlink(token_path);
-    fixture_stop();
 }
 
 /* Makes a client with a kubeconfig plugin: a script that writes a line into `runs` each time and answers with `status`. */
@@ -320,7 +293,6 @@ Test(client, a_plugin_runs_again_on_401)
     cr_assert_eq(answer.status, 200);
     cr_assert_eq(runs_in(runs), 2, "what is accepted is kept");
     unlink(runs);
-    fixture_stop();
 }
 
 Test(client, a_plugin_runs_again_when_what_it_gave_has_expired)
@@ -340,7 +312,6 @@ Test(client, a_plugin_runs_again_when_what_it_gave_has_expired)
     cr_assert_eq(runs_in(runs), 2);
     cr_assert_eq(server.requests, 1, "before the server had to refuse it");
     unlink(runs);
-    fixture_stop();
 }
 
 Test(client, why_a_plugin_gives_no_other_credentials_is_told_beside_401)
@@ -359,7 +330,6 @@ Test(client, why_a_plugin_gives_no_other_credentials_is_told_beside_401)
     cr_expect_not_null(strstr(answer.error.message, "user 'x': exec: sh: it ended with exit code 1"), "%s",
                        answer.error.message);
     unlink(runs);
-    fixture_stop();
 }
 
 static char authority_path[] = "/tmp/authority-XXXXXX";
@@ -432,7 +402,6 @@ Test(client, deletes_carry_their_preconditions)
     kube_client_delete(client, &pod, &what, &plain);
     LOOP_UNTIL(answer.calls == 3);
     cr_assert_not_null(strstr(last_body, "\"dryRun\":[\"All\"]"));
-    fixture_stop();
 }
 
 static char last_head[8192];
@@ -455,7 +424,6 @@ Test(client, no_more_than_the_metadata_is_asked_for_where_that_will_do)
     kube_client_get(client, &pod, &plain);
     LOOP_UNTIL(answer.calls == 2);
     cr_assert(strstr(last_head, "Accept: application/json\r\n"));
-    fixture_stop();
 }
 
 Test(client, a_patch_of_the_status_is_a_merge_patch)
@@ -468,7 +436,6 @@ Test(client, a_patch_of_the_status_is_a_merge_patch)
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_str_eq(last_body, "PATCH /apis/coxswain.dev/v1beta1/namespaces/n/trainingjobs/j/status "
                                 "Content-Type: application/merge-patch+json {\"status\":{\"epoch\":3}}");
-    fixture_stop();
 }
 
 Test(client, an_impossible_name_fails_from_the_loop)
@@ -479,7 +446,6 @@ Test(client, an_impossible_name_fails_from_the_loop)
     cr_assert_eq(answer.calls, 0);
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_eq(answer.error.kind, ERROR_INVALID);
-    fixture_stop();
 }
 
 static int most_at_once, at_once;
@@ -504,7 +470,6 @@ Test(client, no_more_than_max_in_flight_are_on_the_wire)
     LOOP_UNTIL(answer.calls == 60);
     cr_assert_leq(most_at_once, 3);
     cr_assert_leq(server.connections, 3);
-    fixture_stop();
 }
 
 static bool released;
@@ -532,7 +497,6 @@ Test(client, a_long_queue_is_no_time_out)
     __atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
     LOOP_UNTIL(answer.calls == 2);
     cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
-    fixture_stop();
 }
 
 Test(client, late_requests_come_behind_the_others)
@@ -550,7 +514,6 @@ Test(client, late_requests_come_behind_the_others)
     LOOP_UNTIL(answer.calls == 5);
     cr_assert_str_eq(server.log[3], "GET /api/v1/namespaces/n/pods/p");
     cr_assert_str_eq(server.log[4], "GET /api/v1/namespaces/n/pods/late");
-    fixture_stop();
 }
 
 static int answers_before_late;
@@ -570,7 +533,6 @@ Test(client, late_requests_have_a_share_of_the_wire)
     kube_client_get(client, &pod, &late);
     LOOP_UNTIL(answer.calls == 60 && answers_before_late > 0);
     cr_assert_leq(answers_before_late, 30);
-    fixture_stop();
 }
 
 Test(client, soon_requests_come_before_the_others)
@@ -586,7 +548,6 @@ Test(client, soon_requests_come_before_the_others)
     cr_assert_eq(kube_client_waiting(client), 4);
     LOOP_UNTIL(answer.calls == 5);
     cr_assert_str_eq(server.log[1], "GET /api/v1/namespaces/n/pods/first");
-    fixture_stop();
 }
 
 static int soon_answered, soon_begun, others_begun;
@@ -619,7 +580,6 @@ Test(client, requests_behind_soon_ones_get_a_share_of_the_connections)
     kube_client_get(client, &other, &plain);
     kube_client_get(client, &other, &late);
     LOOP_UNTIL(answer.calls == 2 && soon_answered == 60);
-    fixture_stop();
 }
 
 enum { SOON = 20 };
@@ -648,7 +608,6 @@ Test(client, a_narrow_wire_is_not_shared)
     for (int i = 0; i < SOON; i++)
         kube_client_get(client, &pod, &soon);
     LOOP_UNTIL(soon_answered == SOON && pending() == 0);
-    fixture_stop();
 }
 
 /* A job of four pods that comes after one of three hundred waits for one request of the other's before each of its own. */
@@ -669,7 +628,6 @@ Test(client, a_small_flow_does_not_wait_for_a_large_one)
     for (int i = 0; i < 9; i++)
         served += strcmp(server.log[i], "GET /api/v1/namespaces/n/pods/late") == 0;
     cr_assert_eq(served, 4);
-    fixture_stop();
 }
 
 static bool gate;
@@ -692,7 +650,6 @@ Test(client, a_closed_gate_stops_writes_but_not_reads)
     gate = true;
     create_once();
     cr_assert_eq(answer.status, 200);
-    fixture_stop();
 }
 
 static void close_gate_and_break(struct scripted_request *request)
@@ -711,7 +668,6 @@ Test(client, the_gate_is_asked_again_before_a_repetition)
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
     cr_assert_eq(server.requests, 1);
-    fixture_stop();
 }
 
 Test(client, abort_ends_writes_that_wait_or_are_on_the_wire)

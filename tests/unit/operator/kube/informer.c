@@ -5,7 +5,7 @@
 
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(informer, .timeout = 120);
+static struct informer *informer;
 
 /* The calls of the callbacks, as "+n/a=1 ~n/a=1>2 -n/a=2 !". An item is the object's `v`. */
 static char told[1024];
@@ -59,8 +59,11 @@ static void on_failure(void *context, const struct error *error)
     last_failure = *error;
 }
 
-static struct informer *start(struct informer_options options)
+static const struct informer_options listing = {.never_stream_list = true};
+
+static void start(scripted_handler *handler, struct informer_options options)
 {
+    fixture_start(handler, NULL, NULL);
     options.resource = KUBE_PODS;
     options.parse = parse;
     options.item_free = free;
@@ -70,14 +73,16 @@ static struct informer *start(struct informer_options options)
     options.on_synced = on_synced;
     options.on_failure = on_failure;
     options.backoff_base_ms = 2;
-    return informer_start(client, &options);
+    informer = informer_start(client, &options);
 }
 
-static void stop(struct informer *informer)
+static void stop(void)
 {
     informer_free(informer);
     fixture_stop();
 }
+
+TestSuite(informer, .fini = stop, .timeout = 120);
 
 #define OBJECT(name, version, value)                                                                                   \
     "{\"metadata\":{\"namespace\":\"n\",\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"" version   \
@@ -106,8 +111,7 @@ static void streamed(struct scripted_request *request)
 
 Test(informer, a_streamed_list_goes_over_into_a_watch_and_late_events_are_passed_over)
 {
-    fixture_start(streamed, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.label_selector = "a=b,c"});
+    start(streamed, (struct informer_options){.label_selector = "a=b,c"});
     cr_assert_not(informer_synced(informer));
     cr_assert_not(informer_has_seen(informer, 1));
     cr_assert(informer_has_seen(informer, 0), "nothing was written");
@@ -119,7 +123,6 @@ Test(informer, a_streamed_list_goes_over_into_a_watch_and_late_events_are_passed
     cr_assert_not(informer_has_seen(informer, 8));
     cr_assert_str_eq(server.log[0], "GET /api/v1/pods?labelSelector=a%3Db%2Cc&watch=true&allowWatchBookmarks=true&"
                                     "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300");
-    stop(informer);
 }
 
 static void paged(struct scripted_request *request)
@@ -138,12 +141,10 @@ static void paged(struct scripted_request *request)
 
 Test(informer, where_streaming_is_refused_pages_are_read)
 {
-    fixture_start(paged, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.page_size = 2});
+    start(paged, (struct informer_options){.page_size = 2});
     LOOP_UNTIL(scripted_count(&server, "GET /api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion=9"));
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! ");
     cr_assert_eq(troubles, 0);
-    stop(informer);
 }
 
 /* The list changes while the watch's position expires: b vanished, c was replaced by a namesake. */
@@ -168,12 +169,10 @@ static void expiring(struct scripted_request *request)
 
 Test(informer, after_410_what_vanished_is_reported)
 {
-    fixture_start(expiring, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    start(expiring, listing);
     LOOP_UNTIL(scripted_count(&server, "GET /api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion=20"));
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 +n/c=1 ! -n/c=1 +n/c=2 -n/b=1 ");
     cr_assert_eq(informer_counts(informer).lists, 2);
-    stop(informer);
 }
 
 /* Answers with a whole list, then with one that fails on its second page, then with one that has no second page. */
@@ -198,12 +197,10 @@ static void listing_slowly(struct scripted_request *request)
 
 Test(informer, a_list_counts_once_it_is_complete)
 {
-    fixture_start(listing_slowly, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    start(listing_slowly, listing);
     LOOP_UNTIL(scripted_count(&server, "GET /api/v1/pods?limit=500&continue=more") == 2);
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! ", "what vanished is not known yet");
     cr_assert_eq(informer_counts(informer).lists, 1);
-    stop(informer);
 }
 
 static void gone(struct scripted_request *request)
@@ -216,12 +213,10 @@ static void gone(struct scripted_request *request)
 
 Test(informer, a_server_that_always_says_410_is_not_stormed)
 {
-    fixture_start(gone, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    start(gone, listing);
     LOOP_UNTIL(troubles >= 3);
     cr_assert_eq(last_failure.kind, ERROR_EXPIRED);
     cr_assert_leq(informer_counts(informer).lists, (uint64_t)troubles + 2);
-    stop(informer);
 }
 
 /* A watch that is cut inside an event, then taken up where it stood. */
@@ -244,13 +239,11 @@ static void cutting(struct scripted_request *request)
 
 Test(informer, a_cut_watch_goes_on_from_its_bookmark)
 {
-    fixture_start(cutting, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    start(cutting, listing);
     LOOP_UNTIL(informer_has_seen(informer, 9));
     cr_assert_str_eq(told, "+n/a=1 ! ~n/a=1>2 ");
     cr_assert_eq(troubles, 1);
     cr_assert_eq(informer_counts(informer).lists, 1);
-    stop(informer);
 }
 
 static void dying(struct scripted_request *request)
@@ -263,12 +256,10 @@ static void dying(struct scripted_request *request)
 
 Test(informer, silence_is_taken_for_a_dead_peer)
 {
-    fixture_start(dying, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true, .silence_ms = 30});
+    start(dying, (struct informer_options){.never_stream_list = true, .silence_ms = 30});
     LOOP_UNTIL(informer_counts(informer).watches >= 3);
     cr_assert_geq(troubles, 2);
     cr_assert_eq(last_failure.kind, ERROR_TIMEOUT);
-    stop(informer);
 }
 
 static void ignorant(struct scripted_request *request)
@@ -283,12 +274,10 @@ static void ignorant(struct scripted_request *request)
 
 Test(informer, a_server_that_ignores_the_streamed_list_is_listed)
 {
-    fixture_start(ignorant, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.silence_ms = 1000});
+    start(ignorant, (struct informer_options){.silence_ms = 1000});
     LOOP_UNTIL(informer_synced(informer));
     cr_assert_str_eq(told, "+n/a=1 ! ");
     cr_assert_eq(troubles, 0);
-    stop(informer);
 }
 
 static void cut_list(struct scripted_request *request)
@@ -306,27 +295,20 @@ static void cut_list(struct scripted_request *request)
 
 Test(informer, a_list_cut_in_the_middle_of_an_object_is_read_again)
 {
-    fixture_start(cut_list, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    start(cut_list, listing);
     LOOP_UNTIL(informer_synced(informer));
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! ");
     cr_assert_eq(troubles, 1);
-    stop(informer);
 }
 
-static void forbidding(struct scripted_request *request)
-{
-    scripted_reply(request, 403, "{\"message\":\"pods is forbidden: User cannot list\"}");
-}
+SCRIPTED_REPLY(forbidding, 403, "{\"message\":\"pods is forbidden: User cannot list\"}")
 
 Test(informer, a_refusal_is_told_and_tried_again)
 {
-    fixture_start(forbidding, NULL, NULL);
-    struct informer *informer = start((struct informer_options){0});
+    start(forbidding, (struct informer_options){0});
     LOOP_UNTIL(troubles >= 2);
     cr_assert_eq(last_failure.kind, ERROR_FORBIDDEN);
     cr_assert_str_eq(last_failure.message, "pods is forbidden: User cannot list");
-    stop(informer);
 }
 
 static bool allowed;
@@ -358,12 +340,10 @@ static void listing_anew(struct scripted_request *request)
 
 Test(informer, what_vanished_behind_a_refusal_is_told_before_its_end)
 {
-    fixture_start(listing_anew, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.on_access_restored = on_access_restored});
+    start(listing_anew, (struct informer_options){.on_access_restored = on_access_restored});
     LOOP_UNTIL(informer_counts(informer).lists == 2);
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! -n/a=1 shown ");
     cr_assert_null(informer_refusal(informer));
-    stop(informer);
 }
 
 static void forbidding_sometimes(struct scripted_request *request)
@@ -384,8 +364,7 @@ static void forbidding_sometimes(struct scripted_request *request)
 Test(informer, a_right_that_is_taken_away_later_is_told_until_it_is_back)
 {
     allowed = true;
-    fixture_start(forbidding_sometimes, NULL, NULL);
-    struct informer *informer = start((struct informer_options){0});
+    start(forbidding_sometimes, (struct informer_options){0});
     LOOP_UNTIL(informer_synced(informer));
     cr_assert_null(informer_refusal(informer));
     __atomic_store_n(&allowed, false, __ATOMIC_SEQ_CST);
@@ -394,7 +373,6 @@ Test(informer, a_right_that_is_taken_away_later_is_told_until_it_is_back)
     cr_assert(informer_synced(informer), "what is known stays known");
     __atomic_store_n(&allowed, true, __ATOMIC_SEQ_CST);
     LOOP_UNTIL(!informer_refusal(informer));
-    stop(informer);
 }
 
 static void huge(struct scripted_request *request)
@@ -407,9 +385,7 @@ static void huge(struct scripted_request *request)
 
 Test(informer, an_object_beyond_the_ceiling_is_trouble_not_memory)
 {
-    fixture_start(huge, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.never_stream_list = true, .object_max = 64});
+    start(huge, (struct informer_options){.never_stream_list = true, .object_max = 64});
     LOOP_UNTIL(troubles >= 1);
     cr_assert_eq(last_failure.kind, ERROR_TOO_LARGE);
-    stop(informer);
 }

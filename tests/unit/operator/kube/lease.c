@@ -2,8 +2,7 @@
 #include "operator/kube/lease.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(lease, .timeout = 120);
-
+static struct lease *lease;
 static int elected, lost, released, troubles;
 static struct error lost_reason;
 static int64_t last_trouble_ns, least_gap_ns; /* between two of them */
@@ -37,36 +36,37 @@ static void on_failure(void *context, const struct error *error)
     last_trouble_ns = now_ns;
 }
 
-static struct lease *start_with(const char *identity, int64_t duration_ms, int64_t renew_deadline_ms, int64_t retry_ms)
+static void start_with(int64_t duration_ms, int64_t renew_deadline_ms, int64_t retry_ms)
 {
-    return lease_start(client, &(struct lease_options){
-                                   .name_space = "n",
-                                   .name = "l",
-                                   .identity = identity,
-                                   .duration_ms = duration_ms,
-                                   .renew_deadline_ms = renew_deadline_ms,
-                                   .retry_ms = retry_ms,
-                                   .on_elected = on_elected,
-                                   .on_lost = on_lost,
-                                   .on_failure = on_failure,
-                               });
+    lease = lease_start(client, &(struct lease_options){
+                                    .name_space = "n",
+                                    .name = "l",
+                                    .identity = "me",
+                                    .duration_ms = duration_ms,
+                                    .renew_deadline_ms = renew_deadline_ms,
+                                    .retry_ms = retry_ms,
+                                    .on_elected = on_elected,
+                                    .on_lost = on_lost,
+                                    .on_failure = on_failure,
+                                });
 }
 
-static struct lease *start_for(const char *identity, int64_t duration_ms, int64_t renew_deadline_ms)
+static void hold(int64_t duration_ms, int64_t renew_deadline_ms, int64_t retry_ms)
 {
-    return start_with(identity, duration_ms, renew_deadline_ms, 20);
+    start_with(duration_ms, renew_deadline_ms, retry_ms);
+    LOOP_UNTIL(elected == 1);
 }
 
 /* A term that no machine is too slow for. */
-static struct lease *start(const char *identity)
+static void start(void)
 {
-    return start_for(identity, 60000, 40000);
+    start_with(60000, 40000, 20);
 }
 
-/* Starts a lease with a short term, whose end the test waits for. */
-static struct lease *start_briefly(const char *identity)
+/* Holds a lease with a short term, whose end the test waits for. */
+static void hold_briefly(void)
 {
-    return start_for(identity, 1000, 400);
+    hold(1000, 400, 20);
 }
 
 /* A server of one Lease with optimistic concurrency. */
@@ -132,6 +132,19 @@ static void serve(struct scripted_request *request)
     pthread_mutex_unlock(&request->server->lock);
 }
 
+static void serve_leases(void)
+{
+    fixture_start(serve, NULL, NULL);
+}
+
+static void stop(void)
+{
+    lease_free(lease);
+    fixture_stop();
+}
+
+TestSuite(lease, .init = serve_leases, .fini = stop, .timeout = 120);
+
 static void write_pod(void)
 {
     SCOPED_JSON *patch = json_new_object();
@@ -140,8 +153,7 @@ static void write_pod(void)
 
 Test(lease, it_is_created_held_renewed_and_released)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start("me");
+    start();
     write_pod();
     LOOP_UNTIL(elected == 1);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED, "no write before the election");
@@ -161,8 +173,6 @@ Test(lease, it_is_created_held_renewed_and_released)
     write_pod();
     LOOP_UNTIL(answer.calls == 3);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
-    lease_free(lease);
-    fixture_stop();
 }
 
 static void hold_by_other(const char *holder, int seconds)
@@ -176,31 +186,23 @@ static void hold_by_other(const char *holder, int seconds)
 Test(lease, anothers_is_taken_over_only_when_it_stopped_changing)
 {
     hold_by_other("other", 1);
-    fixture_start(serve, NULL, NULL);
     int64_t before = clock_monotonic_ns();
-    struct lease *lease = start("me");
+    start();
     LOOP_UNTIL(elected == 1);
     cr_assert_geq(clock_monotonic_ns() - before, (int64_t)1e9);
     cr_assert_not_null(strstr(store.record, "\"leaseTransitions\":5"));
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, a_released_one_is_taken_at_once)
 {
     hold_by_other("", 3600);
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start("me");
+    start();
     LOOP_UNTIL(elected == 1);
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, when_the_server_falls_silent_writes_stop_and_waiting_ones_end)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_briefly("me");
-    LOOP_UNTIL(elected == 1);
+    hold_briefly();
     store.frozen = true;
     write_pod(); /* on the wire, never answered */
     LOOP_UNTIL(lost == 1);
@@ -210,20 +212,14 @@ Test(lease, when_the_server_falls_silent_writes_stop_and_waiting_ones_end)
     write_pod();
     LOOP_UNTIL(answer.calls == 2);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, refused_renewals_lose_it_before_another_may_take_it)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_briefly("me");
-    LOOP_UNTIL(elected == 1);
+    hold_briefly();
     store.forbids = true;
     LOOP_UNTIL(lost == 1);
     cr_assert_not_null(strstr(lost_reason.message, "400 are allowed; "), "%s", lost_reason.message);
-    lease_free(lease);
-    fixture_stop();
 }
 
 static bool says_why(const char *words)
@@ -234,34 +230,24 @@ static bool says_why(const char *words)
 
 Test(lease, a_conflict_is_a_cause_like_any_other)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_with("me", 60000, 1000, 400);
-    LOOP_UNTIL(elected == 1);
+    hold(60000, 1000, 400);
     store.changes = true;
     cr_assert(says_why("the last try: the API server answered with HTTP status 409") ||
                   says_why("has had no answer for"),
               "%s", lost_reason.message);
     cr_assert_eq(troubles, 0);
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, that_nothing_was_tried_is_one_too)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_with("me", 60000, 400, 60000);
-    LOOP_UNTIL(elected == 1);
+    hold(60000, 400, 60000);
     cr_assert(says_why("there was no other try") || says_why("got no processor"), "%s", lost_reason.message);
-    lease_free(lease);
-    fixture_stop();
 }
 
 /* At the pace of renewals that go well, a few that fail in a row would lose it. */
 Test(lease, a_renewal_that_fails_is_tried_again_sooner)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_with("me", 120000, 60000, 2000);
-    LOOP_UNTIL(elected == 1);
+    hold(120000, 60000, 2000);
     store.forbids = true;
     LOOP_UNTIL(lost == 1 || (least_gap_ns > 0 && least_gap_ns < 1900000000));
     cr_assert_eq(lost, 0, "as often as it had the time to");
@@ -269,14 +255,11 @@ Test(lease, a_renewal_that_fails_is_tried_again_sooner)
     int before = store.version;
     LOOP_UNTIL(store.version > before);
     cr_assert(lease_held(lease));
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, it_is_lost_when_another_has_taken_it)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start("me");
+    start();
     LOOP_UNTIL(elected == 1);
     pthread_mutex_lock(&server.lock);
     hold_by_other("other", 3600);
@@ -284,15 +267,11 @@ Test(lease, it_is_lost_when_another_has_taken_it)
     LOOP_UNTIL(lost == 1);
     cr_assert_not_null(strstr(lost_reason.message, "another has taken it"), "%s", lost_reason.message);
     cr_assert_str_eq(lease_holder(lease), "other");
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, a_stalled_loop_cannot_write_after_the_term)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_briefly("me");
-    LOOP_UNTIL(elected == 1);
+    hold_briefly();
     for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 450000000;)
         ; /* no turn of the loop: no timer could have noticed */
     cr_assert_not(lease_held(lease));
@@ -301,30 +280,22 @@ Test(lease, a_stalled_loop_cannot_write_after_the_term)
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
     cr_assert_eq(scripted_count(&server, "PATCH"), before);
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, a_process_that_was_stopped_reports_it)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_briefly("me");
-    LOOP_UNTIL(elected == 1);
+    hold_briefly();
     for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 2500000000;)
         ;
     LOOP_UNTIL(lost == 1);
     cr_assert_not_null(strstr(lost_reason.message, "this process was stopped, or got no processor, for "), "%s",
                        lost_reason.message);
-    lease_free(lease);
-    fixture_stop();
 }
 
 /* As a process that was stopped between asking for a write and sending it. */
 Test(lease, what_waited_to_be_sent_is_not_sent_after_the_term)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start_briefly("me");
-    LOOP_UNTIL(elected == 1);
+    hold_briefly();
     write_pod();
     cr_assert(lease_held(lease));
     for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 450000000;)
@@ -333,14 +304,11 @@ Test(lease, what_waited_to_be_sent_is_not_sent_after_the_term)
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
     cr_assert_eq(lost, 1);
     cr_assert_eq(scripted_count(&server, "PATCH"), 0);
-    lease_free(lease);
-    fixture_stop();
 }
 
 Test(lease, giving_it_up_ends_the_writes_on_the_wire)
 {
-    fixture_start(serve, NULL, NULL);
-    struct lease *lease = start("me");
+    start();
     LOOP_UNTIL(elected == 1);
     store.holds = true;
     write_pod();
@@ -350,6 +318,4 @@ Test(lease, giving_it_up_ends_the_writes_on_the_wire)
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
     LOOP_UNTIL(released == 1);
     cr_assert_not_null(strstr(store.record, "\"holderIdentity\":\"\""));
-    lease_free(lease);
-    fixture_stop();
 }

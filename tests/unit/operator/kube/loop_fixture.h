@@ -30,10 +30,13 @@ static inline void fixture_start(scripted_handler *handler, const char *token_fi
     cr_assert_eq(kube_client_new(loop, &config, &quick, &client, NULL), 0);
 }
 
+/* As often as is wished. */
 static inline void fixture_stop(void)
 {
     kube_client_free(client);
     event_loop_free(loop);
+    client = NULL;
+    loop = NULL;
 }
 
 /* Turns the loop until `condition` holds; a minute of nothing fails the test. */

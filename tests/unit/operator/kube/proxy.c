@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(proxy, .timeout = 120);
+TestSuite(proxy, .fini = fixture_stop, .timeout = 120);
 
 static char last_head[8192];
 
@@ -52,7 +52,6 @@ Test(proxy, it_is_asked_for_what_the_server_has_with_the_names_of_others)
     cr_assert(strstr(last_head, "Impersonate-User: jane\r\n") && strstr(last_head, "Impersonate-Group: dev\r\n"), "%s",
               last_head);
     cr_assert(strstr(last_head, "Impersonate-Group:\r\n"), "an empty one: %s", last_head);
-    fixture_stop();
 }
 
 Test(proxy, the_token_is_for_the_server_alone)
@@ -63,7 +62,6 @@ Test(proxy, the_token_is_for_the_server_alone)
     cr_assert_neq(answer.error.kind, ERROR_NONE);
     cr_assert_str_eq(server.log[0], "CONNECT control-plane.invalid:6443");
     cr_assert_null(strstr(last_head, "secret"), "%s", last_head);
-    fixture_stop();
 }
 
 Test(proxy, a_token_for_this_machine_does_not_go_to_another_in_the_clear)
@@ -72,7 +70,6 @@ Test(proxy, a_token_for_this_machine_does_not_go_to_another_in_the_clear)
     ask_through("http", server.port, "http://127.0.0.1:1", (struct kube_config){.token = (char[]){"secret"}});
     cr_assert_eq(answer.error.kind, ERROR_FORBIDDEN, "%s", answer.error.message);
     cr_assert_eq(server.requests, 0);
-    fixture_stop();
 }
 
 /* ---- SOCKS 5 (RFC 1928) */

@@ -88,10 +88,7 @@ static bool is_for(const struct scripted_request *request, const char *line)
     return strncmp(request->line, line, strlen(line)) == 0;
 }
 
-static void make_anything(struct scripted_request *request)
-{
-    scripted_reply(request, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}");
-}
+SCRIPTED_REPLY(make_anything, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}")
 
 /* A server that answers requests whose line begins with `line` so (code and body), and others as `otherwise` does. */
 #define HANDLER(name, line, otherwise, ...)                                                                            \
@@ -106,20 +103,14 @@ static void make_anything(struct scripted_request *request)
     code, "{\"kind\":\"Status\",\"reason\":\"" reason "\",\"code\":" #code ",\"message\":\"" message "\"}"
 
 /* As a real API server says it: a patch is no precondition. */
-static void refuse_uid(struct scripted_request *request)
-{
-    scripted_reply(request, 422,
-                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
-                   "\"Pod is invalid: metadata.uid: Invalid value: field is immutable\",\"details\":{\"causes\":[{"
-                   "\"reason\":\"FieldValueInvalid\",\"field\":\"metadata.uid\",\"message\":\"immutable\"}]}}");
-}
+SCRIPTED_REPLY(refuse_uid, 422,
+               "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+               "\"Pod is invalid: metadata.uid: Invalid value: field is immutable\",\"details\":{\"causes\":[{"
+               "\"reason\":\"FieldValueInvalid\",\"field\":\"metadata.uid\",\"message\":\"immutable\"}]}}")
 
-static void refuse_label(struct scripted_request *request)
-{
-    scripted_reply(request, 422,
-                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
-                   "\"no\",\"details\":{\"causes\":[{\"field\":\"metadata.labels\",\"message\":\"no\"}]}}");
-}
+SCRIPTED_REPLY(refuse_label, 422,
+               "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+               "\"no\",\"details\":{\"causes\":[{\"field\":\"metadata.labels\",\"message\":\"no\"}]}}")
 
 static void take_the_label_off(void)
 {

@@ -27,10 +27,7 @@ static void forbid_discovery(struct scripted_request *request)
     scripted_reply(request, 403, FORBIDDEN("discovery"));
 }
 
-static void be_busy(struct scripted_request *request)
-{
-    scripted_reply(request, 503, "{}");
-}
+SCRIPTED_REPLY(be_busy, 503, "{}")
 
 static void serve(struct scripted_request *request)
 {
