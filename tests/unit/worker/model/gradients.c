@@ -49,7 +49,7 @@ static double loss(struct bench *b)
 }
 
 /* Some elements of every tensor. A kink (rectifier, maximum) may spoil one difference, not many. */
-static void check_differences_of(struct bench *b, double (*measure)(struct bench *b))
+static void check_differences(struct bench *b, double (*measure)(struct bench *b), const char *name)
 {
     bench_backward(b, false);
     const struct parameter_layout *layout = graph_layout(b->graph);
@@ -72,110 +72,23 @@ static void check_differences_of(struct bench *b, double (*measure)(struct bench
             wrong_here += fabs(found - expected) > 0.02 * (fabs(expected) + 0.05);
             checked_here++;
         }
-        cr_expect_leq(wrong_here, checked_here / 4, "%s: %d of %d gradients are wrong", tensor->name, wrong_here,
-                      checked_here);
+        cr_expect_leq(wrong_here, checked_here / 4, "%s, %s: %d of %d gradients are wrong", name, tensor->name,
+                      wrong_here, checked_here);
         checked += checked_here;
         wrong += wrong_here;
     }
-    cr_assert_leq(wrong, checked / 20, "%d of %d gradients are wrong", wrong, checked);
+    cr_assert_leq(wrong, checked / 20, "%s: %d of %d gradients are wrong", name, wrong, checked);
 }
 
-static void check_differences(struct bench *b)
-{
-    check_differences_of(b, loss);
-}
-
+#define SIZES(type_, units_, filters_, kernel_, stride_, padding_, size_)                                              \
+    .type = (type_), .units = (units_), .filters = (filters_), .kernel = (kernel_), .stride = (stride_),               \
+    .padding = (padding_), .size = (size_), .heads = U, .bias = true
 static struct layer_spec convolutional_layers[] = {
-    {.type = LAYER_CONV2D,
-     .units = U,
-     .filters = 5,
-     .kernel = 3,
-     .stride = U,
-     .padding = 1,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_RELU,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_MAX_POOL,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = 2,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_CONV2D,
-     .units = U,
-     .filters = 6,
-     .kernel = 3,
-     .stride = 2,
-     .padding = 1,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_TANH,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_AVERAGE_POOL,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = 1,
-     .padding = 1,
-     .size = 3,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_FLATTEN,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_DENSE,
-     .units = 9,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_GELU,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.type = LAYER_DENSE,
-     .units = 4,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
+    {SIZES(LAYER_CONV2D, U, 5, 3, U, 1, U)},   {SIZES(LAYER_RELU, U, U, U, U, U, U)},
+    {SIZES(LAYER_MAX_POOL, U, U, U, U, U, 2)}, {SIZES(LAYER_CONV2D, U, 6, 3, 2, 1, U)},
+    {SIZES(LAYER_TANH, U, U, U, U, U, U)},     {SIZES(LAYER_AVERAGE_POOL, U, U, U, 1, 1, 3)},
+    {SIZES(LAYER_FLATTEN, U, U, U, U, U, U)},  {SIZES(LAYER_DENSE, 9, U, U, U, U, U)},
+    {SIZES(LAYER_GELU, U, U, U, U, U, U)},     {SIZES(LAYER_DENSE, 4, U, U, U, U, U)},
 };
 static const struct model_spec convolutional = {.input_shape = {10, 9, 2},
                                                 .input_rank = 3,
@@ -184,80 +97,13 @@ static const struct model_spec convolutional = {.input_shape = {10, 9, 2},
                                                 .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
 
 static struct layer_spec residual_layers[] = {
-    {.name = "a",
-     .type = LAYER_DENSE,
-     .units = 12,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "n",
-     .type = LAYER_LAYER_NORM,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "r",
-     .type = LAYER_RELU,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "b",
-     .type = LAYER_DENSE,
-     .units = 12,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "s",
-     .type = LAYER_ADD,
-     .inputs = {"r", "b"},
-     .input_count = 2,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "t",
-     .type = LAYER_ADD,
-     .inputs = {"s", "a"},
-     .input_count = 2,
-     .units = U,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
-    {.name = "c",
-     .type = LAYER_DENSE,
-     .units = 3,
-     .filters = U,
-     .kernel = U,
-     .stride = U,
-     .padding = U,
-     .size = U,
-     .heads = U,
-     .bias = true},
+    {.name = "a", SIZES(LAYER_DENSE, 12, U, U, U, U, U)},
+    {.name = "n", SIZES(LAYER_LAYER_NORM, U, U, U, U, U, U)},
+    {.name = "r", SIZES(LAYER_RELU, U, U, U, U, U, U)},
+    {.name = "b", SIZES(LAYER_DENSE, 12, U, U, U, U, U)},
+    {.name = "s", .inputs = {"r", "b"}, .input_count = 2, SIZES(LAYER_ADD, U, U, U, U, U, U)},
+    {.name = "t", .inputs = {"s", "a"}, .input_count = 2, SIZES(LAYER_ADD, U, U, U, U, U, U)},
+    {.name = "c", SIZES(LAYER_DENSE, 3, U, U, U, U, U)},
 };
 static const struct model_spec residual = {
     .input_shape = {7}, .input_rank = 1, .layers = residual_layers, .layer_count = 7, .loss = LOSS_MEAN_SQUARED_ERROR};
@@ -333,27 +179,6 @@ static const struct model_spec regression = {.input_shape = {6},
                                              .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
 static const struct model_spec lenet = {.preset = PRESET_LENET, .width = FIELD_UNSET, .depth = FIELD_UNSET};
 
-Test(gradients, convolutions_pools_and_activations)
-{
-    struct bench b = open_bench(&convolutional, 3, 2);
-    check_differences(&b);
-    bench_close(&b);
-}
-
-Test(gradients, branches_and_a_squared_error)
-{
-    struct bench b = open_bench(&residual, 5, 2);
-    check_differences(&b);
-    bench_close(&b);
-}
-
-Test(gradients, a_value_that_goes_past_two_branches)
-{
-    struct bench b = open_bench(&twice_past, 5, 2);
-    check_differences(&b);
-    bench_close(&b);
-}
-
 static struct {
     const struct device_backend *own;
     int copies, additions;
@@ -388,51 +213,42 @@ Test(gradients, past_a_residual_branch_none_is_copied)
     check_moves(&twice_past, 0, 1);
 }
 
-Test(gradients, values_side_by_side_and_a_split_layer)
+Test(gradients, a_split_layer_has_one_weight)
 {
     struct bench b = open_bench(&concatenated, 5, 2);
     cr_expect_not_null(parameter_layout_find(graph_layout(b.graph), "b.weight"));
     cr_expect_eq(graph_layout(b.graph)->tensor_count, 6);
-    check_differences(&b);
     bench_close(&b);
 }
 
-Test(gradients, a_transformer)
-{
-    struct bench b = open_bench(&transformer, 2, 2);
-    check_differences(&b);
-    bench_close(&b);
-}
+/* `logit_rows`: logits by parts that do not end with an example; an output with a bias behind a rectifier's mask, one that reads the
+ * batch. */
+static const struct {
+    const char *name;
+    const struct model_spec *model;
+    int64_t examples, logit_rows;
+    double (*measure)(struct bench *b);
+} differences[] = {
+    {"convolutions, pools and activations", &convolutional, 3, 0, loss},
+    {"branches and a squared error", &residual, 5, 0, loss},
+    {"a value that goes past two branches", &twice_past, 5, 0, loss},
+    {"values side by side and a split layer", &concatenated, 5, 0, loss},
+    {"a transformer", &transformer, 2, 0, loss},
+    {"a residual network with batch normalisation", &normalised, 6, 0, training_loss},
+    {"a tied output and dropout", &tied, 3, 0, training_loss},
+    {"logits by parts: a tied output and dropout", &tied, 3, 7, training_loss},
+    {"logits by parts: a transformer", &transformer, 2, 5, loss},
+    {"logits by parts: convolutions", &convolutional, 5, 2, loss},
+    {"logits by parts: a regression", &regression, 7, 3, loss},
+};
 
-Test(gradients, a_residual_network_with_batch_normalisation)
+Test(gradients, are_those_of_finite_differences)
 {
-    struct bench b = open_bench(&normalised, 6, 2);
-    check_differences_of(&b, training_loss);
-    bench_close(&b);
-}
-
-Test(gradients, a_tied_output_and_dropout)
-{
-    struct bench b = open_bench(&tied, 3, 2);
-    check_differences_of(&b, training_loss);
-    bench_close(&b);
-}
-
-/* Parts that do not end with an example; an output with a bias behind a rectifier's mask, one that reads the batch. */
-Test(gradients, logits_by_parts)
-{
-    struct bench b = open_rows(&tied, 3, 2, 7);
-    check_differences_of(&b, training_loss);
-    bench_close(&b);
-    b = open_rows(&transformer, 2, 2, 5);
-    check_differences(&b);
-    bench_close(&b);
-    b = open_rows(&convolutional, 5, 2, 2);
-    check_differences(&b);
-    bench_close(&b);
-    b = open_rows(&regression, 7, 2, 3);
-    check_differences(&b);
-    bench_close(&b);
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
+        struct bench b = open_rows(differences[i].model, differences[i].examples, 2, differences[i].logit_rows);
+        check_differences(&b, differences[i].measure, differences[i].name);
+        bench_close(&b);
+    }
 }
 
 static void same_bits_whatever_the_threads(const struct model_spec *model, int64_t examples)

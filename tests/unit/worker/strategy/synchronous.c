@@ -150,6 +150,13 @@ struct cell {
     char hosts[WORKERS_MAX][32];
 };
 
+/* What other cells are compared with. */
+static struct cell lone_cell(const struct batching *batching, const char *optimizer, int64_t until)
+{
+    return (struct cell){
+        .arrangement = &one_device, .count = 1, .batching = batching, .optimizer = optimizer, .until = until};
+}
+
 static int shards_of(const struct cell *cell)
 {
     return cell->shards > 0 ? (int)cell->shards : SHARDS;
@@ -766,12 +773,8 @@ static void expect_bits_of_one_device(const struct arrangement *arrangement)
     SKIP_WHERE_IT_TAKES_TOO_LONG();
     for (unsigned b = 0; b < BATCHINGS; b++) {
         for (unsigned o = 0; o < OPTIMIZERS; o++) {
-            struct cell cell = {.arrangement = &one_device,
-                                .count = 1,
-                                .batching = &batchings[b],
-                                .optimizer = optimizers[o],
-                                .clip = o == 0 ? 0.5 : 0,
-                                .until = STEPS};
+            struct cell cell = lone_cell(&batchings[b], optimizers[o], STEPS);
+            cell.clip = o == 0 ? 0.5 : 0;
             uint32_t reference = run_cell(cell, NULL);
             cell.arrangement = arrangement;
             for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
@@ -1060,14 +1063,10 @@ static void expect_bits_of_servers(const struct arrangement *arrangement, unsign
 {
     SKIP_WHERE_IT_TAKES_TOO_LONG();
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
-        struct cell cell = {.arrangement = &one_device,
-                            .count = 1,
-                            .batching = batching,
-                            .optimizer = optimizers[o],
-                            .clip = o == 0 ? 0.5 : 0,
-                            .until = STEPS,
-                            .shards = shards,
-                            .units = servers > 1 ? UNITS_OF_TWO_SERVERS : 0};
+        struct cell cell = lone_cell(batching, optimizers[o], STEPS);
+        cell.clip = o == 0 ? 0.5 : 0;
+        cell.shards = shards;
+        cell.units = servers > 1 ? UNITS_OF_TWO_SERVERS : 0;
         uint32_t reference = run_cell(cell, NULL);
         cell.arrangement = arrangement;
         for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
@@ -1126,12 +1125,8 @@ static bool can_be_global(const struct arrangement *arrangement)
 
 static void expect_global_bits(const struct batching *batching)
 {
-    struct cell cell = {.arrangement = &one_device,
-                        .count = 1,
-                        .batching = batching,
-                        .optimizer = optimizers[0],
-                        .until = STEPS,
-                        .global = true};
+    struct cell cell = lone_cell(batching, optimizers[0], STEPS);
+    cell.global = true;
     uint32_t reference = run_cell(cell, NULL);
     for (unsigned a = 0; a < ARRANGEMENTS; a++) {
         if (!can_be_global(&arrangements[a]))
@@ -1143,23 +1138,15 @@ static void expect_global_bits(const struct batching *batching)
     }
 }
 
-Test(synchronous, global_statistics_even, .timeout = 240)
-{
-    SKIP_WHERE_IT_TAKES_TOO_LONG();
-    expect_global_bits(&batchings[0]);
-}
-
-Test(synchronous, global_statistics_uneven, .timeout = 240)
-{
-    SKIP_WHERE_IT_TAKES_TOO_LONG();
-    expect_global_bits(&batchings[1]);
-}
-
-Test(synchronous, global_statistics_tiny, .timeout = 240)
-{
-    SKIP_WHERE_IT_TAKES_TOO_LONG();
-    expect_global_bits(&batchings[2]);
-}
+#define GLOBAL_MATRIX(name, batching)                                                                                  \
+    Test(synchronous, global_statistics_##name, .timeout = 240)                                                        \
+    {                                                                                                                  \
+        SKIP_WHERE_IT_TAKES_TOO_LONG();                                                                                \
+        expect_global_bits(&batchings[batching]);                                                                      \
+    }
+GLOBAL_MATRIX(even, 0)
+GLOBAL_MATRIX(uneven, 1)
+GLOBAL_MATRIX(tiny, 2)
 
 static void expect_near(double value, double reference, double tolerance, const char *what, const struct cell *cell)
 {
@@ -1313,12 +1300,8 @@ Test(synchronous, a_ring_stays_near_for_100_steps_of_uneven_batches, .timeout = 
 Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 240)
 {
     for (unsigned b = 0; b < BATCHINGS; b++) {
-        struct cell cell = {.arrangement = &one_device,
-                            .count = 1,
-                            .batching = &batchings[b],
-                            .optimizer = optimizers[0],
-                            .until = STEPS,
-                            .global = true};
+        struct cell cell = lone_cell(&batchings[b], optimizers[0], STEPS);
+        cell.global = true;
         struct outcome shards = run_whole_cell(cell, NULL);
         cell.global = false;
         struct outcome apart = run_whole_cell(cell, NULL);
@@ -1333,14 +1316,10 @@ Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 240)
 /* Many launches lie between the first place where shards wait for each other and the end of a shard's passes. */
 Test(synchronous, global_statistics_of_many_layers, .timeout = 240)
 {
-    struct cell cell = {.arrangement = &one_device,
-                        .count = 1,
-                        .batching = &batchings[0],
-                        .optimizer = optimizers[0],
-                        .until = 2,
-                        .global = true,
-                        .shards = 2,
-                        .norms = 60};
+    struct cell cell = lone_cell(&batchings[0], optimizers[0], 2);
+    cell.global = true;
+    cell.shards = 2;
+    cell.norms = 60;
     uint32_t reference = run_cell(cell, NULL);
     static const unsigned others[] = {0, 5}; /* one shard a device, one a worker */
     cell.count = 2;
@@ -1356,15 +1335,11 @@ Test(synchronous, global_statistics_of_uneven_crews, .timeout = 240)
 {
     const unsigned units = 512, inputs = 10 * 10 * 4;
     cr_assert_geq(inputs * units * sizeof(float), GRAPH_BUCKET_BYTES / 2, "all gradients are one bucket");
-    struct cell cell = {.arrangement = &one_device,
-                        .count = 1,
-                        .batching = &batchings[0],
-                        .optimizer = optimizers[0],
-                        .until = STEPS,
-                        .global = true,
-                        .shards = 3,
-                        .norms = 3,
-                        .units = units};
+    struct cell cell = lone_cell(&batchings[0], optimizers[0], STEPS);
+    cell.global = true;
+    cell.shards = 3;
+    cell.norms = 3;
+    cell.units = units;
     uint32_t reference = run_cell(cell, NULL);
     cell.arrangement = &arrangements[5];
     cell.count = 2;
@@ -1374,13 +1349,9 @@ Test(synchronous, global_statistics_of_uneven_crews, .timeout = 240)
 Test(synchronous, global_statistics_of_many_shards, .timeout = 240)
 {
     static const struct batching many = {"many", 300, 300};
-    struct cell cell = {.arrangement = &one_device,
-                        .count = 1,
-                        .batching = &many,
-                        .optimizer = optimizers[0],
-                        .until = 2,
-                        .global = true,
-                        .shards = 300};
+    struct cell cell = lone_cell(&many, optimizers[0], 2);
+    cell.global = true;
+    cell.shards = 300;
     (void)run_cell(cell, NULL);
 }
 
@@ -1422,8 +1393,8 @@ static int run_unheard(struct worker *worker, unsigned end, struct error *error)
 static void expect_step_refused(unsigned end)
 {
     static struct worker worker;
-    struct cell cell = {
-        .arrangement = &one_device, .count = 1, .batching = &batchings[0], .optimizer = optimizers[0], .global = true};
+    struct cell cell = lone_cell(&batchings[0], optimizers[0], 0);
+    cell.global = true;
     struct error error = ERROR_INIT;
     memset(&worker, 0, sizeof(worker));
     name_crew(&cell);
@@ -1444,12 +1415,8 @@ Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 24
 Test(synchronous, a_rank_that_has_only_summed_a_step_takes_it, .timeout = 240)
 {
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
-        struct cell cell = {.arrangement = &one_device,
-                            .count = 1,
-                            .batching = &batchings[1],
-                            .optimizer = optimizers[o],
-                            .clip = 0.5,
-                            .until = STEPS};
+        struct cell cell = lone_cell(&batchings[1], optimizers[o], STEPS);
+        cell.clip = 0.5;
         uint32_t reference = run_cell(cell, NULL);
         cell.arrangement = &arrangements[13 + o];
         cell.count = 3;
