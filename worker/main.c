@@ -21,6 +21,7 @@
 #include "worker/launch/job_source.h"
 #include "worker/report/termination.h"
 #include "worker/train/announce.h"
+#include "worker/train/compilation.h"
 #include "worker/train/leaving.h"
 #include "worker/train/loop.h"
 #include "worker/train/parameter_server.h"
@@ -62,14 +63,17 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     struct identity identity;
     struct job_document job;
     /* A process that only uses a model has nothing to save, so signals end it as usual. */
-    if (!arguments_use_model(arguments) && stop_watch(error) < 0) {
+    if (!arguments_use_model(arguments) && arguments->program == NULL && stop_watch(error) < 0) {
         *ret_code = EXIT_CODE_INTERNAL;
         return -1;
     }
-    if (identity_read(&identity, error) < 0 || job_source_read(arguments, &identity, &job, error) < 0) {
-        *ret_code = EXIT_CODE_BAD_JOB;
+    *ret_code = EXIT_CODE_BAD_JOB;
+    if (identity_read(&identity, error) < 0)
         return -1;
-    }
+    if (arguments->program != NULL)
+        return compilation_run_apart(arguments, &identity, ret_code, error);
+    if (job_source_read(arguments, &identity, &job, error) < 0)
+        return -1;
     int result;
     if (arguments->inference.prompt)
         result = generate_run(arguments, &identity, &job, ret_code, error);
@@ -109,7 +113,7 @@ int main(int argument_count, char **argument_values)
     log_configure(LOG_INFO, arguments.format);
     communicator_set_environment();
     if (run(&arguments, &code, &error) < 0)
-        tell_end(arguments_use_model(&arguments), code, &error);
+        tell_end(arguments_use_model(&arguments) || arguments.program != NULL, code, &error);
     else
         code = EXIT_CODE_DONE;
     /* A library of the GPU's may wait for a lost peer, and exit() for the library. */

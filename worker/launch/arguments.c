@@ -22,6 +22,8 @@ const char arguments_usage[] =
     "  --log-format FORMAT    text or json (default text)\n"
     "  --version, --help\n"
     "\n"
+    "  --compile-program DIR  check that an exported program compiles, and say what it needs\n"
+    "\n"
     "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
     "  --generate PROMPT      go on with this text (of a model over bytes), or with these tokens (\"17 4 250\")\n"
     "  --tokens N             how far (default 256)\n"
@@ -42,6 +44,8 @@ enum argument {
     OPTION_FORMAT,
     OPTION_VERSION,
     OPTION_HELP,
+    OPTION_PROGRAM,
+    OPTION_COMPILED,
     OPTION_GENERATE,
     OPTION_PREDICT,
     OPTION_WEIGHTS,
@@ -67,6 +71,8 @@ static const struct option options[] = {
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
     {"top-k", required_argument, NULL, OPTION_TOP_K},
     {"seed", required_argument, NULL, OPTION_SEED},
+    {"compile-program", required_argument, NULL, OPTION_PROGRAM},
+    {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
     {NULL, 0, NULL, 0},
 };
 
@@ -152,6 +158,11 @@ static int apply_option(struct arguments *arguments, int option, const char *val
     case OPTION_HELP:
         arguments->help = true;
         return 0;
+    case OPTION_PROGRAM:
+        arguments->program = value;
+        return 0;
+    case OPTION_COMPILED:
+        return parse_number("compiled-to", value, 3, INT_MAX, &arguments->compiled_to, error);
     default:
         return apply_inference_option(&arguments->inference, option, value, error);
     }
@@ -171,8 +182,10 @@ static int check_inference(const struct inference_arguments *inference, bool say
 
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error)
 {
-    struct arguments arguments = {
-        .format = LOG_TEXT, .http_port = HTTP_PORT_UNSAID, .inference = {.tokens = 256, .temperature = 0.8}};
+    struct arguments arguments = {.format = LOG_TEXT,
+                                  .http_port = HTTP_PORT_UNSAID,
+                                  .compiled_to = -1,
+                                  .inference = {.tokens = 256, .temperature = 0.8}};
     int option;
     bool says_how = false;
     opterr = 0;

@@ -34,6 +34,8 @@ struct arguments {
     int threads;                      /* --threads; 0: choose */
     int http_port;                    /* --http-port; -1: none, -2: not given */
     bool help, version;
+    const char *program; /* --compile-program; NULL: not to compile one */
+    int compiled_to;     /* --compiled-to: a descriptor for the compiled code; -1: none */
     struct inference_arguments inference;
 };
 

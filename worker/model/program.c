@@ -281,7 +281,7 @@ static int try_out(struct program *program, struct error *error)
     return program_run(program, &call, error);
 }
 
-int program_compile(struct program *program, const char *plugin, struct error *error)
+int program_open_engine(struct program *program, const char *plugin, struct error *error)
 {
     if (program->client != NULL)
         return 0;
@@ -289,8 +289,11 @@ int program_compile(struct program *program, const char *plugin, struct error *e
         return error_set(error, ERROR_UNSUPPORTED,
                          "a program needs a PJRT plugin: set COXSWAIN_PJRT_PLUGIN to the path of one, or take an image "
                          "that has one");
-    if (xla_client_open(plugin, &program->client, error) < 0)
-        return -1;
+    return xla_client_open(plugin, &program->client, error);
+}
+
+int program_compile(struct program *program, struct error *error)
+{
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         const struct buffer *artifact = &program->artifacts[i];
         if (xla_executable_compile(program->client, artifact->data, artifact->length, &program->executables[i], error) <
@@ -298,6 +301,50 @@ int program_compile(struct program *program, const char *plugin, struct error *e
             return error_wrap(error, "program %s", entry_names[i]);
     }
     return try_out(program, error);
+}
+
+/* Each function: its length, then its code. */
+int program_serialise(const struct program *program, struct buffer *code, struct error *error)
+{
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        SCOPED_BUFFER one;
+        buffer_init(&one, PROGRAM_CODE_MAX);
+        if (xla_executable_serialise(program->executables[i], &one, error) < 0)
+            return error_wrap(error, "program %s", entry_names[i]);
+        uint64_t length = one.length;
+        if (buffer_append(code, &length, sizeof length, error) < 0 ||
+            buffer_append(code, one.data, one.length, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int program_load(struct program *program, const void *code, size_t length, struct error *error)
+{
+    const char *bytes = code;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        uint64_t own;
+        if (length < sizeof own)
+            return error_set(error, ERROR_CORRUPT, "the compiled program is cut short");
+        memcpy(&own, bytes, sizeof own);
+        bytes += sizeof own;
+        length -= sizeof own;
+        if (own > length)
+            return error_set(error, ERROR_CORRUPT, "the compiled program is cut short");
+        if (xla_executable_load(program->client, bytes, own, &program->executables[i], error) < 0)
+            return error_wrap(error, "program %s", entry_names[i]);
+        bytes += own;
+        length -= own;
+    }
+    return 0;
+}
+
+void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES])
+{
+    unsigned char each[ENTRY_COUNT][HMAC_BYTES];
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
+        hmac_sha256(FORMAT, sizeof FORMAT, program->artifacts[i].data, program->artifacts[i].length, each[i]);
+    hmac_sha256(FORMAT, sizeof FORMAT, each, sizeof each, ret_digest);
 }
 
 const char *program_engine(const struct program *program)

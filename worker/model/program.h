@@ -3,16 +3,18 @@
  * A model that is given as StableHLO functions instead of layers: a folder with program.json and the files that it names
  * (docs/programs.md). A graph runs it through XLA (graph_options.program); everything above a graph sees no difference.
  *
- * Life cycle: program_open reads the document; program_compile opens the PJRT plugin and compiles the functions, once,
- * before the first pass; program_free last, after the graphs that use it. After program_compile any number of threads
- * may call program_run.
+ * Life cycle: program_open reads the document; program_open_engine opens the PJRT plugin; program_compile or program_load
+ * makes the functions ready, once, before the first pass; program_free last, after the graphs that use it. Then any
+ * number of threads may call program_run.
  */
 #ifndef COXSWAIN_MODEL_PROGRAM_H
 #define COXSWAIN_MODEL_PROGRAM_H
 
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/error.h"
+#include "common/hmac.h"
 #include "worker/device/operations.h"
 #include "worker/model/graph.h"
 #include "worker/model/parameter_layout.h"
@@ -39,10 +41,19 @@ int64_t program_batch(const struct program *program);
 /* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
 const char *program_weights(const struct program *program);
 
-/* Compiles through the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
-int program_compile(struct program *program, const char *plugin, struct error *error);
-/* Describes the plugin for people; "" before program_compile. */
+/* Opens the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
+int program_open_engine(struct program *program, const char *plugin, struct error *error);
+/* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
+/* Compiles all functions and calls each once, with zeros, so that a document that is not true is refused here. */
+int program_compile(struct program *program, struct error *error);
+/* Appends the compiled functions; and takes over what program_serialise has given, instead of compiling. It is machine
+ * code: the caller knows who wrote it. */
+int program_serialise(const struct program *program, struct buffer *code, struct error *error);
+int program_load(struct program *program, const void *code, size_t length, struct error *error);
+#define PROGRAM_CODE_MAX ((size_t)1 << 30)
+/* Fills `ret_digest` with a digest of the functions, as they were exported. */
+void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
 /* Bytes that one call needs besides its arguments and results. */
 int64_t program_workspace(const struct program *program);
 

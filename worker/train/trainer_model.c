@@ -9,6 +9,7 @@
 #include "worker/model/program.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/sharded_optimizer.h"
+#include "worker/train/compilation.h"
 #include "worker/train/export.h"
 #include "worker/train/support.h"
 
@@ -49,9 +50,7 @@ int trainer_open_program(struct trainer *trainer, struct error *error)
         return error_wrap(error, "model.program");
     if (trainer->crew.part == CREW_SERVES)
         return 0;
-    if (trainer->report != NULL)
-        report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    return program_compile(trainer->program, trainer->identity->pjrt_plugin, error);
+    return compilation_run(trainer, folder, error);
 }
 
 int trainer_open_graphs(struct trainer *trainer, struct error *error)

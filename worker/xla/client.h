@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/error.h"
 
 #define XLA_RANK_MAX 8
@@ -49,6 +50,12 @@ const char *xla_client_description(const struct xla_client *client);
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error);
 void xla_executable_free(struct xla_executable *executable);
+/* Appends the compiled code, which the same plugin loads on the same kind of processor. ERROR_UNSUPPORTED: the plugin
+ * cannot give it. */
+int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error);
+/* Loads what xla_executable_serialise has given. It is machine code: the caller knows who wrote it. */
+int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
+                        struct xla_executable **ret_executable, struct error *error);
 unsigned xla_executable_result_count(const struct xla_executable *executable);
 /* Bytes of device memory that a run needs besides arguments and results; 0 if the plugin does not say. */
 int64_t xla_executable_workspace(const struct xla_executable *executable);

@@ -194,6 +194,20 @@ static int inspect(struct xla_executable *executable, struct error *error)
     return result;
 }
 
+/* Takes `loaded` over, also when it fails. */
+static int wrap(struct xla_client *client, PJRT_LoadedExecutable *loaded, struct xla_executable **ret_executable,
+                struct error *error)
+{
+    struct xla_executable *executable = memory_allocate(1, sizeof *executable);
+    *executable = (struct xla_executable){.client = client, .loaded = loaded};
+    if (inspect(executable, error) < 0) {
+        xla_executable_free(executable);
+        return -1;
+    }
+    *ret_executable = executable;
+    return 0;
+}
+
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error)
 {
@@ -207,14 +221,38 @@ int xla_executable_compile(struct xla_client *client, const void *artifact, size
             error->kind = ERROR_INVALID; /* compilers say INTERNAL of artifacts that they cannot read */
         return -1;
     }
-    struct xla_executable *executable = memory_allocate(1, sizeof *executable);
-    *executable = (struct xla_executable){.client = client, .loaded = compile.executable};
-    if (inspect(executable, error) < 0) {
-        xla_executable_free(executable);
+    return wrap(client, compile.executable, ret_executable, error);
+}
+
+int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error)
+{
+    const PJRT_Api *api = executable->client->api;
+    PJRT_LoadedExecutable_GetExecutable_Args get =
+        ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args, .loaded_executable = executable->loaded);
+    if (check(api, api->PJRT_LoadedExecutable_GetExecutable(&get), "look at the program", error) < 0)
         return -1;
+    PJRT_Executable_Serialize_Args serialise = ARGUMENTS(PJRT_Executable_Serialize_Args, .executable = get.executable);
+    int result = check(api, api->PJRT_Executable_Serialize(&serialise), "serialise the program", error);
+    if (result == 0) {
+        result = buffer_append(code, serialise.serialized_bytes, serialise.serialized_bytes_size, error);
+        serialise.serialized_executable_deleter(serialise.serialized_executable);
     }
-    *ret_executable = executable;
-    return 0;
+    (void)check(api,
+                api->PJRT_Executable_Destroy(&ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = get.executable)),
+                "", NULL);
+    return result;
+}
+
+int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
+                        struct xla_executable **ret_executable, struct error *error)
+{
+    PJRT_Executable_DeserializeAndLoad_Args load =
+        ARGUMENTS(PJRT_Executable_DeserializeAndLoad_Args, .client = client->client, .serialized_executable = code,
+                  .serialized_executable_size = bytes);
+    if (check(client->api, client->api->PJRT_Executable_DeserializeAndLoad(&load), "load the compiled program", error) <
+        0)
+        return -1;
+    return wrap(client, load.loaded_executable, ret_executable, error);
 }
 
 void xla_executable_free(struct xla_executable *executable)

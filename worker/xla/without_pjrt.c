@@ -35,6 +35,19 @@ void xla_executable_free(struct xla_executable *executable)
     (void)executable;
 }
 
+int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error)
+{
+    (void)executable, (void)code;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
+                        struct xla_executable **ret_executable, struct error *error)
+{
+    (void)client, (void)code, (void)bytes, (void)ret_executable;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
 unsigned xla_executable_result_count(const struct xla_executable *executable)
 {
     (void)executable;

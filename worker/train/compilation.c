@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/compilation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "common/version.h"
+#include "worker/checkpoint/file.h"
+#include "worker/comm/crew_key.h"
+#include "worker/model/program.h"
+#include "worker/train/trainer.h"
+
+#define PURPOSE "coxswain compiled program"
+#define WORDS_MAX 65536
+#define ANSWER 3 /* the child's descriptor for the code */
+
+extern char **environ;
+
+/* ---------------------------------------------------------------- the cache */
+
+/* Compiled code is for one kind of processor: what this one can do. */
+static void append_processor(struct buffer *text)
+{
+    SCOPED_BUFFER all;
+    buffer_init(&all, 1 << 22);
+    (void)buffer_read_file(&all, "/proc/cpuinfo", NULL);
+    const char *flags = strstr(buffer_text(&all), "\nflags");
+    (void)buffer_append(text, flags != NULL ? flags : "", flags != NULL ? strcspn(flags + 1, "\n") + 1 : 0, NULL);
+}
+
+/* NULL: nothing is cached. */
+static char *cache_path(const struct trainer *trainer, struct error *error)
+{
+    SCOPED_BUFFER text;
+    struct stat plugin;
+    unsigned char digest[HMAC_BYTES];
+    if (trainer->checkpoint_directory == NULL || !crew_key_is_set() ||
+        stat(trainer->identity->pjrt_plugin, &plugin) < 0)
+        return NULL;
+    buffer_init(&text, 1 << 16);
+    program_digest(trainer->program, digest);
+    (void)buffer_append(&text, digest, sizeof digest, error);
+    (void)buffer_format(&text, "%s %s %" PRIdMAX, COXSWAIN_VERSION, program_engine(trainer->program),
+                        (intmax_t)plugin.st_size);
+    append_processor(&text);
+    hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
+    buffer_clear(&text);
+    (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->checkpoint_directory);
+    for (unsigned i = 0; i < 16; i++)
+        (void)buffer_format(&text, "%02x", digest[i]);
+    return buffer_take(&text);
+}
+
+/* Whatever is wrong with the cache: then the program is compiled. */
+static bool load_cached(struct trainer *trainer, const char *path)
+{
+    SCOPED_BUFFER file;
+    buffer_init(&file, PROGRAM_CODE_MAX);
+    if (path == NULL || file_read(path, &file, NULL) < 0 || file.length < CREW_PROOF_BYTES)
+        return false;
+    const unsigned char *code = (const unsigned char *)file.data + CREW_PROOF_BYTES;
+    size_t length = file.length - CREW_PROOF_BYTES;
+    return crew_key_accepts(PURPOSE, code, length, (const unsigned char *)file.data) &&
+           program_load(trainer->program, code, length, NULL) == 0;
+}
+
+static void keep(const char *path, const struct buffer *code)
+{
+    SCOPED_BUFFER file;
+    unsigned char proof[CREW_PROOF_BYTES];
+    if (path == NULL)
+        return;
+    SCOPED_FREE char *folder = memory_copy_string(path);
+    *strrchr(folder, '/') = '\0';
+    buffer_init(&file, PROGRAM_CODE_MAX + sizeof proof);
+    crew_key_prove(PURPOSE, code->data, code->length, proof);
+    if (buffer_append(&file, proof, sizeof proof, NULL) == 0 &&
+        buffer_append(&file, code->data, code->length, NULL) == 0 && file_make_directories(folder, NULL) == 0)
+        (void)file_replace(path, file.data, file.length, NULL);
+}
+
+/* ---------------------------------------------------------------- the process that compiles */
+
+/* The child's words go to `words`, a file in memory, and its code to `answer`. */
+static int start_child(const char *folder, int answer, int words, pid_t *ret_child, struct error *error)
+{
+    char descriptor[16];
+    snprintf(descriptor, sizeof descriptor, "%d", ANSWER);
+    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to", descriptor, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, answer, ANSWER);
+    errno = posix_spawn(ret_child, "/proc/self/exe", &actions, NULL, (char *const *)values, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return errno != 0 ? error_set_errno(error, "start the process that compiles the program") : 0;
+}
+
+/* The last line of what the child has said, without the beginning that every end has: "exit 64 (…): ". */
+static const char *last_line(struct buffer *words)
+{
+    while (words->length > 0 && words->data[words->length - 1] == '\n')
+        words->data[--words->length] = '\0';
+    const char *line = strrchr(buffer_text(words), '\n');
+    line = line != NULL ? line + 1 : buffer_text(words);
+    const char *cause = strncmp(line, "exit ", 5) == 0 ? strstr(line, "): ") : NULL;
+    return cause != NULL ? cause + 3 : line;
+}
+
+static int judge(int status, struct buffer *words, struct error *error)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    const char *line = last_line(words);
+    if (WIFSIGNALED(status))
+        return error_set(error, ERROR_INVALID,
+                         "the PJRT plugin ended with signal %d while it compiled the program: %.600s", WTERMSIG(status),
+                         line);
+    enum error_kind kind = WEXITSTATUS(status) == EXIT_CODE_NO_DEVICE ? ERROR_UNSUPPORTED : ERROR_INVALID;
+    return error_set(error, kind, "%.800s", line);
+}
+
+static int read_from_start(int descriptor, struct buffer *buffer, const char *what, struct error *error)
+{
+    if (lseek(descriptor, 0, SEEK_SET) < 0)
+        return error_set_errno(error, "read %s", what);
+    return buffer_read_descriptor(buffer, descriptor, what, error);
+}
+
+/* *code stays empty if the plugin cannot give it. */
+static int compile_apart(const char *folder, struct buffer *code, struct error *error)
+{
+    SCOPED_BUFFER words;
+    SCOPED_CLOSE int answer = memfd_create("code", MFD_CLOEXEC), said = memfd_create("words", MFD_CLOEXEC);
+    pid_t child;
+    int status;
+    buffer_init(&words, WORDS_MAX);
+    if (answer < 0 || said < 0)
+        return error_set_errno(error, "make files in memory for the compiled program");
+    if (start_child(folder, answer, said, &child, error) < 0)
+        return -1;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return error_set_errno(error, "wait for the process that compiles the program");
+    (void)read_from_start(said, &words, "the compiler's words", NULL);
+    if (judge(status, &words, error) < 0)
+        return -1;
+    return read_from_start(answer, code, "the compiled program", error);
+}
+
+int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
+                          struct error *error)
+{
+    struct program *program;
+    SCOPED_BUFFER code;
+    struct error unserialised = ERROR_INIT;
+    buffer_init(&code, PROGRAM_CODE_MAX);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    *ret_code = EXIT_CODE_BAD_JOB;
+    if (program_open(arguments->program, &program, error) < 0)
+        return -1;
+    int result = program_open_engine(program, identity->pjrt_plugin, error);
+    if (result < 0 && error->kind == ERROR_UNSUPPORTED)
+        *ret_code = EXIT_CODE_NO_DEVICE;
+    if (result == 0)
+        result = program_compile(program, error);
+    if (result == 0)
+        printf("compiled for %s: %" PRId64 " parameters, %.1f MiB beside them in each call of %" PRId64 " examples\n",
+               program_engine(program), program_layout(program)->elements, (double)program_workspace(program) / 1048576,
+               program_batch(program));
+    if (result == 0 && arguments->compiled_to >= 0 && program_serialise(program, &code, &unserialised) == 0)
+        result = file_write_all(arguments->compiled_to, code.data, code.length, error);
+    program_free(program);
+    return result;
+}
+
+/* ---------------------------------------------------------------- the worker */
+
+int compilation_run(struct trainer *trainer, const char *folder, struct error *error)
+{
+    SCOPED_BUFFER code;
+    buffer_init(&code, PROGRAM_CODE_MAX);
+    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, error) < 0)
+        return -1;
+    SCOPED_FREE char *path = cache_path(trainer, error);
+    if (load_cached(trainer, path)) {
+        if (trainer->report != NULL)
+            report_say(trainer->report, "the program is taken as it was compiled before");
+        return 0;
+    }
+    if (trainer->report != NULL)
+        report_phase(trainer->report, STATUS_STARTING, "compiling the program");
+    if (compile_apart(folder, &code, error) < 0)
+        return -1;
+    if (code.length == 0)
+        return program_compile(trainer->program, error);
+    keep(path, &code);
+    return program_load(trainer->program, code.data, code.length, error);
+}
