@@ -57,7 +57,7 @@ for user in "view get yes" "view create no" "edit create yes" "edit delete yes";
     kubectl -n train create rolebinding "$role" --clusterrole="$role" --user="$role" >/dev/null 2>&1
     allowed() { [[ $(kubectl -n train auth can-i "$verb" trainingjobs --as="$role" 2>/dev/null) == "$expected" ]]; }
     until_true 30 allowed
-    verdict $? "who may $role: may $verb TrainingJobs? $expected"
+    verdict $? "a user with the role $role: may $verb TrainingJobs? $expected"
 done
 
 why=$(helm uninstall coxswain -n coxswain-system --wait --timeout 120s 2>&1)

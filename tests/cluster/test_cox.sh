@@ -52,7 +52,7 @@ PATH=$work/path:$PATH
 cluster_operator_start
 may_edit() { kubectl auth can-i create trainingjobs -n "$space" --as="system:serviceaccount:$space:person" >/dev/null 2>&1; }
 until_true 60 may_edit
-verdict $? "who may edit the namespace may edit jobs"
+verdict $? "a user who may edit the namespace may edit jobs"
 
 cox 0 get && grep -q "no training jobs in namespace $space" "$work/err"
 verdict $? "kubectl cox, in the namespace of the context" "$(said)"

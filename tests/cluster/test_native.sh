@@ -131,7 +131,7 @@ k delete tj tight --wait=false >/dev/null
 expect whole readySummary 3/3
 verdict $? "and runs when another has gone" "$(group whole .status) $(k get pods -o wide)"
 until_true 90 group_gone tight
-verdict $? "whose group has gone, too" "$(group tight .metadata)"
+verdict $? "the other gang's group is deleted, too" "$(group tight .metadata)"
 
 refused=$(grep -hiE 'forbidden|unknown field|invalid' "$work"/operator-*.log | head -n 3)
 [[ -z $refused ]]

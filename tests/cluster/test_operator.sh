@@ -28,7 +28,7 @@ played_job runs 3 '{backoffLimit: 2}' >/dev/null
 k wait tj/runs --for=condition=Running --timeout=90s >/dev/null
 verdict $? "a job runs" "$(status_of runs conditions)"
 expect runs readySummary 3/3
-verdict $? "and says who is ready" "$(status_of runs readySummary)"
+verdict $? "and reports how many pods are ready" "$(status_of runs readySummary)"
 
 old=$(current runs 1)
 k delete pod "$old" --wait=false >/dev/null

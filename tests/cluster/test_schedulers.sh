@@ -107,7 +107,7 @@ gang_job gang Volcano "queue: research" >/dev/null
 until_true 60 has_condition gang PodGroupPending && until_true 60 k get $volcano gang >/dev/null 2>&1
 verdict $? "Volcano: the PodGroup comes first" "$(status_of gang conditions)"
 [[ $(group $volcano gang '.spec.minMember}{.spec.minTaskMember.worker}{.spec.queue}{.spec.minResources.cpu') == 22research4 ]]
-verdict $? "Volcano: with all that was written of it" "$(group $volcano gang .spec)"
+verdict $? "Volcano: the PodGroup has all the job's settings" "$(group $volcano gang .spec)"
 pods_are gang 0
 verdict $? "Volcano: no pod is there before the group leaves Pending"
 k patch $volcano gang --type=merge -p '{"status": {"phase": "Inqueue"}}' >/dev/null
@@ -132,7 +132,7 @@ gang_job plugged Coscheduling "scheduleTimeoutSeconds: 30" >/dev/null
 until_true 60 pods_are plugged 2
 verdict $? "scheduler plugins: pods are there" "$(status_of plugged conditions)"
 [[ $(group $plugins plugged '.spec.minMember}{.spec.scheduleTimeoutSeconds}{.spec.minResources.cpu') == 2304 ]]
-verdict $? "scheduler plugins: with all that was written of the group" "$(group $plugins plugged .spec)"
+verdict $? "scheduler plugins: the group has all the job's settings" "$(group $plugins plugged .spec)"
 life plugged $plugins
 k delete tj plugged >/dev/null
 
@@ -156,7 +156,7 @@ gang_job queued None "" "kueue.x-k8s.io/queue-name: research" >/dev/null
 until_true 60 workload .metadata.name >/dev/null 2>&1
 verdict $? "Kueue: a labelled job has a Workload" "$(status_of queued conditions)"
 [[ $(workload '.spec.queueName}{.spec.podSets[*].name}{.spec.podSets[*].count}{.spec.podSets[0].template.spec.containers[0].resources.requests.cpu') == researchworker22 ]]
-verdict $? "Kueue: with all that was written of it" "$(workload .spec)"
+verdict $? "Kueue: the Workload has all the job's settings" "$(workload .spec)"
 expect queued state Suspended && pods_are queued 0
 verdict $? "Kueue: no pod is there before it is admitted" "$(status_of queued state)"
 queue_is_named() {

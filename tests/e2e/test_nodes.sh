@@ -41,7 +41,7 @@ succeeds still "where it trains undisturbed"
 training moving "$steps" runs 100m "$(spread moving)"
 witness moving
 until_true 120 apart moving
-verdict $? "so does a topology spread" "$(k get pods -o wide)"
+verdict $? "a topology spread puts a crew on two nodes" "$(k get pods -o wide)"
 whole moving "and the crew trains"
 
 lost=$(node_of moving 1) other=$(node_of moving 0) old=$(current moving 1)

@@ -68,7 +68,7 @@ for port in 2222 2223 8080; do
     until_true 20 reaches_not $space passer-by "$chief" $port
     verdict $? "enforced: a pod of no crew does not reach port $port"
     reaches_not elsewhere impostor "$chief" $port
-    verdict $? "nor does one of another namespace with the labels of crew and operator"
+    verdict $? "a pod of another namespace with the labels of crew and operator does not reach port $port"
 done
 whole guarded "the crew trains on, and the operator sees it"
 

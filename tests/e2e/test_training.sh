@@ -113,7 +113,7 @@ kill "$watcher"
 testify rough "every status told what the pods were"
 
 status_is rough restarts.failures 1
-verdict $? "one failure among so many disruptions" "$(status_of rough restarts)"
+verdict $? "one failure among many disruptions" "$(status_of rough restarts)"
 cmp "$CLUSTER/volumes/runs/"{calm,rough}/model.safetensors
 verdict $? "with the weights of the undisturbed run"
 # A missing number is empty and counts as 0.
@@ -136,7 +136,7 @@ last=$(status_of full progress.lastCheckpointStep)
 advances full && advances full && advances full
 verdict $? "training goes on with a full volume" "$(k logs -l coxswain.dev/job-name=full --tail=3)"
 grep -qi "space left" < <(k logs -l coxswain.dev/job-name=full --tail=-1)
-verdict $? "whose worker says so" "$(k logs -l coxswain.dev/job-name=full --tail=5)"
+verdict $? "and the worker reports it" "$(k logs -l coxswain.dev/job-name=full --tail=5)"
 failing() { status_is full 'conditions[?(@.type=="CheckpointsFailing")].reason' "$1"; }
 until_true 60 failing VolumeFull
 verdict $? "the status says it" "$(status_of full conditions)"

@@ -99,7 +99,7 @@ in_vain() {
     kill -TERM "${pids[0]}"
     await "${pids[0]}"
     has_abandoned $? vain.0.log "step 6 of 12" && [[ $(saved_step vain) == 0 ]]
-    verdict $? "whose part does not come is not waited for long" "$(tails vain)"
+    verdict $? "a worker's part that does not arrive is not waited for long" "$(tails vain)"
     end_crew KILL
 }
 

@@ -108,7 +108,7 @@ for index in 0 1; do
     replaced "lesser$index" "$index" portable && ! same_weights "lesser$index" "$best"
     verdict $? "with one that lacks it the crew goes on" "$(tails "lesser$index")"
     has_said "lesser$index.$((1 - index)).log" "lacks the $best arithmetic that it has computed with: it goes on with portable"
-    verdict $? "and who stayed warns that the bits differ" "$(tails "lesser$index")"
+    verdict $? "and the other worker warns that the bits differ" "$(tails "lesser$index")"
 done
 
 determinism=Run job free

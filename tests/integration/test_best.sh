@@ -69,7 +69,7 @@ steps=60
 job alone "$steps" && crew alone 1
 best=$(lowest alone)
 [[ -n $best ]] && ((best < steps && best > 0))
-verdict $? "a run whose last weights are not its best" "$(tail -n 1 alone.0.log)"
+verdict $? "a run with last weights that are not its best" "$(tail -n 1 alone.0.log)"
 [[ $(metadata alone/best.safetensors step) == "$best" ]]
 verdict $? "keeps those of the lowest validation loss" "$(metadata alone/best.safetensors step), not $best"
 grep -q "exports the weights of step $best, the best" alone.0.log

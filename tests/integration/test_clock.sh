@@ -83,11 +83,11 @@ until_true 20 noticed 1
 verdict $? "a clock set forwards is noticed" "$(tail -n 3 operator.log)"
 before=$(renewed)
 until_true 20 renewed_since "$before" && until_true 20 renewed_since "$(renewed)" && [[ $(holder) == "$leader" ]]
-verdict $? "who leads goes on to lead, with a clock that was set forwards" "$(holder), not $leader"
+verdict $? "the leader stays leader after the clock was set forwards" "$(holder), not $leader"
 # Short, and begun at the last moment: whether it comes to run before is no matter.
 job ends '{"activeDeadlineSeconds":40}' 1 'sleep infinity'
 until_true 60 begun ends
-verdict $? "so is one with a short deadline"
+verdict $? "a job with a short deadline has begun"
 clock -3600
 until_true 20 noticed 2
 verdict $? "a clock set back is noticed" "$(tail -n 3 operator.log)"
@@ -95,7 +95,7 @@ wait_for ends state Failed 90 && [[ $(field ends reason) == DeadlineExceeded || 
 verdict $? "a deadline does not wait for the two hours" "$(field ends state)"
 until_true 20 renewed_since "$(renewed)" && until_true 20 renewed_since "$(renewed)" &&
     [[ $(holder) == "$leader" ]] && ! leads second.log
-verdict $? "who leads goes on to lead, with a clock that was set back" "$(holder), not $leader"
+verdict $? "the leader stays leader after the clock was set back" "$(holder), not $leader"
 [[ $(field works state) == Running && $(field works total) == "" ]]
 verdict $? "a crew goes on, short of its deadline" "$(field works state)"
 

@@ -39,7 +39,7 @@ cox 1 get none && grep -q '"none" not found' err && cox 1 describe none && cox 1
     cox 1 suspend none && cox 1 delete none && cox 1 top none && cox 1 wait none
 verdict $? "what does not exist is exit code 1" "$(said)"
 cox 1 get --kubeconfig missing && cox 1 get --context missing
-verdict $? "so is a cluster that is not known" "$(said)"
+verdict $? "an unknown cluster is exit code 1" "$(said)"
 
 # shellcheck disable=SC2016 # for the pod's shell
 job steady '{"backoffLimit":3}' 2 'echo $COXSWAIN_ROLE $COXSWAIN_INDEX of attempt $COXSWAIN_ATTEMPT; exec sleep 100'
@@ -79,9 +79,9 @@ verdict $? "logs -f goes on with those that come later" "$(cat followed)"
 cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 180s && cox 0 get && printed '^steady *Suspended'
 verdict $? "suspend removes the pods" "$(said)"
 cox 0 why steady && printed '^steady waits for somebody to resume it'
-verdict $? "why says who is waited for" "$(said)"
+verdict $? "why says that a user must resume it" "$(said)"
 cox 1 restart steady && grep -q 'steady is suspended: .cox resume steady. starts' err && cox 0 why steady && printed 'somebody to resume it'
-verdict $? "who suspended it is not overruled by a restart" "$(said)"
+verdict $? "a restart does not resume a suspended job" "$(said)"
 cox 0 resume steady && cox 0 wait steady --for Running --timeout 180s
 verdict $? "resume brings them back" "$(said)"
 stale() {
@@ -125,7 +125,7 @@ verdict $? "and how it failed, with 1" "$(said)"
 cox 1 restart bad && grep -q 'bad is over: there is nothing to restart' err && ! job_says bad "\"suspend\": *true"
 verdict $? "what is over is not suspended by a restart" "$(said)"
 cox 1 restart bad --index 0 && grep -q 'bad is over: there is nothing to restart' err && cox 0 logs bad && printed 'no such data'
-verdict $? "nor loses it the pod that is kept for its log" "$(said)"
+verdict $? "and a restart of its pod does not delete the pod that is kept for its log" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"

@@ -41,19 +41,19 @@ verdict $? "preparation" "$(field steady readySummary) $(field short state)"
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 403}]'
 cox 1 wait steady && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err && cox 1 get -w && cox 1 top --once &&
     cox 1 logs steady -f
-verdict $? "who may not watch jobs does not wait for ever" "$(said)"
+verdict $? "a user who may not watch jobs does not wait forever" "$(said)"
 refusing '[{"path": "/pods", "watch": true, "fault": "status", "status": 403}]'
 cox 1 logs steady -f && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err
-verdict $? "nor who may not watch pods" "$(said)"
+verdict $? "a user who may not watch pods does not wait forever" "$(said)"
 refusing '[{"path": "/log", "fault": "status", "status": 403}]'
 cox 1 logs short && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err && cox 1 logs short -f && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err
-verdict $? "nor who may not read logs" "$(said)"
+verdict $? "a user who may not read logs does not wait forever" "$(said)"
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 401}]'
 cox 1 wait steady && grep -q 'made by faultproxy: the cluster does not know who asks' err
-verdict $? "nor who is not known" "$(said)"
+verdict $? "an unknown user does not wait forever" "$(said)"
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 404}]'
 cox 1 wait steady && grep -q 'has no TrainingJobs.*install Coxswain' err
-verdict $? "nor where there are no jobs" "$(said)"
+verdict $? "without TrainingJobs in the cluster, a user does not wait forever" "$(said)"
 
 
 # The job ends once the refusal has been told.
@@ -78,12 +78,12 @@ runs=$!
 until_true 60 told_without_pods
 touch told
 wait "$runs" && [[ $(wc -l <seen.err) == 1 ]]
-verdict $? "a job is run to its end by who may not see its pods, who is told so once" "$(cat seen.out seen.err)"
+verdict $? "a user who may not see pods runs a job to its end, and is told so once" "$(cat seen.out seen.err)"
 cox 0 top steady && printed 'steady'
 verdict $? "and shown" "$(said)"
 refusing '[{"method": "GET", "path": "/trainingjobs", "fault": "status", "status": 403}]'
 cox 1 run seen.yaml --kubeconfig "$KUBECONFIG" && grep -q '^cox run: TrainingJob seen: made by faultproxy; a RoleBinding' err && cox 1 top steady
-verdict $? "but not to who may not see the job" "$(said)"
+verdict $? "but not for a user who may not see the job" "$(said)"
 
 pod=steady-worker-0-$(field steady incarnation)
 refusing '[{"path": "/pods/'"$pod"'/log", "fault": "status", "status": 500}]'
@@ -92,4 +92,4 @@ verdict $? "a log that cannot be read does not keep the others" "$(said)"
 
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 403}]'
 cox 1 restart steady && grep -q 'steady stays suspended (cox resume steady): made by faultproxy' err
-verdict $? "who may not see a restart through is told where it stands" "$(said)"
+verdict $? "a user who may not watch a restart is told that the job stays suspended" "$(said)"

@@ -39,8 +39,8 @@ ends_with_bad_data() {
 reader half 'type: MultiWorkerMirrored'
 start_crew half 2
 ends_with_bad_data half 500000
-verdict $? "a crew whose text is cut in half ends with 65 and names it" "$(tails half)"
+verdict $? "a crew with a text that is cut in half ends with 65 and names it" "$(tails half)"
 reader emptied 'type: OneDevice'
 start_crew emptied 1
 ends_with_bad_data emptied 0
-verdict $? "so does a lone worker whose text is emptied" "$(tails emptied)"
+verdict $? "a single worker with a text that is emptied ends with 65 and names it" "$(tails emptied)"

@@ -51,6 +51,6 @@ verdict $? "but not for ever" "$(tail -n 3 operator.log)"
 api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q 'pod again-worker-0-1 did not end'
 verdict $? "an event says what became of it"
 until_true 60 no_pods_of never
-verdict $? "nor does one stay where no job follows" "$(pods never)"
+verdict $? "no pod stays if no job follows, either" "$(pods never)"
 at pulling-worker-0-1 '"deletionTimestamp"' && at unsaved-worker-0-1 '"deletionTimestamp"'
 verdict $? "one that may yet begin, and one without a checkpoint, stay until somebody says that the node is gone"

@@ -106,9 +106,9 @@ victim=$(process_of "$(member peers 1)")
 [[ -n $victim ]] && kill -KILL "$victim" && until_true 60 sizes_end_in peers 0 "1 2" && goes_on peers 1
 verdict $? "PeerToPeer: a killed worker is missed, and its successor taken in" "$(sizes peers), $left pods of those that left"
 field_is peers failures '' || field_is peers failures 0 || field_is peers failures 1
-verdict $? "PeerToPeer: who was asked to leave has not failed" "$(field peers failures)"
+verdict $? "PeerToPeer: a worker that was asked to leave does not count as a failure" "$(field peers failures)"
 end peers 500 && wait_for peers-on state Succeeded 120 && learnt peers-on
-verdict $? "PeerToPeer: what they have learnt through all that is there" "$(log_of "$(member peers-on 0)" | tail -n 5)"
+verdict $? "PeerToPeer: after all this, the crew has learnt" "$(log_of "$(member peers-on 0)" | tail -n 5)"
 strategy='' bounds=''
 
 # ---- PeerToPeer by hand: without an operator, every newcomer is accepted

@@ -47,7 +47,7 @@ beside_frozen() {
     verdict $? "$1: trains" "$(tails "$1")"
     kill -STOP "${pids[$3]}"
     leaves_in_time "$1" "$4"
-    verdict $? "$1: who is asked to leave beside a frozen one leaves in time" "$(tails "$1")"
+    verdict $? "$1: a worker that is asked to leave beside a frozen one leaves in time" "$(tails "$1")"
     end_crew KILL
     goes_on "$1" "${5:-0}"
 }

@@ -74,7 +74,7 @@ until_true 60 leads third.log
 verdict $? "and leaves the Lease to the next" "$(tail -n 3 third.log)"
 kill -STOP "$proxy"
 ends "$first" 1
-verdict $? "one whose API server falls silent ends with 1" "$(tail -n 3 third.log)"
+verdict $? "an operator with a silent API server ends with 1" "$(tail -n 3 third.log)"
 grep 'the lease is lost' third.log | grep 'are allowed; ' >/dev/null
 verdict $? "and says why" "$(tail -n 3 third.log)"
 kill -CONT "$proxy"

@@ -118,7 +118,7 @@ verdict $? "a log that is read once is asked for again" "$(head -n 5 difference 
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 403, "times": 2}]'
 ends 0 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
     said_all <followed && grep -q 'made by faultproxy' troubles
-verdict $? "who has heard something waits for a refusal to pass" "$(head -n 5 difference troubles proxy.log)"
+verdict $? "a follower that has read something waits for a refusal to pass" "$(head -n 5 difference troubles proxy.log)"
 
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 1 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
@@ -127,7 +127,7 @@ verdict $? "what cannot be had is told, with exit code 1" "$(head -n 5 followed 
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
     grep -q '^cox run: the log of loud-worker-0-1 could not be read to its end' troubles
-verdict $? "and by cox run, whose job has succeeded all the same" "$(tail -n 5 shown troubles)"
+verdict $? "and by cox run, although its job has succeeded" "$(tail -n 5 shown troubles)"
 
 # Its chief lives on, and goes on talking.
 # shellcheck disable=SC2016 # for the pod's shell
@@ -135,14 +135,14 @@ manifest outlived 2 '{cleanPodPolicy: None, backoffLimit: 0}' \
     'if [ $COXSWAIN_INDEX = 1 ]; then exit 65; fi; while :; do echo a long line of the chief; sleep 0.1; done' >outlived.yaml
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig state/kubeconfig >shown 2>troubles </dev/null &&
     grep -q '^chief: a long line' shown
-verdict $? "who outlives a job does not keep cox run" "$(tail -n 5 shown troubles)"
+verdict $? "a pod that outlives its job does not keep cox run" "$(tail -n 5 shown troubles)"
 ends 0 env HOME="$work" KUBECONFIG=state/kubeconfig timeout 120 "$bin/cox" logs outlived -f >followed 2>troubles </dev/null &&
     grep -q '^worker-0 | a long line' followed && grep -q '^cox logs: worker-0: .* its pod lives on' troubles
-verdict $? "nor cox logs -f" "$(tail -n 5 followed troubles)"
+verdict $? "and does not keep cox logs -f" "$(tail -n 5 followed troubles)"
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
     grep -q '^cox run: the log of outlived-worker-0-1 could not be read to its end' troubles
-verdict $? "nor does one whose log is not to be had any more" "$(tail -n 5 shown troubles)"
+verdict $? "a pod with a log that cannot be read any more does not keep cox run" "$(tail -n 5 shown troubles)"
 
 # The API server goes away for good: that is one thing, however many logs are followed.
 job left '{}' 2 'echo begun; sleep 600'

@@ -104,6 +104,6 @@ key=$(api GET api/v1/namespaces/default/secrets | grep -o '"name": *"keyed-crew-
 api DELETE "api/v1/namespaces/default/secrets/$key" >/dev/null
 api DELETE "$pods_path/$(member keyed 1)" >/dev/null
 wait_for keyed attempt 2 60 && wait_for keyed state Running 60
-verdict $? "a crew whose key was removed starts over" "$(api GET "$jobs_path/keyed")"
+verdict $? "a crew with a removed key starts over" "$(api GET "$jobs_path/keyed")"
 [[ $(api GET api/v1/namespaces/default/secrets | grep -c "\"name\": *\"$key\"") == 1 && $(field keyed attempt) == 2 ]]
 verdict $? "once, under a new one"

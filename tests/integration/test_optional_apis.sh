@@ -26,7 +26,7 @@ until_true "$patience" job_says queued 'the operator may not see the Workloads o
 verdict $? "a job with a queue says what the operator may not see" "$(api GET "$jobs_path/queued")"
 job gang '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
 until_true "$patience" job_says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
-verdict $? "so does a gang" "$(api GET "$jobs_path/gang")"
+verdict $? "a gang says what the operator may not see" "$(api GET "$jobs_path/gang")"
 refused() { metric "coxswain_watch_refused{resource=\"$1\"}"; }
 [[ $(refused workloads.kueue.x-k8s.io) == 1 && $(refused podgroups.scheduling.x-k8s.io) == 1 &&
     $(refused podgroups.scheduling.volcano.sh) == 0 ]]

@@ -202,7 +202,7 @@ verdict $? "an evaluator scores checkpoints while the crew trains" "$(log_of "$(
 was_scored "$(own_metric validationLoss)"
 verdict $? "its own status has what it says" "$(own_metric validationLoss), $(scores | tail -n 3)"
 until_true 60 is_in_the_status
-verdict $? "so has the job's" "$(status_metric validationLoss), $(scores | tail -n 3)"
+verdict $? "the job's status has it, too" "$(status_metric validationLoss), $(scores | tail -n 3)"
 cat >offline.yaml <<YAML
 model: {preset: mlp, width: 96}
 data: {format: IDX, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}

@@ -93,6 +93,6 @@ job frozen 100000000 1 100000000
 start frozen
 until_true 30 has_mean frozen '2 of 2' && kill -STOP "${pids[1]}" &&
     until_true 30 grep -q 'is of 1 of 2 replicas: without rank 1 (worker 1, ' frozen.0.log
-verdict $? "who has not given its replica is named" "$(tail -n 3 frozen.0.log)"
+verdict $? "a worker that has not given its replica is named" "$(tail -n 3 frozen.0.log)"
 until_true 30 has_mean frozen '1 of 2'
 verdict $? "and the manifest says of how many the mean is" "$(means frozen)"

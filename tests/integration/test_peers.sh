@@ -78,7 +78,7 @@ kill_each() {
     kill_unheard "$1" 1 0 2 && goes_on "$1" 2 && until_true 60 sizes_end_in "$1" 2 3
     verdict $? "$1: the others go on when one is killed, and take its successor in" "$(sizes "$1" 2)"
     strike "$1" 0 KILL && goes_on "$1" 2 && await_step "$1" 300 && goes_on "$1" 0
-    verdict $? "$1: likewise the chief" "$(log_of "$(member "$1" 0)" | tail -n 5)"
+    verdict $? "$1: the others go on when the chief is killed, and take its successor in" "$(log_of "$(member "$1" 0)" | tail -n 5)"
 }
 
 # counted_for_nothing JOB: examples that count as finished and that were in nobody's replica when a successor began
@@ -110,7 +110,7 @@ kill_each "$name"
 if grep -q ' begins [01] [1-9]' "$name.record"; then
     lost=$(counted_for_nothing "$name")
     [[ $lost == 0 ]]
-    verdict $? "$name: what counts as finished outlives the one who finished it" "$lost examples do not"
+    verdict $? "$name: examples that count as finished outlive the worker that finished them" "$lost examples do not"
 fi
 api DELETE "$jobs_path/$name" >/dev/null
 until_true 60 no_pods_of "$name"

@@ -43,7 +43,7 @@ until_true 60 grep -qs 'resumes from the checkpoint of step' apart.0.3.log && un
 verdict $? "a chief's successor that finds nobody goes on from the checkpoint" "$(tail -n 3 apart.0.3.log)"
 kill -CONT "${pids[1]}"
 until_true 60 sizes_are 0 3 "1 2"
-verdict $? "who has lived on comes afterwards" "$(tail -n 3 apart.*.log)"
+verdict $? "a worker that has lived on joins it afterwards" "$(tail -n 3 apart.*.log)"
 until_true 60 has_saved apart $(($(in_all) / peers_batch + 100))
 verdict $? "and they train on together" "$(tail -n 3 apart.*.log)"
 kill -TERM "${pids[@]}"

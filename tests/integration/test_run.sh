@@ -65,7 +65,7 @@ verdict $? "without another try it is a failure" "$(tail -n 4 log | tr '\n' ' ')
 
 echo 'exit 0' | program silent.sh
 ! TEST_RETRIES=0 "$root/tests/run" ./silent.sh >log && said 'reported no case at all'
-verdict $? "who reports nothing has failed" "$(tail -n 4 log | tr '\n' ' ')"
+verdict $? "a program that reports nothing has failed" "$(tail -n 4 log | tr '\n' ' ')"
 
 program unit-told <<'EOF'
 #!/usr/bin/env bash
@@ -75,4 +75,4 @@ echo '[====] Synthesis: Tested: 1 | Passing: 0 | Failing: 1 | Crashing: 0'
 exit 1
 EOF
 ! CASE_SECONDS=7 TEST_RETRIES=0 "$root/tests/run" ./unit-told >log && grep -q -- '--timeout 7$' told && said 'unit-told: pool::fills: Timed out.'
-verdict $? "a binary's cases have so many seconds each" "$(tail -n 4 log | tr '\n' ' ')"
+verdict $? "a binary's cases have CASE_SECONDS each" "$(tail -n 4 log | tr '\n' ' ')"

@@ -58,7 +58,7 @@ run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.c
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
 run 1 --set spec.coxswain.checkpoint.everySteps=null && grep -q 'spec.coxswain: .*is immutable' err
-verdict $? "so is one from which a field was taken away" "$(said)"
+verdict $? "a job from which a field was removed is told from the earlier one, too" "$(said)"
 sed 's/everySteps/everyStep/' job.yaml >mistyped.yaml
 mistyped() {
     ! timeout 60 "$bin/cox" run mistyped.yaml "$@" >out 2>err </dev/null && grep -q 'unknown field "spec.coxswain.checkpoint.everyStep"' err
@@ -75,7 +75,7 @@ run 0 --set spec.coxswain.training.optimizer.learningRate=0.2 --fresh &&
 verdict $? "or anew, with the checkpoints that there are, which is told" "$(said)"
 run 0 --set metadata.name=third --set spec.coxswain.checkpoint.path=again --volume "runs=$runs" &&
     grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.coxswain.checkpoint.path=ANOTHER' err
-verdict $? "a job of any name is told whose checkpoints it takes up" "$(said)"
+verdict $? "a job with a new name is told that it goes on from existing checkpoints" "$(said)"
 
 run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
 verdict $? "--delete-volumes alone deletes nothing" "$(said)"
@@ -98,7 +98,7 @@ verdict $? "where the checkpoints do not fit, the printed commands do without th
 run 1 --fresh --volume "runs=$work/theirs" && grep -q 'open the directory: No such file' err && ! grep -q 'again is' out
 verdict $? "a directory that is missing is told before a pod starts" "$(said)"
 run 1 --fresh --volume "run=$work" && grep -q 'has no claim "run" but runs; did you mean runs?' err && ! grep -q 'again is' out
-verdict $? "so is a claim that the job has not" "$(said)"
+verdict $? "a claim that the job does not have is reported before a pod starts, too" "$(said)"
 run 2 --volume "runs=$work" --kubeconfig state/kubeconfig && grep -q -- '--volume goes without --kubeconfig' err
 verdict $? "a cluster takes no directory" "$(said)"
 
@@ -119,7 +119,7 @@ until_true 60 test -e asleep
 pkill -INT -P "$sleeper" # of timeout, in the background, it has no terminal
 wait "$sleeper"
 grep -q 'Interrupted, after what step is not known' out
-verdict $? "who is interrupted before a step is told of none" "$(said)"
+verdict $? "after an interrupt before the first step, no step is named" "$(said)"
 
 # Somebody deletes the job meanwhile.
 rm asleep
@@ -129,7 +129,7 @@ until_true 60 test -e asleep
 "$bin/cox" delete again --kubeconfig piped/kubeconfig >deleted 2>&1
 wait "$sleeper"
 [[ $? == 1 ]] && grep -q '^again was deleted before it was over' out && ! grep -q 'Once the cause is mended' out
-verdict $? "a run whose job is deleted ends" "$(said) $(cat deleted)"
+verdict $? "a run ends when its job is deleted" "$(said) $(cat deleted)"
 
 # Until `end` is there.
 echo "touch $work/begun; until [ -e $work/end ]; do sleep 0.1; done" >script.sh

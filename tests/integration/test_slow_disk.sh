@@ -36,11 +36,11 @@ verdict $? "a chief exports" "$(tails export)"
 kill -TERM "${pids[1]}"
 await "${pids[1]}"
 has_abandoned $? export.1.log "what follows the last step"
-verdict $? "who waits for its export leaves in time" "$(tails export)"
+verdict $? "a worker that waits for the export leaves in time" "$(tails export)"
 kill -TERM "${pids[0]}"
 await "${pids[0]}"
 has_abandoned $? export.0.log "what follows the last step" && [[ $(saved_step export) == 12 ]]
-verdict $? "and so does the chief, whose last checkpoint is there" "$(tails export)"
+verdict $? "the chief, with its last checkpoint complete, leaves in time, too" "$(tails export)"
 quick export
 crew export 2 && same_weights export
 verdict $? "a later start exports the same bits" "$(tails export)"
@@ -88,7 +88,7 @@ verdict $? "a chief that is asked to leave saves" "$(tails parting)"
 kill -TERM "${pids[1]}"
 await "${pids[1]}"
 has_abandoned $? parting.1.log "the wait for the chief's last save"
-verdict $? "who waits for its save leaves in time" "$(tails parting)"
+verdict $? "a worker that waits for the chief's save leaves in time" "$(tails parting)"
 quick parting
 left parting 0 && has_saved parting 6
 verdict $? "and the save ends, however long it takes" "$(tails parting) $(ls -A parting)"
@@ -99,10 +99,10 @@ until_true 60 has_open "${pids[0]}" /step-
 verdict $? "a later chief reads it" "$(tails parting)"
 kill -TERM "${pids[1]}"
 left parting 1
-verdict $? "who waits for its state leaves in time" "$(tails parting)"
+verdict $? "a worker that waits for the chief's state leaves in time" "$(tails parting)"
 kill -TERM "${pids[0]}"
 left parting 0
-verdict $? "and so does the chief, which has nothing to lose yet" "$(tails parting)"
+verdict $? "the chief, with nothing to lose yet, leaves in time, too" "$(tails parting)"
 quick parting
 crew parting 2 && same_weights parting
 verdict $? "a later start ends in the same bits" "$(tails parting)"
@@ -136,7 +136,7 @@ leaves_slowly() {
     kill -TERM "${pids[@]}"
     undelay "$1"
     left "$1" 0 && left "$1" 1 && has_saved "$1" 6
-    verdict $? "$3: who is asked to leave saves at 200 ms a call" "$(tails "$1") $(ls -A "$1")"
+    verdict $? "$3: a crew that is asked to leave saves at 200 ms a call" "$(tails "$1") $(ls -A "$1")"
     quick "$1"
     crew "$1" 2 && same_weights "$1"
     verdict $? "$3: a later start ends in the same bits" "$(tails "$1")"

@@ -18,7 +18,7 @@ half() {
     varied "$1" 26 "$1" && sed -i 's/seed: 7,/seed: 7, precision: BFloat16,/' "$1.yaml" && lone "$1"
 }
 half half-fast && COXSWAIN_GPU_AHEAD=0 half half-slow && same_weights half-fast half-slow && ! same_weights half-fast fast && ! grep -q warning half-fast.log
-verdict $? "likewise in bfloat16" "$(tail -n 2 half-fast.log)"
+verdict $? "the same in bfloat16" "$(tail -n 2 half-fast.log)"
 varied begun-fast 8 begun-fast && lone begun-fast && varied ended-fast 26 begun-fast && lone ended-fast && same_weights ended-fast slow
 verdict $? "and goes on from a checkpoint with them" "$(tail -n 2 ended-fast.log)"
 
@@ -30,4 +30,4 @@ diverges() {
     [[ $? == 71 ]] && tail -n 1 "$1.log" | grep -q 'has loss'
 }
 diverges wild && COXSWAIN_GPU_AHEAD=0 diverges tame && [[ $(tail -n 1 wild.log) == "$(tail -n 1 tame.log)" ]]
-verdict $? "exit 71: a step whose loss is no number, and no later one" "$(tail -qn 1 wild.log tame.log)"
+verdict $? "exit 71: a step with a loss that is not finite, and no later one" "$(tail -qn 1 wild.log tame.log)"

@@ -26,4 +26,4 @@ COXSWAIN_GPU_DNN=1 EMULATED_DNN=torn refused 69 'cuDNN: .*install all libraries 
 varied broken 12 broken
 COXSWAIN_GPU_DNN=1 EMULATED_DNN=broken refused 162 'cuDNN: .*another GPU may do' broken
 varied on 16 theirs && lone on && grep -q 'was computed with sm_90+d.*92801 arithmetic, and this worker has sm_90:' on.log
-verdict $? "who goes on without it says that the bits may differ" "$(tail -n 2 on.log)"
+verdict $? "a run that goes on without cuDNN warns that the bits may differ" "$(tail -n 2 on.log)"

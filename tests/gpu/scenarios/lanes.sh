@@ -130,7 +130,7 @@ if can_have 2 "stages on two GPUs of two workers each"; then
     stages hosted 2 2 2 && unsaved hosted
     through_host loses_one hosted 2 && same_weights hosted single && says hosted 'the crew is whole again' &&
         says hosted 'gradients of replicas go through the host, not by NCCL'
-    verdict $? "a replica in each of two workers, one of them killed in the midst: the other's state is what it goes on with" "$(tails hosted)"
+    verdict $? "a replica in each of two workers, one of them killed during a step: the crew goes on with the other's state" "$(tails hosted)"
 fi
 
 # bare NAME TYPE [SUFFIX SUFFIX]: a job whose last layer, which has the second SUFFIX, has no parameters
@@ -178,10 +178,10 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     precision=
     tied twice Pipeline 2 "stages: 2, " && with_gpus twice 2
     crew twice 2 && says twice "$sums" && same_weights twice apart
-    verdict $? "a table shared by the GPUs of each of two replicas, whose sums it takes" "$(tails twice)"
+    verdict $? "a table shared by the GPUs of each of two replicas gets the sums of both" "$(tails twice)"
     stages replica 2 2 2
     EMULATED_NCCL_COUNTS=1 crew replica 2 && says replica "$sums" && same_weights replica single
-    verdict $? "a replica in each worker, whose gradients go by NCCL" "$(tails replica)"
+    verdict $? "a replica in each worker, with gradients by NCCL" "$(tails replica)"
     bare alone OneDevice && lone alone
     bare without Pipeline ", device: 0" ", device: 1" && with_gpus without 2
     sed -i 's/^strategy: {/workers: {replicas: 2}\n&stages: 2, /' without.yaml
@@ -194,11 +194,11 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
     until_true 60 at_step weary 2 && lose 1 && hold weary 1 4 && start_member weary worker 1 1
     until_true 60 at_step weary 5 && lose 1 && undelay weary && start_member weary worker 1 2
     await_crew && same_weights weary single && (($(grep -c 'emulated NCCL: rank 0 cannot join' weary.0.log) == 2))
-    verdict $? "who has failed with NCCL twice does without the third time" "$(tails weary)"
+    verdict $? "a worker that has failed with NCCL twice does not try it a third time" "$(tails weary)"
     unset EMULATED_NCCL_FAILS
     stages wound 2 2 2 && unsaved wound
     loses_one wound 2 && kept wound && same_weights wound single
-    verdict $? "one of them killed in the midst: the other's state is what it goes on with, by NCCL" "$(tails wound)"
+    verdict $? "one of them killed during a step: the crew goes on with the other's state, by NCCL" "$(tails wound)"
     stages broken 4 2 2
     loses_one broken 2 && says broken "$values" && ! says broken 'goes through the host' && same_weights broken single
     verdict $? "of four stages two are killed with their worker: all go on from the checkpoint" "$(tails broken)"
@@ -206,11 +206,11 @@ if can_sum 2 2 "stages on two GPUs of two workers each, by NCCL"; then
         stages spoiled 4 2 2
         EMULATED_PEERS_SPOIL=1 loses_one spoiled 2 && same_weights spoiled single && says spoiled 'crosses between stages goes through the host' &&
             ! says spoiled "$values" && [[ $(grep -c 'copy to each other by way of the host' spoiled.0.log) == 1 ]]
-        verdict $? "nor by NCCL where their GPUs' direct way spoils copies, and who is left neither tries it again nor warns of it" "$(tails spoiled)"
+        verdict $? "and without NCCL if direct copies between their GPUs arrive spoilt: the survivor does not try or warn again" "$(tails spoiled)"
         stages undone 1 2 2
         EMULATED_PEERS_SPOIL=1 crew undone 2 && same_weights undone single && says undone 'gradients of replicas go through the host' &&
             ! says undone "$sums" && [[ $(grep -c 'copy to each other by way of the host' undone.0.log) == 1 ]]
-        verdict $? "likewise a stage's replicas, which give each other nothing but sums" "$(tails undone)"
+        verdict $? "the same with a stage's replicas, which only exchange sums" "$(tails undone)"
         stages hostly 4 2 2
         COXSWAIN_GPU_PEERS=0 EMULATED_PEERS_SPOIL=1 crew hostly 2 && says hostly "$values" && same_weights hostly single
         verdict $? "by NCCL without direct ways where COXSWAIN_GPU_PEERS=0 wants it so" "$(tails hostly)"
@@ -256,7 +256,7 @@ fi
 if can_sum 4 2 "replicas of four stages on two GPUs of four workers each, by NCCL"; then
     stages both 4 2 4 && unsaved both
     EMULATED_LATE=all loses_one both 4 && kept both && says both "$values" && same_weights both single
-    verdict $? "two replicas of four stages on two GPUs of four workers each, one killed in the midst, the bits of one" "$(tails both)"
+    verdict $? "two replicas of four stages on two GPUs of four workers each, one killed during a step, the bits of one" "$(tails both)"
 fi
 if can_sum 2 4 "two replicas of stages in each of two workers, by NCCL"; then
     narrow thin1 OneDevice 1 && lone thin1

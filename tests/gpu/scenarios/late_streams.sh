@@ -9,6 +9,6 @@ late() {
     job "late-$1" 12 GPU OneDevice "late-$1" && EMULATED_LATE=$1 lone "late-$1" && same_weights "late-$1" alone
 }
 late even && late odd && late all
-verdict $? "whoever needs another stream's work waits for it: the same bits, however late streams are" "$(tail -qn 2 late-*.log)"
+verdict $? "streams wait for each other's work: the same bits with late streams" "$(tail -qn 2 late-*.log)"
 varied all-late 26 all-late && EMULATED_LATE=all lone all-late && same_weights all-late slow
 verdict $? "also where a GPU goes from step to step by itself" "$(tail -n 2 all-late.log)"

@@ -13,7 +13,7 @@ if can_sum 3 1 "local steps by NCCL"; then
     verdict $? "determinism Run: the same each time" "$(tails unordered)"
     rounds cut NCCL && unsaved cut
     loses_one cut 3 && kept cut '[23]' && same_weights cut hosted
-    verdict $? "a worker killed in the midst of rounds, the bits of a crew that was not cut" "$(tails cut)"
+    verdict $? "a worker killed during a round, the bits of a crew that was not cut" "$(tails cut)"
 fi
 if can_sum 3 2 "local steps of workers with two GPUs"; then
     rounds onegpu Auto Crew 6

@@ -8,13 +8,13 @@ if can_sum 4 1 "one of four workers killed"; then
     job kill 20 GPU MultiWorkerMirrored kill NCCL Crew 4
     loses_one kill 4 6 && # two steps past a checkpoint, which nobody needs
         kept kill && same_weights kill single
-    verdict $? "a worker killed in the midst: the others go on with their own state and its successor, the bits of one" "$(tails kill)"
+    verdict $? "a worker killed during a step: the others go on with their own state and its successor, the bits of one" "$(tails kill)"
 fi
 if can_sum 2 2 "one of two workers with two GPUs each killed"; then
     job riven 20 GPU MultiWorkerMirrored riven NCCL Crew 4 2
     unsaved riven
     loses_one riven 2 && kept riven && same_weights riven single
-    verdict $? "a worker with two GPUs killed in the midst, the bits of one" "$(tails riven)"
+    verdict $? "a worker with two GPUs killed during a step, the bits of one" "$(tails riven)"
 fi
 if can_sum 2 1 "one of two workers frozen"; then
     job freeze 20 GPU MultiWorkerMirrored freeze NCCL Crew 4

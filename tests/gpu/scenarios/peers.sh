@@ -47,7 +47,7 @@ trained peers 2
 verdict $? "two workers on GPUs exchange by pinned memory, and learn" "$(tails peers)"
 precision=BFloat16 peering halves 400 GPU halves
 trained halves 2
-verdict $? "likewise in bfloat16" "$(tails halves)"
+verdict $? "two workers learn in bfloat16, too" "$(tails halves)"
 
 # from_peers NAME INDEX INCARNATION: this incarnation of the worker has begun with a peer's state
 from_peers() {
@@ -72,7 +72,7 @@ start_crew "$name" 3
 until_true 60 at_step "$name" 100 && until_true 60 meet_each_other "$name" && replaces "$name" 1
 verdict $? "one of three is killed, and its successor has the state from a GPU" "$(tails "$name")"
 replaces "$name" 0
-verdict $? "so has the chief's" "$(tails "$name")"
+verdict $? "the chief's successor has the state from a GPU, too" "$(tails "$name")"
 end_crew TERM
 undelay "$name"
 saved=$(saved_step "$name")
@@ -179,7 +179,7 @@ if can_have 2 "several GPUs in a peer"; then
     fi
     precision=BFloat16 several_each half1 1 && precision=BFloat16 several_each half2 2
     twice_by_itself half1 && twice_by_itself half2 && same_weights half2-on half1-on && same_weights half2 half1 && ! same_weights half2 one
-    verdict $? "likewise in bfloat16" "$(tails half2)"
+    verdict $? "the same in bfloat16" "$(tails half2)"
     name=pairs
     peering "$name" 400 GPU "$name" 2
     trained "$name" 2

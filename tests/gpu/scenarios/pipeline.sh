@@ -15,7 +15,7 @@ through_host crew piped 2 && says piped 'through the host, not by NCCL' && same_
 verdict $? "Pipeline: two workers with a stage on a GPU each, through the host, the bits of one" "$(tails piped)"
 stages wound 4 && unsaved wound
 through_host loses_one wound 4 && says wound 'through the host' && same_weights wound single
-verdict $? "two replicas of two stages, one of them killed in the midst, the bits of one" "$(tails wound)"
+verdict $? "two replicas of two stages, one of them killed during a step, the bits of one" "$(tails wound)"
 
 # vectors LOG: prints the number of vectors that the process has sent and received by NCCL
 vectors() {
@@ -33,12 +33,12 @@ if can_sum 4 1 "Pipeline's replicas by NCCL"; then
     verdict $? "two replicas, however late streams are" "$(tails piped2)"
     stages wound1 4 && unsaved wound1
     loses_one wound1 4 && says wound1 'by NCCL' && same_weights wound1 single && kept wound1
-    verdict $? "and one stage killed in the midst: the other replica's is what it goes on with" "$(tails wound1)"
+    verdict $? "and one stage killed during a step: the crew goes on with the other replica's" "$(tails wound1)"
 fi
 if plays_gpus; then
     stages piped3 4
     EMULATED_NCCL_COUNTS=1 crew piped3 4; (($? == 0 && $(vectors piped3.0.log) == $(vectors piped1.0.log) / 2 + 20 * 4)) && same_weights piped3 single
-    verdict $? "whose gradients go by NCCL, too: half of the micro-batches, and four vectors a step for sums" "$(tails piped3)"
+    verdict $? "replicas with gradients by NCCL, too: half of the micro-batches, and four vectors a step for sums" "$(tails piped3)"
 fi
 
 if can_sum 3 1 "three stages by NCCL"; then
@@ -70,7 +70,7 @@ through_host crew bound2 2 && says bound2 'through the host' && same_weights bou
 verdict $? "bfloat16: a shared table over two stages that compute again, through the host, the bits of one" "$(tails bound2)"
 tied bound4 Pipeline 4 "stages: 2, "
 loses_one bound4 4 && same_weights bound4 bound
-verdict $? "two replicas in bfloat16, one stage of them killed in the midst, the bits of one" "$(tails bound4)"
+verdict $? "two replicas in bfloat16, one of their stages killed during a step, the bits of one" "$(tails bound4)"
 tied joined OneDevice 1 && COXSWAIN_GPU_LT=1 lone joined && ! same_weights joined bound
 verdict $? "GELUs by cuBLASLt, with products: other bits" "$(tail -n 1 joined.log)"
 tied joined2 Pipeline 2 "stages: 2, recompute: true, "

@@ -75,5 +75,5 @@ if plays_gpus; then
     verdict $? "two workers: through the host where the GPUs of one are such a pair, of which that one warns" "$(tails spoiled)"
     unsaved spoiled
     EMULATED_PEERS_SPOIL=1 loses_one spoiled 2 && same_weights spoiled single && ! says spoiled 'from GPU to GPU' && [[ $(warnings spoiled.0.log) == 1 ]]
-    verdict $? "and when one is killed who is left neither tries again nor warns of it" "$(tails spoiled)"
+    verdict $? "and when one is killed, the survivor does not try or warn again" "$(tails spoiled)"
 fi

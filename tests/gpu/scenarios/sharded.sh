@@ -22,5 +22,5 @@ if can_sum 3 1 "slots shared out by NCCL"; then
     verdict $? "by NCCL: gradients to the owners of slots and their mirrors, parameters to all, the bits of one" "$(tails zero1)"
     sharded zeroes1 && unsaved zeroes1
     loses_one zeroes1 3 && says zeroes1 'by NCCL' && same_weights zeroes1 single && kept zeroes1
-    verdict $? "and killed in the midst: its mirror is what they go on with" "$(tails zeroes1)"
+    verdict $? "and killed during a step: the others go on with its mirror" "$(tails zeroes1)"
 fi

@@ -52,7 +52,7 @@ grep -q 'shared out: each of 2 workers keeps .*, a part on each of its 2 GPUs' p
 verdict $? "and say so" "$(grep 'shared out' pairs.0.log)"
 shares torn 12 MultiWorkerMirrored 2 torn && sed -i '/^checkpoint:/d' torn.yaml
 through_host shares_break torn 3 2 1 && grep -q 'the crew is whole again: .*, \(nothing was\|one step was\) repeated' torn.0.log && same_weights torn undivided
-verdict $? "one of three is killed, whose slots nobody has saved: the bits of one" "$(tails torn)"
+verdict $? "one of three is killed with slots that were not saved: the bits of one" "$(tails torn)"
 shares spent 12 MultiWorkerMirrored 2 spent
 through_host shares_break spent 3 2 1 2 && grep -q 'a shard of the optimizer was lost .*: back to step 4' spent.0.log && same_weights spent undivided
 verdict $? "two neighbours are killed: all go back to the checkpoint, the bits of one" "$(tails spent)"
@@ -74,7 +74,7 @@ if can_sum 2 2 "slots shared out among several GPUs a worker by NCCL"; then
     verdict $? "by NCCL: gradients to the GPUs that own slots and their mirrors, parameters to all, the bits of one" "$(tails pairs1)"
     shares torn1 12 MultiWorkerMirrored 2 torn1 && sed -i '/^checkpoint:/d' torn1.yaml
     shares_break torn1 2 2 1 && grep -q 'by NCCL' torn1.0.log && grep -q 'the crew is whole again: .*, \(nothing was\|one step was\) repeated' torn1.0.log && same_weights torn1 undivided
-    verdict $? "and killed in the midst: the GPUs of the other worker have mirrored what it had" "$(tails torn1)"
+    verdict $? "and killed during a step: the GPUs of the other worker have mirrored its slots" "$(tails torn1)"
 fi
 if can_sum 1 3 "slots shared out among a lone worker's GPUs by NCCL"; then
     share_crew lonely1 1 3 && grep -q 'by NCCL' lonely1.0.log && same_weights lonely1 undivided

@@ -24,7 +24,7 @@ PYTHON
 }
 grep -Eq 'MFU|^peak' alone.log
 (($? == 1))
-verdict $? "a GPU whose peak nobody knows: no utilisation is told" "$(grep -E 'MFU|^peak' alone.log)"
+verdict $? "no utilisation is reported for a GPU with an unknown peak" "$(grep -E 'MFU|^peak' alone.log)"
 precision=BFloat16 job known 4 GPU Mirrored known Auto Crew 2 2
 EMULATED_NAME='NVIDIA H200' lone known && utilised known 989 2
-verdict $? "of GPUs whose peak is known a step tells its utilisation (MFU)" "$(grep -E '^(peak|step)' known.log | tail -n 2)"
+verdict $? "for GPUs with a known peak, a step reports the utilisation (MFU)" "$(grep -E '^(peak|step)' known.log | tail -n 2)"

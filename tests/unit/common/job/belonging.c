@@ -136,7 +136,7 @@ Test(belonging, a_job_is_told_the_field)
                      "model.layers[0].kernel: is for type Conv2D only and would be ignored here; leave it out");
 }
 
-/* What the operator hands on is what a worker of today takes, defaults and all. */
+/* A document that the operator writes, with its defaults, is accepted by the worker. */
 Test(belonging, a_document_written_for_workers_passes)
 {
     SCOPED_JSON *source = manifest_value("strategy: {type: OneDevice}\n"

@@ -60,7 +60,7 @@ Test(job_status, an_absent_one_counts_from_zero)
     cr_expect(status.progress.step == FIELD_UNSET && status.progress.examples_per_second == NULL);
 }
 
-/* What somebody else says of the job stays there when the operator's own conditions change. */
+/* Conditions of other programs stay when the operator's own change. */
 Test(job_status, keeps_conditions_of_others)
 {
     static const char theirs[] = "{\"type\":\"example.com/Billed\",\"status\":\"True\",\"reason\":\"Paid\"}";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the checkpoint tests share: a directory of their own, and a state of two
- * tensors whose values tell the step.
+ * Shared by the checkpoint tests: a directory for each test, and a state of two tensors in which every value is the step.
  */
 #ifndef COXSWAIN_TESTS_CHECKPOINT_DIRECTORY_H
 #define COXSWAIN_TESTS_CHECKPOINT_DIRECTORY_H
@@ -15,7 +14,7 @@
 const char *test_directory(void);
 void test_directory_remove(const char *path);
 
-/* Saves a state whose every value is `step`, waits, and gives the save's result. */
+/* Saves a state with `step` as every value, waits, and returns the save's result. */
 int test_save(struct checkpoint_store *store, int64_t step, struct error *error);
 
 /* Opens a store for `incarnation` of job "job". */

@@ -16,7 +16,7 @@
 
 #define BYTES ((size_t)3 << 20)
 
-/* Memory whose first byte lies at a block. */
+/* Memory that begins at a block. */
 static unsigned char *values;
 static char *path;
 
@@ -198,7 +198,7 @@ Test(disk_file, what_goes_through_the_cache_is_never_far_ahead_of_its_disk)
     cr_expect_leq(furthest_ahead, 40 << 20);
 }
 
-/* The system tells a descriptor once of a page that could not be written: to who waits for it first. */
+/* The kernel reports a page that could not be written only once, to the first call that waits for it. */
 static int sync_told;
 
 static int sync_of_a_dying_disk(int descriptor, off_t from, off_t length, unsigned flags)

@@ -197,7 +197,7 @@ static int tracking_close(int descriptor)
     return real.close(descriptor);
 }
 
-/* A rename reaches the disk with whatever the file holds there by then: nothing, when it was not synced. */
+/* A rename reaches the disk with the file's content by then: nothing, if the file was not synced. */
 static void lose_unsynced(void)
 {
     for (int i = 0; i < tracked_count; i++)
@@ -381,7 +381,7 @@ Test(faults, what_reads_back_differently_fails_the_save_and_is_moved_aside)
     cr_assert_eq(test_restored_step(directory), 10);
 }
 
-/* Of step 20, beside a part of rank 1 that is there, or never will be. */
+/* Saves step 20 together with a part of rank 1 that exists or never will. */
 static int save_with_part(struct checkpoint_store *store, const struct checkpoint_part_key *key, struct error *error)
 {
     static const float values[TEST_ELEMENTS];

@@ -6,7 +6,7 @@
 #define COXSWAIN_TESTS_HELD_DISK_H
 
 void held_disk_hold(void);
-/* What waited goes on. */
+/* Lets the waiting calls continue. */
 void held_disk_let_go(void);
 /* The plain fsync again, once nobody is in the other. */
 void held_disk_end(void);

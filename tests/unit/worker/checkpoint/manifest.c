@@ -123,7 +123,7 @@ Test(manifest, hostile_fields_get_a_sentence)
 
 #define FILES ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"00000000\"}]"
 
-/* Each with a digest that fits: whoever may write to the directory can make one. */
+/* Each manifest has a correct digest, since anybody with write access to the directory can make one. */
 Test(manifest, forged_fields_are_refused)
 {
     static const char *const names[] = {"step",          "attempt", "incarnation", "generation",      "workers",

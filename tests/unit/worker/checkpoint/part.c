@@ -181,7 +181,7 @@ Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout 
 
 struct slow_disk {
     char *part;
-    unsigned looks; /* of who waits */
+    unsigned looks; /* of the waiting chief */
     int64_t since_ns;
     bool is_read_back; /* all of it is written */
 };
@@ -200,7 +200,7 @@ static void get_on(const struct slow_disk *disk)
         cr_assert_eq(utimensat(AT_FDCWD, disk->part, now, 0), 0);
 }
 
-/* Who waits asks before it looks how far it is: so it has always got on. */
+/* The chief asks for the rank's state before it looks at the part's progress, so there is always progress. */
 static enum checkpoint_rank_fate write_slowly(void *context, const struct checkpoint_part_key *key)
 {
     (void)key;

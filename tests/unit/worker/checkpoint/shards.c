@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints whose shards other processes write: what becomes of several saves of
- * one step, between which parameter servers have applied more.
+ * Checkpoints with shards that other processes write: several saves of one step, between which parameter servers have applied more
+ * updates.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -117,7 +117,7 @@ Test(shared_storage, a_link_in_a_files_place_is_replaced_and_not_written_through
     cr_expect_eq(file_write(link, "ours", 4, &error), 0, "%s", error.message);
 }
 
-/* What the newest checkpoint of step 20 is replaced by; the chief goes on from step 10. */
+/* Replaces the newest checkpoint, of step 20, by something else; the chief must continue from step 10. */
 static void check_passed_over(const char *entry, void (*plant)(const char *path, const char *victim))
 {
     const char *directory = test_directory();

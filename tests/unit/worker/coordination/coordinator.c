@@ -156,7 +156,7 @@ Test(coordinator, a_lower_incarnation_is_stale_and_a_higher_one_takes_the_seat)
     coordinator_free(c);
 }
 
-/* Of two connections the first, which the process has given up, is heard last. */
+/* The process has given up the first of two connections, which is heard last. */
 Test(coordinator, a_member_that_dials_twice_is_not_superseded_by_itself)
 {
     struct coordinator *c = start(1);
@@ -528,7 +528,7 @@ Test(coordinator, a_new_chief_keeps_the_arithmetic_of_the_state)
     coordinator_free(c);
 }
 
-/* A new chief's, whose two workers live and hold the state. */
+/* Starts the coordinator of a new chief, with two workers that are alive and hold the state. */
 static struct coordinator *start_of_chief(const char *own, const char *others)
 {
     struct coordinator *c = start(1);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole crews of forked processes, with loopback addresses of their own. Each
- * trains a toy: a vector to which every step adds the sum of all ranks'
- * contributions, so that a lost or doubled step shows in the final bits. What a
- * process has reached is seen in shared memory; it stops itself where a test wants
- * to act.
+ * Whole crews of forked processes, each with a loopback address of its own. Each trains a toy: a vector to which every step adds the sum
+ * of all ranks' contributions, so that a lost or repeated step shows in the final bits. Shared memory has each process's progress; a
+ * process stops where a test wants to act.
  */
 #include "worker/coordination/member.h"
 

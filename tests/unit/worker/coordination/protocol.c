@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes of different versions: a member whose chief speaks another protocol, and
- * a chief that is called by such a member. The test plays the stranger.
+ * Processes of different versions: a member with a chief of another protocol, and a chief that such a member calls. The test plays the
+ * other version.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -88,7 +88,7 @@ Test(stragglers, one_slow_step_of_a_round_names_nobody)
     stragglers_free(stragglers);
 }
 
-/* ---- on drawn times: what becomes of a crew whose members take `usual` milliseconds, times what `load` says of a step */
+/* ---- on random times: members take `usual` milliseconds for a step, multiplied by `load` */
 
 #define MEMBERS_MAX 6
 #define STEPS 400
@@ -97,7 +97,7 @@ struct scene {
     unsigned count;
     const double *usual;
     const unsigned *kin;
-    double noise; /* each part takes up to so much of its time more or less */
+    double noise; /* relative; each part takes up to this much more or less time */
     double (*load)(unsigned member, unsigned step);
 };
 
@@ -335,7 +335,7 @@ Test(stragglers, a_short_slow_spell_names_nobody)
         }
 }
 
-/* Stages may cost a twelfth of others: that alone is nothing. Without knowing who is of a kind, the costliest is named. */
+/* A stage may take a twelfth of another's time without being a straggler. If the stages' kinds are unknown, the slowest is named. */
 Test(stragglers, unequal_stages_are_not_held_against_each_other)
 {
     struct scene scene = {.count = 4, .usual = stages, .load = nothing};

@@ -196,7 +196,7 @@ Test(dataset, synthetic_examples_are_a_function_of_the_index)
     dataset_free(dataset);
 }
 
-/* Whatever is drawn at a time. */
+/* Values do not depend on how many are drawn at a time. */
 Test(dataset, synthetic_values_are_those_of_their_words)
 {
     static const struct example_format wide = {ELEMENT_FLOAT32, 77, ELEMENT_INT32, 1, 10, {0}};

@@ -143,7 +143,7 @@ Test(formats, only_a_star_is_special_in_a_name, .init = make_place, .fini = remo
     dataset_free(dataset);
 }
 
-/* What somebody may put there by mistake or malice: each is a sentence, never a read outside the file. */
+/* Files that a user may supply by mistake or malice: each gives an error message, never a read outside the file. */
 Test(formats, hostile_cifar10_files_are_refused, .init = make_place, .fini = remove_place)
 {
     static uint8_t record[3073];

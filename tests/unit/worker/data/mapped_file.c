@@ -76,7 +76,7 @@ Test(mapped_file, a_file_that_shrinks_is_an_error)
     unlink(path);
 }
 
-/* What is missing of the last page reads as zeros, and no signal comes. */
+/* The missing bytes of the last page read as zeros, without a signal. */
 Test(mapped_file, one_byte_less_is_an_error)
 {
     write_text();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One device computes with the arithmetic of another: a product that goes to the
- * library has the bits that a device opened with it gives. Each case is a process
- * of its own, whose library has not chosen yet.
+ * A device computes with the arithmetic of another: a product in the library has the bits of a device that was opened with this
+ * arithmetic. Each case runs in a process of its own, in which the library has not chosen yet.
  */
 #include "worker/coordination/arithmetic.h"
 #include "tests/unit/worker/device/operation_check.h"
@@ -69,7 +68,7 @@ Test(device_arithmetic, what_it_lacks_is_refused)
     device_close(device);
 }
 
-/* What crews believe of a processor by its best word. */
+/* Crews derive a processor's arithmetics from the name of its best one. */
 Test(device_arithmetic, a_processor_has_all_below_its_best)
 {
     static const char *const words[] = {"avx512", "avx2", "portable"};

@@ -143,7 +143,7 @@ Test(batch_norm, gradients_are_those_of_finite_differences)
 
 static const char *const sets[] = {"avx512", "avx2", "portable"};
 
-/* What a batch norm gives, forwards or backwards, by one launch and by several. */
+/* The results of a batch norm, forward or backward, in one launch or in several. */
 struct manner {
     float *y, *dx, *dweight, *dbias, *masked, *workspace;
     struct columns v;
@@ -452,7 +452,7 @@ static struct error why_after_a_failure(bool before)
     return error;
 }
 
-/* What is queued behind a failure is skipped, its shares too: whoever waits for them has minutes of patience. */
+/* Work that is queued behind a failure is skipped, together with its shares, for which others would wait minutes. */
 Test(batch_norm, a_shard_whose_pass_has_failed_is_not_waited_for, .timeout = 120)
 {
     cr_expect_eq(why_after_a_failure(true).kind, ERROR_CANCELLED);

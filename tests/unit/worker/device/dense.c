@@ -65,7 +65,7 @@ Test(dense, backward_weight_adds_the_finished_gradient)
         }
 }
 
-/* Values of a matrix, row by row, into one whose rows lie further apart. */
+/* Copies the rows of a packed matrix to rows with gaps. */
 static void spread(const float *packed, int64_t rows, int64_t columns, int64_t row, float *apart)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -139,7 +139,7 @@ Test(dense, no_examples_give_zero_gradients)
     cr_assert_eq(db[0], 0.0f);
 }
 
-/* What a product does itself has the bits of an operation behind it. */
+/* A GELU within a product has the bits of a separate operation. */
 Test(dense, gelus_and_their_way_back_are_part_of_products)
 {
     enum { M = 13, N = 24, K = 17 };

@@ -8,7 +8,7 @@
 
 enum { NUMBERS = 0x7c00 }; /* that are not negative, and finite */
 
-/* What sixteen bits are, by the standard's words. */
+/* Returns the value of sixteen bits according to the standard. */
 static float meaning(int half)
 {
     int exponent = half >> 10, fraction = half & 0x3ff;

@@ -21,7 +21,7 @@ Test(gpu_peak, is_of_the_gpu_that_is_named)
         {"NVIDIA A10", "sm_86", DEVICE_PEAK_HALF, 125},
         {"NVIDIA L40S", "sm_89", DEVICE_PEAK_HALF, 362},
         {"NVIDIA L4", "sm_89", DEVICE_PEAK_HALF, 121},
-        /* others, whose names begin as these do; parts of GPUs; a name that does not go with the architecture */
+        /* other GPUs with the same beginning of the name; parts of GPUs; a name with the wrong architecture */
         {"NVIDIA A10G", "sm_86", DEVICE_PEAK_HALF, 0},
         {"NVIDIA A1000", "sm_86", DEVICE_PEAK_HALF, 0},
         {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", "sm_90", DEVICE_PEAK_HALF, 0},

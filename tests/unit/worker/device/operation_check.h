@@ -48,8 +48,8 @@ static inline void check_close(const float *found, const float *expected, int64_
                       "element %lld: %g, expected %g", (long long)i, (double)found[i], (double)expected[i]);
 }
 
-/* Runs with every instruction set that this processor has, and with 1, 2 and 3 threads; `output` must be near `expected`
- * each time, and for one instruction set the same bits whatever the threads. */
+/* Runs with every instruction set of this processor, and with 1, 2 and 3 threads. `output` must be near `expected` each time, and have
+ * the same bits for any number of threads with one instruction set. */
 static inline void check_everywhere(enum device_operation operation, const void *arguments, float *output,
                                     const float *start, const float *expected, int64_t count, float tolerance)
 {

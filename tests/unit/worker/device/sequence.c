@@ -56,7 +56,7 @@ Test(sequence, layer_norm_has_mean_zero_and_variance_one)
     free(x), free(w), free(b), free(y), free(start), free(expected);
 }
 
-/* What one launch does has the bits of two. */
+/* One launch has the bits of two. */
 Test(sequence, layer_norm_makes_the_sum_before_it_and_adds_its_gradient_to_another)
 {
     enum { ROWS = 21, C = 37, COUNT = ROWS * C };

@@ -75,7 +75,8 @@ static int generate(struct bench *b, int64_t count, struct error *error)
     return generate_tokens(&b->generation, prompt, 5, count, error);
 }
 
-/* Of a window of what came, how many next tokens behind position `from` an evaluation finds the most probable. */
+/* Returns for how many positions behind `from`, in a window of the generated tokens, an evaluation finds the next token the most
+ * probable. */
 static int64_t evaluated_right(struct bench *b, int64_t first, int64_t from)
 {
     struct graph_pass pass = {.parameters = b->parameters,

@@ -27,7 +27,7 @@ static struct bench open_bench(const struct model_spec *model, int64_t examples,
     return open_rows(model, examples, threads, 0);
 }
 
-/* Of a training pass, for what an evaluation computes otherwise (batch normalisation, dropout). */
+/* Returns the loss of a training pass, for layers that an evaluation computes differently (batch normalisation, dropout). */
 static double training_loss(struct bench *b)
 {
     struct error error = ERROR_INIT;
@@ -110,7 +110,7 @@ static const struct model_spec residual = {
 
 static const struct model_spec transformer = {
     .preset = PRESET_GPT_BYTES, .width = 24, .depth = 2, .heads = 3, .context = 11};
-/* Without rectifiers, whose kinks would spoil many differences. */
+/* Without rectifiers, because their kinks would spoil many differences. */
 #define UNSET .units = U, .heads = U, .size = U
 static struct layer_spec normalised_layers[] = {
     {.name = "c1", .type = LAYER_CONV2D, .filters = 4, .kernel = 3, .stride = U, .padding = 1, UNSET},

@@ -121,7 +121,7 @@ Test(graph, initial_values_follow_the_seed_and_the_rule)
     device_close(device);
 }
 
-/* So many that several threads draw them. */
+/* Enough weights that several threads draw them. */
 Test(graph, a_weight_at_the_start_depends_on_its_place_alone)
 {
     enum { ROWS = 1500, COLUMNS = 1001, LATER = 1000 };

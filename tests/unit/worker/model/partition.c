@@ -179,7 +179,7 @@ Test(partition, known_costs_have_a_known_cut)
     expect_stages(&model, (const double[]){1, 1, 9, 1, 1, 1}, 3, (const unsigned[]){0, 0, 1, 2, 2, 2});
     expect_stages(&model, (const double[]){9, 1, 1, 1, 1, 1}, 2, (const unsigned[]){0, 1, 1, 1, 1, 1});
     expect_stages(&model, (const double[]){1, 1, 1, 1, 1, 9}, 2, (const unsigned[]){0, 0, 0, 0, 0, 1});
-    /* As many stages as layers, whatever they cost. */
+    /* As many stages as layers, at any cost. */
     expect_stages(&model, (const double[]){5, 0, 0, 0, 0, 0}, 6, (const unsigned[]){0, 1, 2, 3, 4, 5});
     close_model(&model);
 }
@@ -227,7 +227,7 @@ Test(partition, a_gelu_that_a_product_makes_stays_with_it)
     close_model(&model);
 }
 
-/* A product a thousand times as large as its neighbours: whatever the machine does meanwhile, it is the slow one. */
+/* A product a thousand times as large as its neighbours is the slowest under any load of the machine. */
 Test(partition, a_layer_that_is_measured_to_be_slow_has_a_stage_of_its_own)
 {
     struct error error = ERROR_INIT;

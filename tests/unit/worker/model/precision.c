@@ -177,7 +177,7 @@ Test(precision, gradients_carry_the_scale_of_the_loss)
 
 /* ---------------------------------------------------------------- the copy of the weights */
 
-/* Passes of one step, of which the second makes no copy: it reads the first one's, whatever the parameters are by then. */
+/* Passes of one step. The second makes no copy of the weights, but reads the first one's, even if the parameters have changed. */
 static void check_standing(struct graph_options options)
 {
     struct bench b = bench_open_graph(options, 2);

@@ -79,7 +79,8 @@ Test(recompute, blocks_that_run_again_have_the_bits_of_what_is_kept)
         }
 }
 
-/* Between its sums layers run again whose way back does without what they read: the sum before them must still be there. */
+/* Between its sums, layers are recomputed that do not need their own inputs to run backward, so the sum before them must still be in
+ * memory. */
 static struct layer_spec forgetful_layers[] = {
     {.name = "c", .type = LAYER_CONV2D, .filters = 4, .kernel = 3, .padding = 1, .stride = U, .units = U, .size = U},
     {.name = "d", .type = LAYER_CONV2D, .filters = 4, .kernel = 3, .padding = 1, .stride = U, .units = U, .size = U},

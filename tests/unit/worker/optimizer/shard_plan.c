@@ -5,7 +5,7 @@
 #include "worker/device/operations.h"
 #include "worker/optimizer/shard_plan.h"
 
-/* Every element behind the statistics is in one stripe of one shard, whose slots lie side by side. */
+/* Every element behind the statistics is in one stripe of one shard, and a shard's slots are contiguous. */
 static void expect_partition(int64_t statistics, int64_t elements, unsigned size)
 {
     struct parameter_layout layout = {.elements = elements, .statistics = statistics};
@@ -118,7 +118,7 @@ Test(shard_plan, devices_have_a_piece_of_each_stripe)
             }
 }
 
-/* What falls to a device falls with the number of all devices. */
+/* A device's part is inverse to the number of all devices. */
 Test(shard_plan, eight_devices_of_two_ranks_have_a_sixteenth_each)
 {
     struct parameter_layout layout = {.elements = 124439808};

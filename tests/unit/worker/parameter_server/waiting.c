@@ -71,7 +71,7 @@ struct scene {
     struct error outcome; /* of the worker's exchange */
 };
 
-/* ---- those who are mute */
+/* ---- mute processes */
 
 /* As a process of another version says it. */
 static void say_foreign(struct rpc_stream *stream, enum ps_message_type type)

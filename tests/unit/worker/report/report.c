@@ -94,7 +94,7 @@ Test(report, a_leaver_says_that_the_disk_did_not_take_the_last_events, .init = e
 
 /* ---------------------------------------------------------------- what is drawn */
 
-/* Of the one event file below the directory, what the tag was given, in order (tensorboard.c decodes the format); how many. */
+/* Reads the tag's values, in order, from the single event file below the directory (tensorboard.c decodes the format). Returns how many. */
 static unsigned drawn(const char *directory, const char *tag, float values[], unsigned most)
 {
     char pattern[64];

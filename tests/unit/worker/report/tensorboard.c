@@ -162,7 +162,7 @@ static void append(struct tensorboard *board, int64_t step)
     cr_assert_eq(tensorboard_flush(board, &error), 0, "%s", error.message);
 }
 
-/* Of the one event file there, which goes with its directory. */
+/* Counts the events in the single event file there, and removes the file with its directory. */
 static int64_t count_events(const char *directory)
 {
     char pattern[64];
