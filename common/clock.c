@@ -170,7 +170,7 @@ bool clock_parse(const char *text, int64_t *ret_ms)
 /* ---------------------------------------------------------------- durations */
 
 struct duration_unit {
-    int64_t below_s; /* durations up to here are told in this unit … */
+    int64_t below_s; /* durations below this are written in this unit … */
     int64_t unit_s;
     char letter;
     int64_t detail_below_s; /* … and, while shorter than this, with a remainder in the next one */

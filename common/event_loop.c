@@ -190,7 +190,8 @@ void event_timer_cancel(struct event_timer *timer)
     free(timer);
 }
 
-/* Timers started meanwhile wait for the next turn, so that one which restarts itself at once starves nobody. */
+/* Timers that are started during the turn wait for the next one, so that a timer which restarts itself at once does not keep others from
+ * running. */
 static void timers_fire(struct event_loop *loop)
 {
     uint64_t started_before = loop->sequence;

@@ -439,7 +439,7 @@ static bool host_is_loopback(const char *host)
     struct in_addr v4;
     if (inet_pton(AF_INET, host, &v4) == 1)
         return ntohl(v4.s_addr) >> 24 == 127;
-    /* libcurl resolves "localhost" to loopback itself and asks nobody. */
+    /* libcurl resolves "localhost" to loopback by itself, without a lookup. */
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 

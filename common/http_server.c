@@ -343,7 +343,7 @@ static size_t tls_options(const struct http_server_options *options, struct MHD_
     return 3;
 }
 
-/* Leaves descriptors for the rest of the program: without one, nobody's connection can be accepted. */
+/* Leaves descriptors for the rest of the program, because without one no connection can be accepted. */
 static unsigned connection_limit(unsigned wanted)
 {
     struct rlimit descriptors;

@@ -8,7 +8,7 @@
 
 #include "common/json.h"
 
-/* More causes than these help nobody. */
+/* A user is not helped by more causes than these. */
 #define VIOLATIONS_MAX 32
 #define FIELD_PATH_MAX 512
 

@@ -248,7 +248,7 @@ bool worker_rule_lent_bias(const struct json *self, const struct json *old)
     return !rule_has(self, "weightsOf") || !json_boolean_at(self, "bias", true);
 }
 
-/* A window would lie on zeros alone. */
+/* A window could otherwise be entirely in the padding. */
 bool worker_rule_pool_padding(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -69,7 +69,7 @@ static void answered(void *context, const struct kube_answer *answer)
         exchange->object = json_copy(answer->object);
 }
 
-/* Waits; what an interrupted request answers is nobody's business any more. */
+/* Waits for the answer. The answer to an interrupted request is dropped. */
 static int exchange_finish(struct cluster *cluster, struct kube_call *call, struct exchange *exchange,
                            struct error *error)
 {

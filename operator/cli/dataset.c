@@ -69,7 +69,7 @@ struct download {
     const struct dataset *dataset;
     const char *directory;
     struct event_loop *loop;
-    dataset_progress *progress; /* NULL: nobody asks */
+    dataset_progress *progress; /* may be NULL */
     void *context;
     /* The current file: */
     const struct dataset_file *file;

@@ -16,7 +16,7 @@
 
 #define LOG_RETRY_MS 200
 #define LOG_RETRY_MAX_MS 3200
-/* A job is over before its chief's last lines are here, or without any. Longer than what lies between two tries. */
+/* A job may be over before its chief's last lines have arrived, or may have none. Longer than the time between two tries. */
 #define LAST_LINES_MS 5000
 /* And so long at most where the chief lives on: what it says then is not the job's any more. */
 #define AFTERWARDS_MS 30000
@@ -43,7 +43,7 @@ struct job_follow {
     struct log_position position; /* in it */
     struct log_end end;           /* of its last stream */
     bool ended, again;            /* the log has; its stream has, and is to be opened again */
-    bool pods_hidden;             /* nobody shows them to us */
+    bool pods_hidden;             /* the user may not read pods */
     bool hidden_told;
     struct error lost; /* why the rest of the last chief's log is not here; ERROR_NONE: it is */
     bool lost_told;

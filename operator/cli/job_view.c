@@ -214,7 +214,7 @@ void pod_line_describe(struct pod_line *line, const struct json *pod)
         snprintf(line->words, sizeof line->words, "%s", strcmp(phase, "Running") == 0 ? "running" : "starting");
 }
 
-/* Not the two steps on the way to "ready", which tell nobody anything. */
+/* Leaves out the two steps on the way to "ready", which are of no interest. */
 static void say_pod(struct job_view *view, const struct pod_line *line, const char *before)
 {
     bool routine = strcmp(line->words, "starting") == 0 || strcmp(line->words, "running") == 0;

@@ -196,7 +196,7 @@ static void renewed(struct lease *lease)
         lease->options.on_elected(lease->options.context);
 }
 
-/* That somebody was faster is no trouble to be told of at once. */
+/* If another process was faster, that is not reported as a failure. */
 static void note_failure(struct lease *lease, const struct error *error)
 {
     bool was_late = error->kind == ERROR_CONFLICT || error->kind == ERROR_ALREADY_EXISTS;

@@ -45,7 +45,7 @@ static void lay_over(struct json *live, const struct json *config, struct field_
 
 /* ---------------------------------------------------------------- taking away */
 
-/* `gone`: leaves that nobody speaks of any more. */
+/* `gone`: leaves that no manager sets any more. */
 static void take_away(struct json *value, const struct json *gone, struct field_place place)
 {
     for (const struct json *item = json_first(gone); item; item = json_next(item)) {
@@ -174,7 +174,7 @@ static struct json *others_entry(const struct apply_request *request, const stru
     return kept;
 }
 
-/* Takes out of `object` what this manager said before, and says no more, and nobody else says. */
+/* Removes from `object` what this manager set before, sets no longer, and no other manager sets. */
 static void forget_former(const struct apply_request *request, const struct json *before, const struct json *set,
                           const struct json *others, struct json *object)
 {

@@ -33,7 +33,7 @@ char *pod_temporary_path(const char *uid)
     return memory_format("%s/cox-%.13s", machine && *machine == '/' ? machine : "/tmp", uid);
 }
 
-/* Names in /tmp may be anybody's: it has to be a directory of ours. */
+/* Any user may own a name in /tmp, so it must be a directory of ours. */
 static int temporary_make(const char *path, struct error *error)
 {
     struct stat status;

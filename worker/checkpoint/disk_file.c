@@ -152,8 +152,7 @@ static int write_stage(struct stream *stream, struct error *error)
     return write_through(stream, stream->stage, length, error);
 }
 
-/* How much of it goes into the stage, so that the rest lies at a block in memory and in the file
- * alike, if it ever does. */
+/* Returns how many bytes go into the stage, so that the rest begins at a block both in memory and in the file, if that is possible. */
 static size_t count_to_stage(const struct stream *stream, const unsigned char *bytes, size_t length)
 {
     size_t to_block = -(uintptr_t)bytes % DISK_FILE_BLOCK;

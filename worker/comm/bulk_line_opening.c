@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "worker/comm/bulk_line_parts.h"
 
-/* Bytes that nobody acknowledges for so long, and a peer that does not answer when nothing is under way: the way is cut. */
+/* A connection is cut after this long with unacknowledged bytes, or if an idle peer does not answer. */
 #define CUT_MS 30000
 #define PROBE_S 10
 

@@ -35,7 +35,7 @@ struct mesh {
     struct link *links;
     struct dial dials[CREW_SIZE_MAX];
     unsigned missing;
-    struct error refusal; /* why TLS with somebody, or a proof, failed last */
+    struct error refusal; /* why TLS with a peer, or a proof, failed last */
 };
 
 /* ---------------------------------------------------------------- dialling */

@@ -142,8 +142,8 @@ static void combine(struct operation *operation, operation_send *send, void *con
                              elements * sizeof(float), send, context);
 }
 
-/* The result may lie where the contributions are, and a direct operation finishes before its last byte is on the wire: so
- * it sends copies. */
+/* Sends copies of the contributions, because the result may have the same memory, and a direct operation finishes before its last byte is
+ * sent. */
 static void stage_own(struct operation *operation)
 {
     const struct operation_setting *setting = operation->setting;
@@ -162,7 +162,8 @@ static void send_contributions(struct operation *operation, unsigned rank, opera
                              elements * sizeof(float), send, context);
 }
 
-/* Where pairs are the tree: fewer messages than everybody to everybody (docs/performance.md has the figures). */
+/* Returns the schedule in pairs of ranks, which sends fewer messages than all to all, if its pairs match the tree (docs/performance.md
+ * has the figures). */
 static const struct schedule *find_pairs(const struct operation_setting *setting, size_t bytes)
 {
     if (setting->size < OPERATION_PAIRS_RANKS_MIN)

@@ -21,7 +21,7 @@ static size_t range_elements(const struct operation *operation, struct part_rang
     return part_start(operation, range.end) - part_start(operation, range.first);
 }
 
-/* Where the range of that vector lies. */
+/* Returns the address of a range of the vector at `place`. */
 static float *locate(const struct operation *operation, struct place place, struct part_range range)
 {
     size_t start = part_start(operation, range.first);

@@ -185,7 +185,7 @@ static bool waits(const struct tls_session *session, int result)
     return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
 }
 
-/* The failures that say something about the other side; of the rest OpenSSL's own reason is told. */
+/* Reports failures that are caused by the other side in our words, and the others with OpenSSL's reason. */
 static int tell_failure(const struct tls_session *session, int why, struct error *error)
 {
     unsigned long code = ERR_peek_last_error();
@@ -286,7 +286,7 @@ short tls_session_events(const struct tls_session *session, bool reads, bool wri
     return (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
 }
 
-/* Decrypted: of a record that has not come whole, OpenSSL holds bytes that nobody can read yet. */
+/* Returns whether decrypted bytes can be read. Bytes of an incomplete record in OpenSSL do not count. */
 bool tls_session_has_input(const struct tls_session *session)
 {
     return SSL_pending(session->ssl) > 0;

@@ -41,7 +41,7 @@ struct coordinator {
     struct generation generation;
     bool named;                      /* a world is in force */
     bool has_named;                  /* at any time */
-    bool changed;                    /* loose crews: somebody has come or gone since */
+    bool changed;                    /* loose crews: a member has come or gone since */
     int64_t born_ms;                 /* first event; -1: none yet */
     bool superseded;                 /* by a newer chief */
     char arithmetic[ARITHMETIC_MAX]; /* the crew's; "": not settled */
@@ -112,7 +112,7 @@ static bool is_awaited(const struct coordinator *coordinator, unsigned rank, int
     return !seat->absent && waited_ms < options->death_ms && waited_ms < options->start_ms;
 }
 
-/* Whether the crew waits for somebody to take the empty seat `rank`. */
+/* Returns whether the crew waits for a member to take the empty seat `rank`. */
 static bool is_wanted(const struct coordinator *coordinator, unsigned rank, int64_t now_ms)
 {
     const struct coordinator_options *options = &coordinator->options;
@@ -375,7 +375,7 @@ static void name_world_when_ready(struct coordinator *coordinator, int64_t now_m
         return;
     if (is_ready(coordinator, now_ms))
         agree_on_arithmetic(coordinator, now_ms);
-    if (is_ready(coordinator, now_ms)) /* still: nobody was refused */
+    if (is_ready(coordinator, now_ms)) /* still, if no member was refused */
         name_world(coordinator);
 }
 
@@ -571,7 +571,7 @@ void coordinator_link_closed(struct coordinator *coordinator, coordinator_link l
     settle(coordinator, now_ms);
 }
 
-/* When this process itself was frozen, the members' beats lie unread: their silence does not count. */
+/* If this process itself was frozen, members' beats may not have been read yet, so their silence does not count. */
 static void forgive_own_absence(struct coordinator *coordinator, int64_t now_ms)
 {
     int64_t gap = now_ms - coordinator->last_tick_ms;

@@ -68,19 +68,21 @@ struct member_options {
 struct member_standing {
     bool holds_state;     /* parameters and slots are whole: initialised, restored, or trained */
     int64_t applied_step; /* last optimizer step in them */
-    bool planned;         /* all of the world in force have agreed to meet here, at a step boundary: nobody is missed */
+    /* all of the world in force have agreed to meet here, at a step boundary: no member counts as missed */
+    bool planned;
 };
 
 enum world_source {
     WORLD_SOURCE_PEER, /* `source_rank` holds the highest applied step; those with `receives` copy it over the data plane */
-    WORLD_SOURCE_CHIEF, /* nobody holds any: rank 0 restores a checkpoint or initialises, all others receive from it */
+    /* no rank holds the state: rank 0 restores a checkpoint or initialises, all others receive from it */
+    WORLD_SOURCE_CHIEF,
 };
 
 struct world {
     struct generation generation;
     unsigned rank, size;                  /* ranks are the seats in use, counted from 0 */
     unsigned members[CREW_SIZE_MAX];      /* by rank: the seat */
-    uint32_t incarnations[CREW_SIZE_MAX]; /* by rank: of who sits there */
+    uint32_t incarnations[CREW_SIZE_MAX]; /* by rank: of the member in the seat */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
     char arithmetic[ARITHMETIC_MAX]; /* that all compute with from here on; "": each with its own */

@@ -23,7 +23,7 @@
 #define COORDINATION_UID_MAX 128
 #define COORDINATION_TEXT_MAX 256
 
-/*  name, who says it, fields */
+/* name, sender, fields */
 #define COORDINATION_MESSAGES(X)                                                                                                           \
     X(JOIN) /* member: job_uid, generation (its attempt and incarnation), rank, size, peer, arithmetic (its best) */                       \
     X(BEAT) /* both ways: job_uid, generation (of the chief; that the member knows); member: step */                                       \

@@ -113,7 +113,7 @@ static void note_part(struct member_pace *pace, double own_ns, double due_ns)
 {
     struct part *part = &pace->parts[pace->measured++ % STRAGGLER_WINDOW];
     part->own_ns = own_ns;
-    part->due_ns = due_ns > 0 ? due_ns : own_ns; /* as long as nobody knows better */
+    part->due_ns = due_ns > 0 ? due_ns : own_ns; /* until the time that is due is known */
     part->slow = own_ns > STRAGGLER_FACTOR * part->due_ns && own_ns - part->due_ns > STRAGGLER_PART_NS;
     pace->last_ns = own_ns;
     pace->mean_ns += (pace->mean_ns > 0 ? WEIGHT : 1.0) * (own_ns - pace->mean_ns);

@@ -11,8 +11,8 @@
 
 #include "common/error.h"
 
-/* What sets the lowest limit: the machine's memory, a cgroup (v2 or v1; the process's own or a
- * parent), or the process's data limit (ulimit -d). */
+/* The origin of the lowest limit: the machine's memory, a cgroup (v2 or v1; the process's own or a parent), or the process's data limit
+ * (ulimit -d). */
 enum host_memory_limiter { HOST_MEMORY_OF_MACHINE, HOST_MEMORY_OF_CGROUP, HOST_MEMORY_OF_PROCESS };
 struct host_memory_limit {
     int64_t bytes;

@@ -19,7 +19,7 @@ static struct range range_of(const float *pixels, int64_t count)
     return range;
 }
 
-/* The mean of a square of pixels, as far as it lies in the image. */
+/* Returns the mean of those pixels of a square that are in the image. */
 static float mean_of(const float *pixels, const int64_t shape[3], int64_t top, int64_t left, int64_t side)
 {
     double sum = 0;

@@ -84,7 +84,7 @@ struct layer_call {
     int64_t y_row;   /* dense layers: distance between rows of y and dy; 0: packed */
     bool add_dx;     /* add to the values in dx */
     bool lent_begun; /* gradients[0] holds the gradient from a layer that borrows the tensor: add to it */
-    /* Of a batch norm that also goes backward through the rectifier of the sum after it: */
+    /* For a batch norm that also goes backward through the rectifier of the sum after it: */
     const float *relu_output; /* the rectifier's output, */
     const float *others;      /* what to add to dy first, or NULL, */
     float *masked;            /* and where to write the gradient of the sum */

@@ -24,7 +24,7 @@ static struct batch_norm_peers peers_of(const struct layer_call *call)
         .exchange = global ? call->pass->exchange : NULL, .shard = call->pass->shard, .layer = call->number};
 }
 
-/* What goes past it into a sum. */
+/* Returns the sum's other input. */
 static const float *past_of(const struct layer_call *sum)
 {
     return sum->x[0] ? sum->x[0] : sum->x[1];

@@ -15,7 +15,7 @@ struct builder {
     enum batch_statistics statistics; /* of batch normalisations */
 };
 
-/* What a preset is built with: its own sizes, or the spec's. */
+/* The sizes of a preset: its own, or the spec's. */
 struct preset_sizes {
     int64_t width, depth, heads, vocabulary, classes;
     double dropout;

@@ -163,7 +163,7 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
         dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
 }
 
-/* A server that forgets it alone is told. */
+/* Returns the clock for a server that starts again within the lineage; 0 in a new lineage. */
 static int64_t clock_of(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
     bool goes_on = dispatcher->dispenser != NULL && plan->lineage == dispatcher->dispenser_lineage;
@@ -453,8 +453,8 @@ static void await_disks(struct dispatcher *dispatcher, int64_t save_began_ms)
     dispatcher->awaits_disks = false;
 }
 
-/* All servers are ordered again when one was busy, for a step of a synchronous run may lie between; what the others wrote is
- * written again. */
+/* If one server was busy, all are ordered again, because a step of a synchronous run may have been applied in between; the other servers
+ * write again. */
 static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bool waits)
 {
     int64_t began_ms = dispatcher_now_ms();

@@ -87,7 +87,7 @@ static void overtake(struct ticket_desk *waiting)
     while (dispenser_overtake(dispatcher->dispenser, waiting->worker, &worker)) {
         dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
         tell_overtaken(dispatcher, worker);
-        if (dispatcher->away_ms[worker] != 0) /* nobody is there to come to an end */
+        if (dispatcher->away_ms[worker] != 0) /* it is not connected, so its end will not be seen */
             dispenser_leave(dispatcher->dispenser, worker);
         dispatcher->away_ms[worker] = 0;
         for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
@@ -515,5 +515,5 @@ void dispatcher_desks_tick(struct dispatcher *dispatcher)
     end_assembly(dispatcher);
     if (dispatcher->options.dispenser.backup_workers > 0 ||
         dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS)
-        dispatcher_deal(dispatcher); /* somebody may be overdue by now, or need be waited for no longer */
+        dispatcher_deal(dispatcher); /* a worker may be overdue by now, or need not be waited for any longer */
 }

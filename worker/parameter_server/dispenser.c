@@ -31,8 +31,8 @@ struct dispenser {
     int64_t *returned; /* ascending */
     unsigned returned_count, returned_capacity;
     int64_t step;     /* Synchronous */
-    bool begun;       /* somebody has been given a ticket */
-    int64_t furthest; /* the highest clock at which anybody has begun a ticket */
+    bool begun;       /* a worker has been given a ticket */
+    int64_t furthest; /* the highest clock at which a worker has begun a ticket */
 };
 
 static bool is_synchronous(const struct dispenser *dispenser)
@@ -118,7 +118,7 @@ static void remove_returned(struct dispenser *dispenser, unsigned at)
 
 /* ---------------------------------------------------------------- coming and going */
 
-/* That of the slowest, or below it, when somebody began a ticket at `furthest`. */
+/* Returns a lower bound of the slowest worker's clock when a ticket was begun at `furthest`. */
 static int64_t least_clock(const struct dispenser *dispenser)
 {
     int64_t least = dispenser->furthest - dispenser->options.staleness;

@@ -129,7 +129,7 @@ static void dial_line(struct one_server *server, const struct ps_message *offer)
     server->line_moved = 0;
 }
 
-/* The work goes on, only slower: nobody would look for the reason where it is. */
+/* Warns once, because the work goes on, only slower, and the user would not find the reason. */
 static void warn_of_no_line(const struct one_server *server)
 {
     struct servers_link *link = server->link;
@@ -297,7 +297,7 @@ static void tend_line(struct one_server *server)
     }
 }
 
-/* Once nobody is on the way to open it. */
+/* Removes the shared file's name once all servers have opened it. */
 static void withdraw_name(struct servers_link *link)
 {
     bool all = link->path[0] != '\0';

@@ -312,7 +312,7 @@ void device_sums_free(struct device_sums *sums)
 
 /* ---------------------------------------------------------------- a step */
 
-/* A part, and where what is summed lies: own[device][contribution] is the whole vector. */
+/* The sum of a part. own[device][contribution] is the whole vector of that contribution. */
 struct work {
     struct device_sums *sums;
     struct crew_communicator *crew;
@@ -344,7 +344,8 @@ static int queue(const struct work *work, struct error *error)
     return crew_communicator_queue(work->crew, work->sums->streams, work->sums->operations, count, error);
 }
 
-/* Fills the device's `vectors` with all contributions to a segment that it sums; *foreign: where the next of others' lies. */
+/* Fills the device's `vectors` with all contributions to a segment that it sums. *foreign is the address of the next contribution of
+ * another device. */
 static void place_vectors(const struct work *work, unsigned device, const struct segment *segment, float **foreign)
 {
     const struct device_sums *sums = work->sums;
@@ -401,7 +402,7 @@ static void merge(struct device_stream *stream, const struct reduction_merge *me
     }
 }
 
-/* The root of the tree comes to lie in the first of all contributions; it is wanted in the device's own first. */
+/* The sum arrives in the first of all contributions, and must be in the device's own first contribution. */
 static void sum_segments(const struct work *work, unsigned device)
 {
     const struct device_sums *sums = work->sums;

@@ -82,8 +82,8 @@ static int64_t own_examples(const struct local_rounds *rounds, int64_t batch)
     return last + count - from;
 }
 
-/* Passes divide by the whole batch; here the mean is over this rank's own part. Its sum comes to lie in the first contribution, from
- * which replica_set_apply takes it. */
+/* Passes divide by the whole batch; here the mean is over this rank's own part. Its sum is in the first contribution, from which
+ * replica_set_apply takes it. */
 static int take_own_mean(struct local_rounds *rounds, double factor, float controls[CONTROL_VOTES], struct error *error)
 {
     const float *sums = replica_set_controls(rounds->replicas)[0];
@@ -318,8 +318,8 @@ int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step)
 
 /* ---------------------------------------------------------------- life cycle */
 
-/* For the steps in between, which are nobody else's: boundaries of the state are the rounds', and the devices of a rank have the
- * host between them. */
+/* Options for the steps within a round, in which no other rank takes part: boundaries of the state are the rounds', and the rank's
+ * devices need not sum by NCCL. */
 static struct strategy_options options_alone(struct local_rounds *rounds)
 {
     struct strategy_options options = rounds->options;

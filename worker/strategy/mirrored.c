@@ -124,7 +124,7 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     return replica_set_apply(replicas, learning_rate, controls, 1, ret_result, error);
 }
 
-/* Alone, every sum is there already, and nobody is to be told. */
+/* With a single process, every sum is already complete. */
 static int mirrored_sum(struct strategy *base, double *values, unsigned count, struct error *error)
 {
     (void)base, (void)values, (void)count, (void)error;

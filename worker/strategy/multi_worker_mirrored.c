@@ -151,7 +151,7 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
     return 0;
 }
 
-/* Gradients lie where they are summed. */
+/* Makes the replicas where their gradients are summed, on the devices or on the host. */
 static int fit_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     if (strategy->devices != NULL && crew_communicator_form(strategy->devices, strategy->group, world, error) < 0)
@@ -365,8 +365,8 @@ static int64_t own_time(struct multi_worker_mirrored *strategy, int64_t launched
     return (passed_ns > launched_ns ? passed_ns : launched_ns) - strategy->started_ns;
 }
 
-/* The device goes from one part to the next by itself; the host waits for it and hears of peers meanwhile. Each rank's words go out
- * when its passes are over, and come back when everybody's are. */
+/* The device runs part after part by itself, while the host waits for it and hears of peers. Each rank sends its control words after its
+ * own passes, and receives the others' after theirs. */
 static int reduce_on_devices(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
 {
     const struct world *world = &strategy->base.world;

@@ -911,7 +911,8 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
             peer->pending = memory_allocate(elements, sizeof(*peer->pending));
         for (uint64_t i = 0; i < elements; i++)
             peer->pending[i] += change[i];
-        if (!peer->dirty || from > peer->pending_to) /* what lies between is another's, and not in it */
+        /* examples in between are another worker's and are not in this change */
+        if (!peer->dirty || from > peer->pending_to)
             peer->pending_from = from;
         peer->pending_to = examples;
         peer->dirty = true;

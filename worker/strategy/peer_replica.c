@@ -165,7 +165,7 @@ bool peer_replica_is_whole(struct peer_replica *replica)
     return replica->whole;
 }
 
-/* The state itself, without what lies in the inbox. */
+/* Reads the state itself, without the inbox. */
 static bool read_values(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,
                         float *ret_values)
 {

@@ -60,7 +60,7 @@ struct peer_to_peer {
     unsigned mean_count, mean_of;    /* replicas in it, and those that there were */
     unsigned mean_left;              /* while it is taken: others that have not been asked, or not answered */
     int64_t leave_ms;                /* while a mean is taken: when a request to leave was noticed; 0: there is none */
-    bool mean_is_hurried;            /* and somebody was not waited for */
+    bool mean_is_hurried;            /* and a worker was not waited for */
     struct error broken;             /* the device has not taken a state that it was given: it has neither */
 };
 
@@ -302,7 +302,7 @@ static bool fetch_from_anybody(struct peer_to_peer *strategy, unsigned first, un
     return false;
 }
 
-/* The chief makes a state when nobody has one; all others wait until somebody does. */
+/* The chief makes a state if no worker has one; all others wait until a worker has one. */
 static int obtain_state(struct peer_to_peer *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;

@@ -95,7 +95,8 @@ unsigned pipeline_most_micro_batches(const struct pipeline *pipeline)
     return (pipeline->base.world.logical_shards + pipeline->shape.replicas - 1) / pipeline->shape.replicas;
 }
 
-/* Where the lane's stage lies, alone or with the others of its share. The layout follows when units have graphs. */
+/* Returns the store for the lane's stage, which it has alone or shares with the others of its share. The layout follows when units have
+ * graphs. */
 static struct pipeline_store *place_stage(struct pipeline *pipeline, unsigned lane, unsigned share, unsigned stage)
 {
     bool parted = pipeline_is_parted(pipeline);

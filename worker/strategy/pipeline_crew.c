@@ -179,7 +179,7 @@ static int connect_devices(struct pipeline *pipeline, const struct world *world,
 
 /* ---- the state */
 
-/* The lowest rank that holds the stages of `rank` as they are now; -1: nobody does. */
+/* Returns the lowest rank that holds the current stages of `rank`; -1 if none does. */
 static int find_donor(const struct pipeline *pipeline, const struct world *world, unsigned rank)
 {
     unsigned span = pipeline_span_of(&pipeline->shape);

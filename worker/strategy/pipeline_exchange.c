@@ -240,8 +240,8 @@ int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error)
 
 /* ---------------------------------------------------------------- the gradient's norm */
 
-/* The norm is a sum over fixed blocks of the whole model's trained parameters. A block that lies in one stage is summed there (by
- * the first replica); one that is spread over several is put together by all. */
+/* The norm is a sum over fixed blocks of the whole model's trained parameters. A block in a single stage is summed there, by the first
+ * replica; the pieces of a block in several stages are combined by all ranks. */
 struct block_run { /* consecutive blocks, in a store here */
     unsigned store;
     int64_t block, count, offset, elements;

@@ -105,7 +105,7 @@ size_t pipeline_passing_bytes(const struct pipeline *pipeline, const struct grap
     return (size_t)graph_crossing_floats(crossing, graph_max_examples(pipeline->base.options.graph)) * sizeof(float);
 }
 
-/* Where it is to lie, from its first time on. */
+/* Returns the memory into which the value arrives; allocates it the first time. */
 static int open_arrival(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                         enum device_memory kind, void **ret_arrival, struct error *error)
 {

@@ -170,7 +170,8 @@ bool pipeline_copies_gradients(const struct pipeline *pipeline)
     return several && !device_memory_is_shared(pipeline->base.options.device);
 }
 
-/* Where the host reads the device's memory, the gradients themselves; else copies, if anybody is to be told through it. */
+/* Sets the gradients that the host reads: the gradients themselves, if the device's memory is shared with the host; else copies, if they
+ * are exchanged through the host. */
 static int find_host_gradients(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;

@@ -56,7 +56,7 @@ static int exchange(struct pipeline *pipeline, struct error *error)
     return tables_go_far(pipeline) ? exchange_tables(pipeline, error) : pipeline_stores_give_tables(pipeline, error);
 }
 
-/* The result lies in the first share's first gradient. */
+/* The result is in the first share's first gradient. */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 {
     if (pipeline->shape.size > 1 || pipeline_is_parted(pipeline))
@@ -77,7 +77,7 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES] = {{0}}, sums[CONTROL_VOTES];
     const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
     float words[CREW_SIZE_MAX] = {0};
-    /* A single process waits for nobody, so it reports no time. */
+    /* A single process waits for no other, so it reports no time. */
     unsigned word = strategy_vote_word(votes, pipeline->shape.size > 1 ? pipeline_own_ns(pipeline) : 0);
     if (pipeline_exchange_controls(pipeline, word, controls, words, &result->gradient_norm, error) < 0)
         return -1;

@@ -401,8 +401,8 @@ int64_t replica_set_passed_ns(const struct replica_set *set)
     return last_ns;
 }
 
-/* Where passes ask other processes, a bucket that is final early must not go out before them: it would stand in the way of their
- * values where the others have not come as far, and gradients of a pass that has failed are of no use to anybody. */
+/* If passes exchange values with other processes, a bucket that is final early must not be sent before they are over: it would delay
+ * those values if the other ranks are behind, and the gradients of a failed pass are useless. */
 int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error)
 {
     if (set->statistics && replica_set_await_passes(set, error) < 0)

@@ -7,7 +7,7 @@
 /* Channels of transfers. */
 enum { CHANNEL_OWN = 65000, CHANNEL_MIRRORED };
 
-/* What the ranks hold. */
+/* The ranks that hold their shards. */
 struct holdings {
     bool holds[CREW_SIZE_MAX]; /* its two shards as of the world's step, or the sums that make them so */
     unsigned givers[CREW_SIZE_MAX];

@@ -198,7 +198,7 @@ int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct s
     return 0;
 }
 
-/* ---------------------------------------------------------------- parameters to everybody */
+/* ---------------------------------------------------------------- all-gather of parameters */
 
 static void copy_to_host(const struct sharded_optimizer *optimizer, const struct piece *piece)
 {

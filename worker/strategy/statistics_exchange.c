@@ -113,7 +113,7 @@ static void run_out_of_patience(struct statistics_exchange *exchange, const stru
     give_up(exchange, &cause);
 }
 
-/* A pass that went well has been through all points, each with everybody there. */
+/* A pass that succeeded has gone through all points, at each of which all shards have arrived. */
 static void miss_shard(struct statistics_exchange *exchange)
 {
     struct error cause = ERROR_INIT;

@@ -15,7 +15,7 @@ struct abandonment {
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
-    int64_t deadline_ns; /* 0: nobody has asked */
+    int64_t deadline_ns; /* 0: not requested */
     bool may_abandon;    /* a step is under way and has changed nothing, or a wait is */
     const char *wait;    /* NULL: it is a step */
     bool abandoning, over;

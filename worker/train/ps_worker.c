@@ -48,8 +48,8 @@ static int compute(struct ps_worker *worker, const struct ticket_grant *grant, s
     return ps_share_compute(worker->share, grant, worker->mode == PARAMETER_SERVER_SYNCHRONOUS, &arrays, result, error);
 }
 
-/* Asynchronous: each update is clipped by its own norm, which is told once a step otherwise, of the last share: it has examples,
- * however few the batch has. A share without any is no update. A synchronous step's norm is the crew's. */
+/* In asynchronous modes, each update is clipped by its own norm. The reported norm of a step is that of its last share, which has
+ * examples even in a small batch. A share without examples has no update. In synchronous mode, the norm is the crew's. */
 static int measure(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
                    double *ret_scale, struct error *error)
 {

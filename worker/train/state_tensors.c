@@ -146,7 +146,7 @@ static void copy_data(const struct safetensors_tensor *to, const struct safetens
     memcpy((void *)to->data, from->data, to->bytes);
 }
 
-/* All are checked before the first is copied; tensors may lie there in pieces. */
+/* Checks all tensors before the first is copied; the file may have them in pieces. */
 static int fill_from_image(const struct state_tensors *tensors, const struct checkpoint_image *image,
                            struct error *error)
 {

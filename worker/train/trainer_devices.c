@@ -51,7 +51,7 @@ static int prepare_communicators(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* NCCL is there, or it need not be; then people are told why gradients take the longer way. */
+/* Finds NCCL. If it is missing and not required, a message says why gradients go through the host. */
 static int find_communicator(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;

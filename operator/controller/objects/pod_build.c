@@ -241,7 +241,7 @@ static int check_template(const struct pod_builder *builder, const struct json *
     return 0;
 }
 
-/* The others of the pod are told the same; what they set themselves wins. */
+/* Other containers of the pod get the same environment; their own variables take precedence. */
 static void set_environment(struct json *container, const struct json *environment)
 {
     SCOPED_JSON *given = json_new_object();

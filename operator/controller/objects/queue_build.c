@@ -26,7 +26,7 @@ static struct json *begin(const struct training_job *job, const char *version)
 
 /* ---------------------------------------------------------------- the Workload */
 
-/* Kueue looks at what pods ask for and where they may run; what they are told is none of its business, and large. */
+/* Kueue only needs the resources of pods and where they may run. Their environment is not needed, and large. */
 static void leave_out_environment(struct json *spec)
 {
     static const char *const lists[] = {"containers", "initContainers"};

@@ -3,7 +3,7 @@
 
 #include "operator/controller/plan/first_crew.h"
 
-/* That the API server does not let it be adopted; NULL: nobody knows of that. */
+/* Returns the API server's refusal to let the pod be adopted; NULL if none is known. */
 static const struct refused_pod *refusal_of(const struct planning *planning, const struct pod_view *pod)
 {
     const struct plan_input *input = planning->input;

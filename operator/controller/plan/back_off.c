@@ -5,7 +5,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/restart_delay.h"
 
-/* No wait is longer than the ceiling and its jitter: what lies further ahead was set by another clock. */
+/* No wait is longer than the ceiling and its jitter, so a later time was set by another clock. */
 static int64_t time_of(const struct planning *planning, enum status_time time)
 {
     int64_t until_ms = planning_time(planning, time);
@@ -34,7 +34,7 @@ int64_t back_off_until(const struct planning *planning, const struct slot *slot)
     return waits_unnamed(planning, slot) ? time_of(planning, STATUS_TIME_BACKOFF) : FIELD_UNSET;
 }
 
-/* Also by a status that names nobody: from here on it is named. FIELD_UNSET: it does not wait, or not any more. */
+/* Returns until when the slot waits, also by a status that does not name it yet; FIELD_UNSET if it does not wait, or no longer. */
 static int64_t waits_already(const struct planning *planning, const struct slot *slot)
 {
     int64_t until_ms = slot->promised && !slot->occupant ? back_off_until(planning, slot) : FIELD_UNSET;

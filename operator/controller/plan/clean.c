@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/conditions.h"
 
-/* After a success the others are given a while to end by themselves, as they do within moments. An end that lies ahead
- * tells that the clock was set back, and nothing of how long ago it was. */
+/* After a success, the other pods get some time to end by themselves, which takes moments. An end in the future means that the clock was
+ * set back, and does not show how long ago it was. */
 static bool is_settling(struct planning *planning)
 {
     if (!condition_is(planning->old, CONDITION_SUCCEEDED, CONDITION_TRUE))

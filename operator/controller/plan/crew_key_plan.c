@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A key that somebody has removed. Nobody tells the operator, which may not read
- * Secrets: so it asks, by a create that does nothing, before pods join a crew that is
- * there, and where a pod with a node does not start. Pods that live keep the key
- * that they were started with, and newcomers would have another: rather than be
- * split, the crew starts over from its checkpoint. The new attempt is counted in the
- * status first, and its key made when the pods of the old one are gone; whenever the
- * operator is killed in between, its successor finds the same.
+ * Replaces a crew's key that a user has removed. The operator may not read Secrets, so it notices this by a create that changes nothing,
+ * before pods join an existing crew and if a pod with a node does not start. Running pods keep the key that they were started with, and
+ * new pods would have another. So that the crew is not split, it starts over from its checkpoint. The new attempt is counted in the
+ * status first, and its key is made once the old attempt's pods are gone. If the operator is killed in between, its successor finds the
+ * same state.
  */
 #include "operator/controller/objects/crew_key.h"
 #include "operator/controller/plan/conditions.h"

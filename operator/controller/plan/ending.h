@@ -22,7 +22,7 @@
     X(ENDING_FAILURE, "PodFailed")          /* spends it */                                                            \
     X(ENDING_IGNORED, "PodIgnored")         /* a rule of failurePolicy lets it off */                                  \
     X(ENDING_PERMANENT, "PermanentFailure") /* would fail again: the job ends */                                       \
-    X(ENDING_COLLATERAL, "CrewLost")        /* of somebody else's end: counts only where none is seen and it repeats */
+    X(ENDING_COLLATERAL, "CrewLost")        /* caused by another's end: counts only if none is seen and it repeats */
 #define X(name, text) name,
 enum ending_kind { ENDINGS(X) };
 #undef X

@@ -5,7 +5,7 @@
 
 #include "operator/controller/plan/conditions.h"
 
-/* A health check of somebody else's that tries every second is no flood. */
+/* Another program's health check, once a second, is no flood. */
 #define BLOCKED_PER_MINUTE 300
 
 /* A figure that changes with each report would have the status written each time. */

@@ -146,7 +146,7 @@ static int64_t calm_ms(const struct planning *planning)
                : lasted_ms(planning_time(planning, STATUS_TIME_RESTARTING), planning->now_ms);
 }
 
-/* While the crew runs: since when. Once somebody is not ready: since when it may have run before. */
+/* Returns since when the crew runs. If a pod is not ready: since when the crew may have run before. */
 static int64_t crew_from_ms(const struct planning *planning)
 {
     const struct job_status *old = planning->old;
@@ -193,7 +193,7 @@ static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 /* No exchange of a crew waits longer for another's part: what an end brings about has happened by then. */
 #define CONSEQUENCES_MS 300000
 
-/* By what nobody of the crew has brought about: room, an image, a quota. */
+/* Returns whether the pod cannot start for a reason outside of the crew: no node with room, an image, a quota. */
 static bool is_kept_from_starting(const struct planning *planning, const struct slot *slot)
 {
     const struct pod_view *pod = slot->occupant;

@@ -2,7 +2,7 @@
 #include "common/contract/labels.h"
 #include "operator/controller/plan/conditions.h"
 
-/* Whom the garbage collector leaves where they are: a job deleted with --cascade=orphan owns nobody. */
+/* Finds a pod that the garbage collector does not delete, because its job was deleted with --cascade=orphan. */
 static const struct pod_view *lasting(const struct planning *planning)
 {
     for (size_t i = 0; i < planning->input->pod_count; i++) {

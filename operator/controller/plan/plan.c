@@ -58,8 +58,8 @@ static bool is_ours(const struct training_job *job)
     return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
 }
 
-/* A promise is cleared once its pod exists. After the job is over, promises stay, so that a late create is told from a pod that may go
- * on. */
+/* Clears the promise of each pod that exists. After the job is over, promises stay, so that a late create can be distinguished from a pod
+ * that may go on. */
 static void clear_kept_promises(struct planning *planning)
 {
     if (status_terminal(planning->old))
@@ -212,7 +212,7 @@ static void decide_count_write(struct planning *planning)
         planning_requeue(planning, due_ms);
 }
 
-/* That the first crew was begun is told with what comes of it, as numbers are. */
+/* The start of the first crew is written together with its result, like counts. */
 static enum status_change change_of(const struct planning *planning)
 {
     if (planning->plan->begun)

@@ -151,7 +151,7 @@ void queue_tell(struct planning *planning)
     bool known = *workload->pods_ready_reason != '\0';
     bool differs = known ? workload->pods_ready != pods.ready || strcmp(workload->pods_ready_reason, pods.reason) != 0
                          : workload->admitted;
-    if (status_terminal(planning->old)) /* the end is told once it is durable */
+    if (status_terminal(planning->old)) /* the end is reported once it is durable */
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
     else if (differs && !status_terminal(planning->next))
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);

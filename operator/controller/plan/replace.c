@@ -14,8 +14,8 @@ static bool blocks(const struct training_job *job, const struct pod_view *pod)
     return pod_view_alive(pod) && pod->attempt < job->status.attempt && pod->role != ROLE_EVALUATOR;
 }
 
-/* A copy that somebody made, owner reference and all: it must not take part, and nobody can know what it does. It is about
- * to be deleted. */
+/* Reports a copy of a pod that a user has made, with its owner reference. It must not take part, since its behaviour is unknown, and is
+ * about to be deleted. */
 static void tell_of_copy(struct planning *planning, const struct pod_view *pod)
 {
     if (pod->member || pod_view_deleting(pod))

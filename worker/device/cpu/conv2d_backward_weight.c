@@ -52,7 +52,7 @@ struct gradient_band {
     bool first; /* of the group: sums start here */
 };
 
-/* Taps of one kernel row lie side by side: as many as there are registers for, over one or two vectors of columns. */
+/* The taps of a kernel row are contiguous: it handles as many as there are registers for, over one or two vectors of columns. */
 static void add_lines(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
 {
     const struct conv2d_shape *shape = &job->op->shape;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A panel of weights, two vectors of output channels wide, stays near while all
- * lines of an image pass: pieces of a line in registers, zeros around the image
- * left out where they are whole lines. Taps that read the same pixels of a
- * spread image lie beside each other, so that its own zeros are never touched.
+ * A panel of weights, two vectors of output channels wide, stays in the cache while all lines of an image pass: pieces of a line are in
+ * registers, and whole lines of zeros around the image are skipped. Taps that read the same pixels of a spread image are adjacent, so
+ * that its own zeros are never read.
  */
 #include <string.h>
 

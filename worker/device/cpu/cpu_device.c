@@ -33,8 +33,9 @@ static bool cpu_set_arithmetic(struct device *base, const char *arithmetic)
     return kernel != NULL;
 }
 
-/* Vectors are read and written from end to end, and with small pages the processor looks up a page every 1,024 floats. Only what
- * lies wholly within, so that no more memory is taken than was asked for; where the kernel has none, pages are small. */
+/* Vectors are read and written from end to end, and with small pages the processor looks up a page every 1,024 floats. Only pages
+ * entirely within the memory become large, so that no more memory is used than requested. If the kernel has no large pages, pages stay
+ * small. */
 static void prefer_large_pages(char *memory, size_t bytes)
 {
     size_t before = -(uintptr_t)memory & (LARGE_PAGE - 1);

@@ -188,7 +188,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) each_query_tile(struct at
 
 /* ---------------------------------------------------------------- keys and values */
 
-/* The same where columns are queries: the lane's two of each eight lie side by side. */
+/* The same with queries as columns: a lane has two neighbours of each eight. */
 static __device__ inline void weigh_columns(float factor, float scale, const struct row_knowledge *columns,
                                             float scores[QUERY_SLICE][4], float dscores[QUERY_SLICE][4])
 {

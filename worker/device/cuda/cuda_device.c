@@ -20,7 +20,7 @@ int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place
 {
     if (result == cudaSuccess)
         return 0;
-    (void)cudaGetLastError(); /* it is told here: a launch that is tried all the same has not failed */
+    (void)cudaGetLastError(); /* it is reported here, so that a later launch is not taken for failed */
     return cuda_failure_set(result, doing, place, error);
 }
 

@@ -6,7 +6,7 @@ template <typename Stored, int LENGTH> struct alignas(sizeof(Stored) * LENGTH) p
     Stored at[LENGTH];
 };
 
-/* The bias of a piece; one that lies otherwise than the pieces comes number by number. */
+/* Reads a piece of the bias; if it is not aligned like a piece, number by number. */
 template <typename Stored, int LENGTH>
 static __device__ inline product_piece<Stored, LENGTH> bias_at(const Stored *bias, bool aligned)
 {

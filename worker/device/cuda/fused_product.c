@@ -45,8 +45,8 @@ static const void *aligned(const struct cuda_call *call, const void *from, size_
     return to;
 }
 
-/* A weight and its bias lie among all parameters, of the whole model or of a part of it: a copy of them lies as the algorithm was
- * told. Convolutions alone need that memory for something else. */
+/* A weight and its bias are at any address among the parameters of the whole model or of a part. If they are not aligned as the algorithm
+ * was told, the product reads a copy, in memory that only convolutions need otherwise. */
 static struct fused_product align(const struct cuda_call *call, const struct fused_product *given)
 {
     struct fused_product job = *given;

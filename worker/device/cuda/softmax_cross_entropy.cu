@@ -22,7 +22,7 @@ template <typename Stored> static __device__ inline float power(float x)
     return sizeof(Stored) == 2 ? quick_power(x * LOG2_E) : expf(x);
 }
 
-/* A target outside 0..classes-1 is told once a row. */
+/* A target outside 0..classes-1 is reported once per row. */
 static __device__ bool is_bad(const struct softmax_cross_entropy &op, int target, bool tells, struct cuda_fault *fault)
 {
     const bool bad = target < 0 || target >= op.classes;
