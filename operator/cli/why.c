@@ -126,7 +126,7 @@ static bool it_is_suspended(const struct why_input *input, struct buffer *out)
     if (pod)
         buffer_format(out, "waits for the end of pod %s: it is being suspended", name_of(pod));
     else
-        buffer_format(out, "waits for somebody to resume it: it is suspended (cox resume %s)", name_of(input->job));
+        buffer_format(out, "waits for a user to resume it: it is suspended (cox resume %s)", name_of(input->job));
     return true;
 }
 

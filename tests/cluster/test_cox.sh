@@ -109,7 +109,7 @@ elastic_job() {
 elastic_job grows '{}' | k apply -f - >/dev/null
 cox 0 wait grows --for Running --timeout 90s && cox 0 scale grows --workers 4 && expect grows readySummary 4/4
 verdict $? "scale" "$(said) $(status_of grows readySummary)"
-cox 0 suspend grows && cox 0 wait grows --for Suspended --timeout 90s && cox 0 why grows && printed 'waits for somebody to resume it'
+cox 0 suspend grows && cox 0 wait grows --for Suspended --timeout 90s && cox 0 why grows && printed 'waits for a user to resume it'
 verdict $? "suspend, and why" "$(said)"
 [[ -z $(k get pods -l coxswain.dev/job-name=grows -o name) ]]
 verdict $? "without pods" "$(k get pods)"

@@ -261,7 +261,7 @@ class Watch(threading.Thread):
             try:
                 version = self.follow(self.list() if version is None else version)
             except (subprocess.SubprocessError, ValueError, KeyError):
-                version = None  # cut off in the midst of a line, perhaps
+                version = None  # perhaps cut off within a line
             self.outages.append(time.monotonic())
             time.sleep(0.5)
 

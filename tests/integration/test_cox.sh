@@ -78,9 +78,9 @@ verdict $? "logs -f goes on with those that come later" "$(cat followed)"
 
 cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 180s && cox 0 get && printed '^steady *Suspended'
 verdict $? "suspend removes the pods" "$(said)"
-cox 0 why steady && printed '^steady waits for somebody to resume it'
+cox 0 why steady && printed '^steady waits for a user to resume it'
 verdict $? "why says that a user must resume it" "$(said)"
-cox 1 restart steady && grep -q 'steady is suspended: .cox resume steady. starts' err && cox 0 why steady && printed 'somebody to resume it'
+cox 1 restart steady && grep -q 'steady is suspended: .cox resume steady. starts' err && cox 0 why steady && printed 'a user to resume it'
 verdict $? "a restart does not resume a suspended job" "$(said)"
 cox 0 resume steady && cox 0 wait steady --for Running --timeout 180s
 verdict $? "resume brings them back" "$(said)"

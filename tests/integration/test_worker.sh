@@ -218,7 +218,7 @@ COXSWAIN_ARITHMETIC=portable lone moved && grep -q 'this worker has portable: th
 verdict $? "a resume with another says that the bits may differ" "$(tails moved)"
 length='steps: 12' job moved
 sed -i 's/seed: 7$/seed: 8/' moved.yaml
-refused 66 'the midst of epoch 0, whose order was drawn with training.seed 7' moved
+refused 66 'within epoch 0, and the order of its examples was drawn with training.seed 7' moved
 length='steps: 12' job moved
 sed -i 's/last: 100/last: 101/' moved.yaml
 refused 66 'a number of examples of 600' moved

@@ -60,7 +60,7 @@ static void save_if_called(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
     if (saving_is_called(trainer) && saving_finish(trainer, &cause) < 0)
-        report_warn(trainer->report, "no checkpoint of step %lld, after which somebody left: %s",
+        report_warn(trainer->report, "no checkpoint of step %lld, after which a worker left: %s",
                     (long long)trainer->state.progress.step, cause.message);
 }
 
@@ -303,7 +303,7 @@ static void save_before_parting(struct trainer *trainer, const struct strategy_r
     bool shared = strategy_writers(trainer->strategy) > 1;
     bool wanted = shared || (trainer_is_chief(trainer) && result->leaves[0]);
     if (wanted && trainer->job->checkpoint.save_on_preemption && saving_finish(trainer, &cause) < 0)
-        report_warn(trainer->report, "no checkpoint of step %lld, after which somebody leaves: %s",
+        report_warn(trainer->report, "no checkpoint of step %lld, after which a worker leaves: %s",
                     (long long)result->step, cause.message);
 }
 

@@ -18,7 +18,7 @@ static const char *with_advice(struct planning *planning, const char *message, c
 {
     bool by_job = *pod->job_uid != '\0';
     return planning_format(
-        planning, "%s; %s has no owner and stays until somebody deletes it: kubectl -n %s delete pods %s%s", message,
+        planning, "%s; %s has no owner and stays until a user deletes it: kubectl -n %s delete pods %s%s", message,
         pod->name, planning->job->namespace, by_job ? "-l " LABEL_JOB_UID "=" : "", by_job ? pod->job_uid : pod->name);
 }
 

@@ -34,7 +34,7 @@ Test(why, a_person_or_a_controller)
     expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
            "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.managedBy)");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]",
-           "digits waits for somebody to resume it: it is suspended (cox resume digits)");
+           "digits waits for a user to resume it: it is suspended (cox resume digits)");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }

@@ -40,7 +40,7 @@ Test(leftovers, a_pod_without_an_owner_must_be_deleted_by_a_user)
     const struct pod_view *pod = leave_orphan("the-job-before");
     char message[512];
     snprintf(message, sizeof message,
-             WAITING "; %s has no owner and stays until somebody deletes it: kubectl -n default delete pods -l "
+             WAITING "; %s has no owner and stays until a user deletes it: kubectl -n default delete pods -l "
                      "coxswain.dev/job-uid=the-job-before",
              pod->name);
     expect_told(message);
@@ -51,7 +51,7 @@ Test(leftovers, without_the_jobs_uid_by_name)
     const struct pod_view *pod = leave_orphan("");
     char message[512];
     snprintf(message, sizeof message,
-             WAITING "; %s has no owner and stays until somebody deletes it: kubectl -n default delete pods %s",
+             WAITING "; %s has no owner and stays until a user deletes it: kubectl -n default delete pods %s",
              pod->name, pod->name);
     expect_told(message);
 }
