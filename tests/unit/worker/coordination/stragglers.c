@@ -6,9 +6,23 @@
 #define MS 1000000
 
 static int64_t own, others;
+static struct stragglers *stragglers;
+
+static void open_for(unsigned count)
+{
+    stragglers = stragglers_new(count, NULL);
+}
+
+static void close_all(void)
+{
+    if (stragglers)
+        stragglers_free(stragglers);
+}
+
+TestSuite(stragglers, .fini = close_all);
 
 /* A step of three members, the last of which takes `ns`: what changes for it. */
-static enum straggler_change step(struct stragglers *stragglers, int64_t ns)
+static enum straggler_change step(int64_t ns)
 {
     cr_assert(stragglers_add(stragglers, 0, 10 * MS, &own, &others) == STRAGGLER_AS_BEFORE);
     cr_assert(stragglers_add(stragglers, 1, 12 * MS, &own, &others) == STRAGGLER_AS_BEFORE);
@@ -17,26 +31,25 @@ static enum straggler_change step(struct stragglers *stragglers, int64_t ns)
 
 Test(stragglers, one_that_is_ten_times_slower_is_named_within_a_few_steps_once)
 {
-    struct stragglers *stragglers = stragglers_new(3, NULL);
+    open_for(3);
     unsigned named = 0, after = 0;
     for (unsigned i = 0; i < 30; i++)
-        cr_assert(step(stragglers, 11 * MS) == STRAGGLER_AS_BEFORE);
+        cr_assert(step(11 * MS) == STRAGGLER_AS_BEFORE);
     for (unsigned i = 1; i <= 20; i++)
-        if (step(stragglers, 110 * MS) == STRAGGLER_IS_SLOW) {
+        if (step(110 * MS) == STRAGGLER_IS_SLOW) {
             named++;
             after = i;
         }
     cr_expect(named == 1 && after <= 10, "named %u times, after %u steps", named, after);
     unsigned well = 0;
     for (unsigned i = 0; i < 20; i++)
-        well += step(stragglers, 11 * MS) == STRAGGLER_KEEPS_UP;
+        well += step(11 * MS) == STRAGGLER_KEEPS_UP;
     cr_expect(well == 1 && own < 15 * MS && others == 10 * MS);
-    stragglers_free(stragglers);
 }
 
 Test(stragglers, one_slow_step_or_a_small_difference_names_nobody)
 {
-    struct stragglers *stragglers = stragglers_new(2, NULL);
+    open_for(2);
     for (unsigned i = 0; i < 50; i++) {
         cr_expect(stragglers_add(stragglers, 0, 1 * MS / 4, &own, &others) == STRAGGLER_AS_BEFORE);
         cr_expect(stragglers_add(stragglers, 1, 1 * MS, &own, &others) == STRAGGLER_AS_BEFORE, "0.75 ms");
@@ -44,24 +57,22 @@ Test(stragglers, one_slow_step_or_a_small_difference_names_nobody)
     cr_expect(stragglers_add(stragglers, 1, 10 * MS, &own, &others) == STRAGGLER_AS_BEFORE);
     for (unsigned i = 0; i < 10; i++)
         cr_expect(stragglers_add(stragglers, 1, 1 * MS, &own, &others) == STRAGGLER_AS_BEFORE);
-    stragglers_free(stragglers);
 }
 
 Test(stragglers, a_successor_begins_anew)
 {
-    struct stragglers *stragglers = stragglers_new(3, NULL);
+    open_for(3);
     for (unsigned i = 0; i < 3; i++)
-        step(stragglers, 110 * MS);
+        step(110 * MS);
     stragglers_forget(stragglers, 2);
     for (unsigned i = 0; i < 10; i++)
-        cr_expect(step(stragglers, 11 * MS) == STRAGGLER_AS_BEFORE);
-    stragglers_free(stragglers);
+        cr_expect(step(11 * MS) == STRAGGLER_AS_BEFORE);
 }
 
 #define ROUND 20 /* steps between two meetings */
 
 /* A round of two members, the second of which takes `ns` in each step and `more` in one of them: what changes for it. */
-static enum straggler_change meet(struct stragglers *stragglers, int64_t ns, int64_t more)
+static enum straggler_change meet(int64_t ns, int64_t more)
 {
     int64_t usual = 10 * MS;
     cr_assert(stragglers_add_steps(stragglers, 0, ROUND, usual, usual, &own, &others) == STRAGGLER_AS_BEFORE);
@@ -70,22 +81,20 @@ static enum straggler_change meet(struct stragglers *stragglers, int64_t ns, int
 
 Test(stragglers, with_local_steps_one_is_named_when_they_next_meet)
 {
-    struct stragglers *stragglers = stragglers_new(2, NULL);
+    open_for(2);
     for (unsigned i = 0; i < 3; i++)
-        cr_assert(meet(stragglers, 11 * MS, 0) == STRAGGLER_AS_BEFORE);
-    cr_expect(meet(stragglers, 100 * MS, 0) == STRAGGLER_IS_SLOW);
+        cr_assert(meet(11 * MS, 0) == STRAGGLER_AS_BEFORE);
+    cr_expect(meet(100 * MS, 0) == STRAGGLER_IS_SLOW);
     cr_expect(own == 100 * MS && others == 10 * MS, "%lld, %lld: not those of a step", (long long)own,
               (long long)others);
-    cr_expect(meet(stragglers, 11 * MS, 0) == STRAGGLER_KEEPS_UP);
-    stragglers_free(stragglers);
+    cr_expect(meet(11 * MS, 0) == STRAGGLER_KEEPS_UP);
 }
 
 Test(stragglers, one_slow_step_of_a_round_names_nobody)
 {
-    struct stragglers *stragglers = stragglers_new(2, NULL);
+    open_for(2);
     for (unsigned i = 0; i < 10; i++)
-        cr_expect(meet(stragglers, 11 * MS, i == 5 ? 2000 * MS : 0) == STRAGGLER_AS_BEFORE);
-    stragglers_free(stragglers);
+        cr_expect(meet(11 * MS, i == 5 ? 2000 * MS : 0) == STRAGGLER_AS_BEFORE);
 }
 
 /* ---- on random times: members take `usual` milliseconds for a step, multiplied by `load` */
@@ -124,15 +133,15 @@ static void note(struct outcome *outcome, unsigned member, unsigned step, enum s
 
 static struct outcome play(const struct scene *scene, unsigned seed)
 {
-    struct stragglers *stragglers = stragglers_new(scene->count, scene->kin);
+    struct stragglers *crew = stragglers_new(scene->count, scene->kin);
     struct outcome outcome = {{0}, {0}, {0}, {0}};
     for (unsigned step = 1; step <= STEPS; step++)
         for (unsigned member = 0; member < scene->count; member++) {
             int64_t took, due;
             double ms = scene->usual[member] * (1 + scene->noise * draw(&seed)) * scene->load(member, step);
-            note(&outcome, member, step, stragglers_add(stragglers, member, (int64_t)(ms * MS), &took, &due));
+            note(&outcome, member, step, stragglers_add(crew, member, (int64_t)(ms * MS), &took, &due));
         }
-    stragglers_free(stragglers);
+    stragglers_free(crew);
     return outcome;
 }
 
@@ -168,76 +177,57 @@ static double nothing(unsigned member, unsigned step)
     return 1;
 }
 
-/* Times differ by a factor of two from one step to the next. */
-Test(stragglers, noise_names_nobody)
+#define ALL MEMBERS_MAX
+#define FOR_EVER (STEPS + 1)
+#define ANY 99
+
+/* Each one alone, or all, takes `factor` times its time in one step of `every`: how often it is named, and keeps up again, each
+ * time within 20 steps. Nobody else is named. */
+static const struct slowness {
+    const char *name;
+    unsigned member, from, until, every;
+    double factor, noise;
+    unsigned first_seed, last_seed, least, most, again;
+} slownesses[] = {
+    {"times differ by a factor of two from step to step", ALL, 0, 0, 1, 1, 0.4, 1, SEEDS, 0, 0, 0},
+    {"one is slow for a while", 1, 100, 200, 1, 10, 0.4, 1, SEEDS, 1, 1, 1},
+    {"in bursts, a tenth of its time: one part waits for all", 1, 100, FOR_EVER, 3, 28, 0.2, 1, SEEDS, 1, STEPS, ANY},
+    {"its processor is lent out for good, half a second at a time", 1, 100, FOR_EVER, 6, 45, 0.2, 1, SEEDS, 1, 1, 0},
+    {"all slow down", ALL, 100, 200, 1, 10, 0.3, 1, SEEDS, 0, 0, 0},
+    {"one part of fifty: a page fault, a checkpoint", 1, 101, FOR_EVER, 50, 6, 0.2, 1, SEEDS, 0, 0, 0},
+    {"its work has grown: it stays named while it is slow", 1, 100, FOR_EVER, 1, 3, 0.2, 3, 3, 1, 1, 0},
+};
+static const struct slowness *slowness;
+
+static double slowed(unsigned member, unsigned step)
 {
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.4, nothing, seed);
-            cr_expect_eq(total(outcome.named), 0, "crew %u, seed %u", crew, seed);
-        }
+    bool is_slow = (slowness->member == ALL || slowness->member == member) && step >= slowness->from &&
+                   step < slowness->until && step % slowness->every == 0;
+    return is_slow ? slowness->factor : 1;
 }
 
-#define SLOW_FROM 100
-#define SLOW_UNTIL 200
-
-static double one_slow(unsigned member, unsigned step)
+static void expect_named_in_time(unsigned crew, unsigned seed)
 {
-    return member == 1 && step >= SLOW_FROM && step < SLOW_UNTIL ? 10 : 1;
+    struct outcome outcome = play_crew(crew, slowness->noise, slowed, seed);
+    unsigned named = outcome.named[1], again = outcome.again[1];
+    cr_expect(named >= slowness->least && named <= slowness->most && total(outcome.named) == named,
+              "%s: crew %u, seed %u: %u of %u", slowness->name, crew, seed, named, total(outcome.named));
+    cr_expect(slowness->again == ANY || again == slowness->again, "%s: crew %u, seed %u: %u times again",
+              slowness->name, crew, seed, again);
+    if (slowness->most == 1 && slowness->factor >= 10)
+        cr_expect(outcome.named_at[1] >= slowness->from && outcome.named_at[1] < slowness->from + 20,
+                  "%s: crew %u: step %u", slowness->name, crew, outcome.named_at[1]);
+    if (slowness->again == 1)
+        cr_expect(outcome.again_at[1] >= slowness->until && outcome.again_at[1] < slowness->until + 20,
+                  "%s: crew %u: again in step %u", slowness->name, crew, outcome.again_at[1]);
 }
 
-Test(stragglers, one_of_any_crew_is_named_within_20_steps_and_when_it_keeps_up_again)
+Test(stragglers, those_that_are_slow_and_no_others_are_named_in_any_crew)
 {
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.4, one_slow, seed);
-            cr_expect(outcome.named[1] == 1 && total(outcome.named) == 1, "crew %u, seed %u: %u of %u", crew, seed,
-                      outcome.named[1], total(outcome.named));
-            cr_expect(outcome.named_at[1] >= SLOW_FROM && outcome.named_at[1] < SLOW_FROM + 20, "crew %u: step %u",
-                      crew, outcome.named_at[1]);
-            cr_expect(outcome.again[1] == 1 && outcome.again_at[1] >= SLOW_UNTIL &&
-                          outcome.again_at[1] < SLOW_UNTIL + 20,
-                      "crew %u: step %u", crew, outcome.again_at[1]);
-        }
-}
-
-/* A tenth of its time, in bursts: some parts as ever, then one that waits for all. */
-static double in_bursts(unsigned member, unsigned step)
-{
-    if (member != 1 || step < SLOW_FROM)
-        return 1;
-    return step % 3 == 0 ? 28 : 1;
-}
-
-Test(stragglers, one_that_is_slow_in_bursts_is_named_within_20_steps)
-{
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.2, in_bursts, seed);
-            cr_expect(outcome.named[1] >= 1 && total(outcome.named) == outcome.named[1], "crew %u, seed %u", crew,
-                      seed);
-        }
-}
-
-/* Its processor is lent out for good, half a second at a time: each time its steps are by themselves again, as many as fit. */
-static double in_long_bursts(unsigned member, unsigned step)
-{
-    if (member != 1 || step < SLOW_FROM)
-        return 1;
-    return step % 6 == 0 ? 45 : 1;
-}
-
-Test(stragglers, one_that_stands_still_now_and_then_is_named_within_20_steps_and_once)
-{
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.2, in_long_bursts, seed);
-            cr_expect(outcome.named[1] == 1 && total(outcome.named) == 1 && outcome.again[1] == 0,
-                      "crew %u, seed %u: %u of %u, %u times well", crew, seed, outcome.named[1], total(outcome.named),
-                      outcome.again[1]);
-            cr_expect(outcome.named_at[1] >= SLOW_FROM && outcome.named_at[1] < SLOW_FROM + 20, "crew %u: step %u",
-                      crew, outcome.named_at[1]);
-        }
+    for (slowness = slownesses; slowness < slownesses + sizeof slownesses / sizeof *slownesses; slowness++)
+        for (unsigned crew = 0; crew < CREWS; crew++)
+            for (unsigned seed = slowness->first_seed; seed <= slowness->last_seed; seed++)
+                expect_named_in_time(crew, seed);
 }
 
 static const double brief[] = {1, 1, 1, 1};
@@ -271,68 +261,36 @@ Test(stragglers, a_repeated_straggler_is_reported_at_doubling_counts)
 /* Slow for a moment twice; the third time is not told of at once, and has no end. */
 Test(stragglers, a_member_that_was_briefly_slow_and_then_stays_slow_is_reported)
 {
-    struct stragglers *stragglers = stragglers_new(3, NULL);
+    open_for(3);
     for (unsigned times = 1; times <= 2; times++) {
         unsigned told = 0;
         for (unsigned i = 0; i < 10; i++)
-            told += step(stragglers, 110 * MS) == STRAGGLER_IS_SLOW;
+            told += step(110 * MS) == STRAGGLER_IS_SLOW;
         cr_assert_eq(told, 1);
         for (unsigned i = 0; i < 20; i++)
-            step(stragglers, 11 * MS);
+            step(11 * MS);
     }
     unsigned told = 0;
     for (unsigned i = 0; i < 200; i++)
-        told += step(stragglers, 110 * MS) == STRAGGLER_IS_SLOW;
+        told += step(110 * MS) == STRAGGLER_IS_SLOW;
     cr_expect_eq(told, 1);
     cr_expect_str_eq(stragglers_again(stragglers, 2), ", named 3 times");
-    stragglers_free(stragglers);
 }
 
 /* The same one at a time: how often it was. */
 Test(stragglers, a_line_says_how_often_it_was)
 {
-    struct stragglers *stragglers = stragglers_new(3, NULL);
+    open_for(3);
     cr_expect_str_empty(stragglers_again(stragglers, 2));
     for (unsigned times = 1; times <= 2; times++) {
         enum straggler_change change = STRAGGLER_AS_BEFORE;
         for (unsigned i = 0; i < 20 && change != STRAGGLER_IS_SLOW; i++)
-            change = step(stragglers, 110 * MS);
+            change = step(110 * MS);
         cr_expect_eq(change, STRAGGLER_IS_SLOW);
         cr_expect_str_eq(stragglers_again(stragglers, 2), times == 1 ? "" : ", named 2 times");
         for (unsigned i = 0; i < 20; i++)
-            step(stragglers, 11 * MS);
+            step(11 * MS);
     }
-    stragglers_free(stragglers);
-}
-
-static double all_slow(unsigned member, unsigned step)
-{
-    (void)member;
-    return step >= SLOW_FROM && step < SLOW_UNTIL ? 10 : 1;
-}
-
-Test(stragglers, where_all_slow_down_nobody_is_named)
-{
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.3, all_slow, seed);
-            cr_expect_eq(total(outcome.named), 0, "crew %u, seed %u", crew, seed);
-        }
-}
-
-static double a_spell(unsigned member, unsigned step)
-{
-    return member == 1 && step % 50 == 0 && step > SLOW_FROM ? 6 : 1;
-}
-
-/* One part of fifty: a page fault, a checkpoint. */
-Test(stragglers, a_short_slow_spell_names_nobody)
-{
-    for (unsigned crew = 0; crew < CREWS; crew++)
-        for (unsigned seed = 1; seed <= SEEDS; seed++) {
-            struct outcome outcome = play_crew(crew, 0.2, a_spell, seed);
-            cr_expect_eq(total(outcome.named), 0, "crew %u, seed %u", crew, seed);
-        }
 }
 
 /* A stage may take a twelfth of another's time without being a straggler. If the stages' kinds are unknown, the slowest is named. */
@@ -357,28 +315,12 @@ Test(stragglers, a_stage_that_was_never_faster_is_named_by_its_twin_alone)
     cr_expect_eq(total(play_crew(1, 0.2, slow_from_the_start, 1).named), 0);
 }
 
-/* Its work has grown for good: that is usual one day, but a straggler stays named while it is one. */
-static double slow_for_good(unsigned member, unsigned step)
-{
-    return member == 1 && step >= SLOW_FROM ? 3 : 1;
-}
-
-Test(stragglers, a_straggler_stays_named)
-{
-    for (unsigned crew = 0; crew < CREWS; crew++) {
-        struct outcome outcome = play_crew(crew, 0.2, slow_for_good, 3);
-        cr_expect(outcome.named[1] == 1 && outcome.again[1] == 0, "crew %u: %u, %u", crew, outcome.named[1],
-                  outcome.again[1]);
-    }
-}
-
 Test(stragglers, what_was_not_measured_says_nothing)
 {
-    struct stragglers *stragglers = stragglers_new(2, NULL);
+    open_for(2);
     int64_t took, due;
     for (int i = 0; i < 20; i++) {
         cr_expect(stragglers_add(stragglers, 0, 0, &took, &due) == STRAGGLER_AS_BEFORE);
         cr_expect(stragglers_add(stragglers, 1, 50 * MS, &took, &due) == STRAGGLER_AS_BEFORE);
     }
-    stragglers_free(stragglers);
 }
