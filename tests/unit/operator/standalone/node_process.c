@@ -113,20 +113,61 @@ static void modes_release(struct modes *modes)
     }
 }
 
-Test(node_process, output_of_both_streams_and_exit_code)
+enum deed { WAIT, KILL_PID, TERMINATE, KILL_ALL }; /* once the script has said "up" */
+#define ANY (-2)
+
+static const struct end {
+    const char *name, *executable, *script;
+    enum deed deed;
+    int exit_code;
+    const char *output, *errors, *failure; /* NULL: any */
+} ends[] = {
+    {"both streams", "/bin/sh", "echo to-out; echo to-err >&2; exit 7", WAIT, 7, "to-out\n", "to-err\n", NULL},
+    {"SIGKILL of the announced PID", "/bin/sh", "echo up; exec sleep 100", KILL_PID, 137, NULL, NULL, NULL},
+    {"SIGTERM reaches the command", "/bin/sh", "trap 'exit 43' TERM; echo up; while :; do sleep 0.01; done", TERMINATE,
+     43, NULL, NULL, NULL},
+    {"SIGTERM without a handler", "/bin/sh", "echo up; exec sleep 100", TERMINATE, 143, NULL, NULL, NULL},
+    /* A descendant in a session of its own keeps the write end of our pipe open, so that the pipe's end tells that it is gone. */
+    {"kill takes daemons along", "/bin/sh",
+     "trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep 100' &); echo up; sleep 100", KILL_ALL, 137, NULL, NULL, NULL},
+    {"no such command", "/no/such/command", "", WAIT, ANY, NULL, NULL, "/no/such/command: No such file or directory"},
+};
+
+static void do_deed(struct run *run, enum deed deed)
+{
+    if (deed != WAIT)
+        run_until_text(run, "up");
+    if (deed == KILL_PID)
+        cr_assert_eq(kill(run->pid, SIGKILL), 0);
+    if (deed == TERMINATE)
+        process_signal(run->process, SIGTERM);
+    if (deed == KILL_ALL)
+        process_kill(run->process);
+    run_finish(run);
+}
+
+static void expect_end(const struct end *end, const struct mount_plan *mounts)
+{
+    struct run run;
+    run_start(&run, end->executable, end->script, mounts);
+    do_deed(&run, end->deed);
+    cr_expect(end->exit_code == ANY || run.exit_code == end->exit_code, "%s: %d", end->name, run.exit_code);
+    if (end->output)
+        cr_expect_str_eq(buffer_text(&run.output), end->output, "%s", end->name);
+    if (end->errors)
+        cr_expect_str_eq(buffer_text(&run.errors), end->errors, "%s", end->name);
+    if (end->failure)
+        cr_expect_str_eq(run.failure, end->failure, "%s", end->name);
+    cr_expect(end->failure ? run.pid == 0 : run.pid > 0, "%s", end->name);
+    run_release(&run);
+}
+
+Test(node_process, how_a_process_ends)
 {
     struct modes modes;
     modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/bin/sh", "echo to-out; echo to-err >&2; exit 7", modes.each[i]);
-        run_finish(&run);
-        cr_assert_str_eq(buffer_text(&run.output), "to-out\n");
-        cr_assert_str_eq(buffer_text(&run.errors), "to-err\n");
-        cr_assert_eq(run.exit_code, 7);
-        cr_assert_gt(run.pid, 0);
-        run_release(&run);
-    }
+    for (size_t i = 0; i < modes.count * sizeof ends / sizeof *ends; i++)
+        expect_end(&ends[i / modes.count], modes.each[i % modes.count]);
     modes_release(&modes);
 }
 
@@ -137,73 +178,6 @@ Test(node_process, all_output_is_handed_over_before_the_end)
     run_finish(&run);
     cr_assert_eq(run.output.length, 600000);
     run_release(&run);
-}
-
-Test(node_process, sigkill_of_the_announced_pid_is_137)
-{
-    struct modes modes;
-    modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/bin/sh", "echo up; exec sleep 100", modes.each[i]);
-        run_until_text(&run, "up");
-        cr_assert_eq(kill(run.pid, SIGKILL), 0);
-        run_finish(&run);
-        cr_assert_eq(run.exit_code, 137);
-        run_release(&run);
-    }
-    modes_release(&modes);
-}
-
-Test(node_process, sigterm_reaches_the_command)
-{
-    struct modes modes;
-    modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/bin/sh", "trap 'exit 43' TERM; echo up; while :; do sleep 0.01; done", modes.each[i]);
-        run_until_text(&run, "up");
-        process_signal(run.process, SIGTERM);
-        run_finish(&run);
-        cr_assert_eq(run.exit_code, 43);
-        run_release(&run);
-    }
-    modes_release(&modes);
-}
-
-Test(node_process, sigterm_without_a_handler_ends_it)
-{
-    struct modes modes;
-    modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/bin/sh", "echo up; exec sleep 100", modes.each[i]);
-        run_until_text(&run, "up");
-        process_signal(run.process, SIGTERM);
-        run_finish(&run);
-        cr_assert_eq(run.exit_code, 143);
-        run_release(&run);
-    }
-    modes_release(&modes);
-}
-
-/* A descendant in a session of its own writes its PID as the machine sees it into the pipe's far end: it keeps the write
- * end of our pipe open, so that the pipe's end tells that it is gone. */
-Test(node_process, kill_takes_daemons_along)
-{
-    struct modes modes;
-    modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/bin/sh", "trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep 100' &); echo up; sleep 100",
-                  modes.each[i]);
-        run_until_text(&run, "up");
-        process_kill(run.process);
-        run_finish(&run);
-        cr_assert_eq(run.exit_code, 137);
-        run_release(&run);
-    }
-    modes_release(&modes);
 }
 
 static bool is_alive(pid_t pid)
@@ -244,21 +218,6 @@ Test(node_process, nothing_survives_the_starters_sigkill)
         cr_assert(!is_alive(command));
         close(told[0]);
         close(told[1]);
-    }
-    modes_release(&modes);
-}
-
-Test(node_process, a_missing_command_is_told)
-{
-    struct modes modes;
-    modes_init(&modes);
-    for (unsigned i = 0; i < modes.count; i++) {
-        struct run run;
-        run_start(&run, "/no/such/command", "", modes.each[i]);
-        run_finish(&run);
-        cr_assert_str_eq(run.failure, "/no/such/command: No such file or directory");
-        cr_assert_eq(run.pid, 0);
-        run_release(&run);
     }
     modes_release(&modes);
 }

@@ -341,137 +341,136 @@ static void reduce_round_the_ring(struct crew *c)
 }
 
 /* With the balanced tree over all inputs, or their order from left to right. */
-static void run_algorithm(unsigned size, unsigned parts, enum collective_algorithm algorithm, bool tree,
-                          enum collective_transport transport, void (*body)(struct crew *))
+static const struct reduction_case {
+    const char *name;
+    unsigned size, parts;
+    enum collective_algorithm algorithm;
+    bool tree;
+    enum collective_transport transport;
+    void (*body)(struct crew *);
+} reductions[] = {
+#define ROW(name, size, parts, algorithm, tree, transport, body)                                                       \
+    {                                                                                                                  \
+        name, size, parts, COLLECTIVE_ALGORITHM_##algorithm, tree, COLLECTIVE_TRANSPORT_##transport, body              \
+    }
+    ROW("pairs of 2", 2, 1, DOUBLING, true, AUTO, reduce_as_merged),
+    ROW("pairs of 2", 2, 1, HALVING, true, TCP, reduce_as_merged),
+    ROW("pairs of 2", 2, 1, AUTO, true, AUTO, reduce_as_merged),
+    ROW("pairs of 4", 4, 1, DOUBLING, true, AUTO, reduce_as_merged),
+    ROW("pairs of 4", 4, 1, HALVING, true, TCP, reduce_as_merged),
+    ROW("pairs of 4", 4, 1, AUTO, true, AUTO, reduce_as_merged),
+    ROW("many ranks, long vectors", 16, 1, AUTO, true, AUTO, reduce_long_as_merged),
+    ROW("one adds for all, tree", 2, 3, REDUCE_TO_ONE, true, TCP, reduce_as_merged),
+    ROW("one adds for all, any order", 4, 2, REDUCE_TO_ONE, false, AUTO, reduce_as_merged),
+    ROW("nodes, tree", 4, 1, HIERARCHICAL, true, TCP, reduce_in_nodes),
+    ROW("nodes, any order", 4, 2, HIERARCHICAL, false, AUTO, reduce_in_nodes),
+    ROW("nodes of three ranks", 3, 3, HIERARCHICAL, true, AUTO, reduce_in_nodes),
+    ROW("ring of 2", 2, 1, RING, true, TCP, reduce_round_the_ring),
+    ROW("ring of 3", 3, 1, RING, true, AUTO, reduce_round_the_ring),
+    ROW("ring of 4", 4, 1, RING, true, TCP, reduce_round_the_ring),
+#undef ROW
+};
+
+static void expect_success(struct crew *c, const char *name)
 {
+    for (unsigned rank = 0; rank < c->size; rank++)
+        cr_assert_eq(crew_wait(c, rank), 0, "%s: rank %u", name, rank);
+}
+
+static void run_reduction(const struct reduction_case *reduction)
+{
+    unsigned inputs = reduction->size * reduction->parts;
     struct crew c;
     struct reduction_merge merges[INPUTS_MAX];
     unsigned count = 0;
-    crew_init(&c, size, parts, transport);
-    for (unsigned distance = 1; tree && distance < size * parts; distance *= 2)
-        for (unsigned into = 0; into + distance < size * parts; into += 2 * distance)
+    crew_init(&c, reduction->size, reduction->parts, reduction->transport);
+    for (unsigned distance = 1; reduction->tree && distance < inputs; distance *= 2)
+        for (unsigned into = 0; into + distance < inputs; into += 2 * distance)
             merges[count++] = (struct reduction_merge){into, into + distance};
-    for (unsigned from = 1; !tree && from < size * parts; from++)
+    for (unsigned from = 1; !reduction->tree && from < inputs; from++)
         merges[count++] = (struct reduction_merge){0, from};
-    c.options.algorithm = algorithm;
+    c.options.algorithm = reduction->algorithm;
     c.options.reduction.merges = merges;
     c.options.reduction.combine = combine_as_merged;
     c.options.reduction.context = &c;
-    crew_fork(&c, body);
-    for (unsigned rank = 0; rank < size; rank++)
-        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+    crew_fork(&c, reduction->body);
+    expect_success(&c, reduction->name);
 }
 
-Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 240)
+Test(collective, every_algorithm_adds_in_its_order, .timeout = 600)
 {
-    for (unsigned size = 2; size <= 4; size += 2) {
-        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_DOUBLING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
-        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_HALVING, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
-        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
-    }
-}
-
-Test(collective, many_ranks_reduce_long_vectors_in_the_order_of_the_tree, .timeout = 240)
-{
-    run_algorithm(16, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_long_as_merged);
-}
-
-Test(collective, one_adds_for_all_in_any_order, .timeout = 240)
-{
-    run_algorithm(2, 3, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
-    run_algorithm(4, 2, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, false, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
-}
-
-Test(collective, nodes_add_in_any_order, .timeout = 240)
-{
-    run_algorithm(4, 1, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_TCP, reduce_in_nodes);
-    run_algorithm(4, 2, COLLECTIVE_ALGORITHM_HIERARCHICAL, false, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
-    run_algorithm(3, 3, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
-}
-
-Test(collective, a_ring_gives_all_the_same, .timeout = 240)
-{
-    run_algorithm(2, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_TCP, reduce_round_the_ring);
-    run_algorithm(3, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_round_the_ring);
-    run_algorithm(4, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_TCP, reduce_round_the_ring);
+    for (size_t i = 0; i < sizeof(reductions) / sizeof(*reductions); i++)
+        run_reduction(&reductions[i]);
 }
 
 /* ---------------------------------------------------------------- */
 
-static void run_crew(unsigned size, unsigned parts, enum collective_transport transport, void (*body)(struct crew *))
+static void run_named_crew(const char *name, unsigned size, unsigned parts, enum collective_transport transport,
+                           void (*body)(struct crew *))
 {
     struct crew c;
     crew_init(&c, size, parts, transport);
     crew_fork(&c, body);
-    for (unsigned rank = 0; rank < size; rank++)
-        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+    expect_success(&c, name);
 }
 
-Test(collective, one_rank_alone, .timeout = 240)
+static void run_crew(unsigned size, unsigned parts, enum collective_transport transport, void (*body)(struct crew *))
 {
-    run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
+    run_named_crew("crew", size, parts, transport, body);
 }
 
-Test(collective, all_sizes_over_tcp, .timeout = 240)
+static const struct crew_case {
+    const char *name;
+    unsigned size, parts;
+    enum collective_transport transport;
+    void (*body)(struct crew *);
+} crew_cases[] =
+    {
+#define ROW(name, size, parts, transport, body)                                                                        \
+    {                                                                                                                  \
+        name, size, parts, COLLECTIVE_TRANSPORT_##transport, body                                                      \
+    }
+        ROW("one rank alone", 1, 2, AUTO, reduce_all_sizes),
+        ROW("all sizes over TCP", 2, 1, TCP, reduce_all_sizes),
+        ROW("all sizes over TCP", 3, 2, TCP, reduce_all_sizes),
+        ROW("all sizes over shared memory", 2, 3, SHARED_MEMORY, reduce_all_sizes),
+        ROW("all sizes over shared memory", 4, 1, SHARED_MEMORY, reduce_all_sizes),
+        ROW("both halves of an all-reduce", 1, 2, AUTO, scatter_and_gather),
+        ROW("both halves of an all-reduce", 2, 2, AUTO, scatter_and_gather),
+        ROW("both halves of an all-reduce", 3, 1, TCP, scatter_and_gather),
+        ROW("both halves of an all-reduce", 4, 3, AUTO, scatter_and_gather),
+        ROW("many at a time over TCP", 3, 1, TCP, reduce_overlapping),
+        ROW("many at a time over shared memory", 3, 2, AUTO, reduce_overlapping),
+        ROW("broadcast to some over TCP", 4, 1, TCP, broadcast_to_some),
+        ROW("broadcast to some", 4, 1, AUTO, broadcast_to_some),
+},
+  tls_cases[] = {
+      ROW("all sizes over TLS", 3, 1, TCP, reduce_all_sizes),
+      ROW("many at a time over TLS", 4, 1, TCP, reduce_overlapping),
+      ROW("shared memory needs no TLS once both are known", 3, 1, AUTO, reduce_all_sizes),
+#undef ROW
+};
+
+static void run_cases(const struct crew_case *cases, size_t count)
 {
-    run_crew(2, 1, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
-    run_crew(3, 2, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
+    for (size_t i = 0; i < count; i++)
+        run_named_crew(cases[i].name, cases[i].size, cases[i].parts, cases[i].transport, cases[i].body);
 }
 
-Test(collective, all_sizes_over_shared_memory, .timeout = 240)
+Test(collective, every_transport_carries_everything, .timeout = 600)
 {
-    run_crew(2, 3, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
-    run_crew(4, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
+    run_cases(crew_cases, sizeof(crew_cases) / sizeof(*crew_cases));
 }
 
 /* The children have the certificates that were there when they were forked. */
-static void with_certificates(unsigned size, enum collective_transport transport, void (*body)(struct crew *))
+Test(collective, tls_carries_everything, .timeout = 600)
 {
     struct crew_files files;
     crew_files_open(&files);
     crew_files_make(&files, CREW_TLS_EVEN, -1);
     cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
-    run_crew(size, 1, transport, body);
+    run_cases(tls_cases, sizeof(tls_cases) / sizeof(*tls_cases));
     crew_files_close(&files);
-}
-
-Test(collective, all_sizes_over_tls, .timeout = 240)
-{
-    with_certificates(3, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
-}
-
-Test(collective, many_at_a_time_over_tls, .timeout = 240)
-{
-    with_certificates(4, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
-}
-
-Test(collective, shared_memory_needs_no_tls_once_both_are_known, .timeout = 240)
-{
-    with_certificates(3, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
-}
-
-Test(collective, the_halves_of_an_all_reduce_give_the_whole, .timeout = 240)
-{
-    run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
-    run_crew(2, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
-    run_crew(3, 1, COLLECTIVE_TRANSPORT_TCP, scatter_and_gather);
-    run_crew(4, 3, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
-}
-
-Test(collective, many_at_a_time_over_tcp, .timeout = 240)
-{
-    run_crew(3, 1, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
-}
-
-Test(collective, many_at_a_time_over_shared_memory, .timeout = 240)
-{
-    run_crew(3, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_overlapping);
-}
-
-Test(collective, broadcast_reaches_those_it_is_for, .timeout = 240)
-{
-    run_crew(4, 1, COLLECTIVE_TRANSPORT_TCP, broadcast_to_some);
-    run_crew(4, 1, COLLECTIVE_TRANSPORT_AUTO, broadcast_to_some);
 }
 
 static void expect_shared(struct crew *c)
@@ -485,8 +484,7 @@ Test(collective, the_probe_finds_shared_memory_and_leaves_no_file, .timeout = 24
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
     crew_fork(&c, expect_shared);
-    cr_assert_eq(crew_wait(&c, 0), 0);
-    cr_assert_eq(crew_wait(&c, 1), 0);
+    expect_success(&c, "crew");
     char prefix[64];
     snprintf(prefix, sizeof(prefix), "coxswain-ring-%d-", (int)c.children[1]);
     DIR *directory = opendir("/dev/shm");
@@ -631,11 +629,7 @@ static void stand_still(struct crew *c)
 
 Test(collective, a_process_stopped_while_it_waits_knows_it, .timeout = 240)
 {
-    struct crew c;
-    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
-    crew_fork(&c, stand_still);
-    for (unsigned rank = 0; rank < 2; rank++)
-        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_AUTO, stand_still);
 }
 
 static atomic_bool stops_in_yield;
@@ -704,8 +698,7 @@ Test(collective, a_barrier_has_no_deadline, .timeout = 240)
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
     c.options.deadline_ms = 100;
     crew_fork(&c, come_late);
-    cr_assert_eq(crew_wait(&c, 0), 0);
-    cr_assert_eq(crew_wait(&c, 1), 0);
+    expect_success(&c, "crew");
 }
 
 static char stall_text[512];
@@ -1012,8 +1005,7 @@ Test(collective, strangers_at_the_port_do_not_keep_the_crew_from_forming, .timeo
     cr_assert_eq(send(loud, noise, sizeof(noise), MSG_NOSIGNAL), (ssize_t)sizeof(noise));
     close(brief);
     crew_fork(&c, reduce_overlapping);
-    cr_assert_eq(crew_wait(&c, 0), 0);
-    cr_assert_eq(crew_wait(&c, 1), 0);
+    expect_success(&c, "crew");
     close(silent);
     close(loud);
 }
@@ -1039,33 +1031,27 @@ static void meet(struct crew *low, struct crew *high)
     high->options.endpoint = low->endpoints[1];
 }
 
-Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 240)
+/* Nobody of its own generation and job comes to the low rank. */
+static void expect_refused(struct crew *low, struct crew *high, enum error_kind kind)
 {
-    struct crew low, high;
     pthread_t thread;
-    meet(&low, &high);
-    high.options.generation.counter = 2;
-    cr_assert_eq(collective_new(&low.options, &low.group, NULL), 0);
-    pthread_create(&thread, NULL, connect_rank, &high);
-    cr_assert_eq(collective_connect(low.group, 1000, &low.error), -1); /* nobody of its own generation comes */
-    cr_assert_eq(low.error.kind, ERROR_TIMEOUT);
+    cr_assert_eq(collective_new(&low->options, &low->group, NULL), 0);
+    pthread_create(&thread, NULL, connect_rank, high);
+    cr_assert_eq(collective_connect(low->group, 1000, &low->error), -1);
     pthread_join(thread, NULL);
-    cr_assert_eq(high.error.kind, ERROR_STALE, "%s", high.error.message);
-    collective_free(low.group);
-    part(&low);
+    cr_assert_eq(high->error.kind, kind, "%s", high->error.message);
+    collective_free(low->group);
+    part(low);
 }
 
-Test(collective, another_job_is_refused, .timeout = 240)
+Test(collective, an_older_generation_is_stale_and_another_job_refused, .timeout = 240)
 {
     struct crew low, high;
-    pthread_t thread;
+    meet(&low, &high);
+    high.options.generation.counter = 2;
+    expect_refused(&low, &high, ERROR_STALE);
+    cr_assert_eq(low.error.kind, ERROR_TIMEOUT);
     meet(&low, &high);
     high.options.job_uid = "job-2";
-    cr_assert_eq(collective_new(&low.options, &low.group, NULL), 0);
-    pthread_create(&thread, NULL, connect_rank, &high);
-    cr_assert_eq(collective_connect(low.group, 1000, &low.error), -1);
-    pthread_join(thread, NULL);
-    cr_assert_eq(high.error.kind, ERROR_INVALID);
-    collective_free(low.group);
-    part(&low);
+    expect_refused(&low, &high, ERROR_INVALID);
 }
