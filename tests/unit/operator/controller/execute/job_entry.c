@@ -8,6 +8,7 @@ static struct job_entry *entry;
 static void init(void)
 {
     entry = job_entry_new("n/a");
+    job_entry_set_job(entry, "first");
 }
 
 static void fini(void)
@@ -19,7 +20,6 @@ TestSuite(job_entry, .init = init, .fini = fini);
 
 Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
 {
-    job_entry_set_job(entry, "first");
     job_entry_set_job(entry, NULL);
     job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came late", 0);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
@@ -32,7 +32,6 @@ Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
 
 Test(job_entry, another_job_of_the_name_starts_without_memories)
 {
-    job_entry_set_job(entry, "first");
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
     entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = 7;
     job_entry_set_job(entry, "first");
@@ -47,7 +46,6 @@ Test(job_entry, another_job_of_the_name_starts_without_memories)
 Test(job_entry, a_job_is_new_until_its_status_is_written)
 {
     struct job_status written = {.attempt = 1, .incarnation = 1}, blank = {0};
-    job_entry_set_job(entry, "first");
     entry->born_ms = 5000;
     job_entry_see_status(entry, &blank);
     cr_assert_eq(entry->born_ms, 5000);
@@ -60,7 +58,6 @@ Test(job_entry, a_job_that_was_suspended_is_not_new)
 {
     struct job_status suspended = {0};
     suspended.conditions[CONDITION_SUSPENDED].status = CONDITION_TRUE;
-    job_entry_set_job(entry, "first");
     entry->born_ms = 5000;
     job_entry_see_status(entry, &suspended);
     cr_assert_eq(entry->born_ms, FIELD_UNSET);
@@ -68,7 +65,6 @@ Test(job_entry, a_job_that_was_suspended_is_not_new)
 
 Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
 {
-    job_entry_set_job(entry, "first");
     entry->counts_since_ms = entry->pods_changed_ms = 5000;
     entry->poll_ms = 6000;
     entry->obstacle_retry_ms = 7000;
@@ -84,7 +80,6 @@ Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
 Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
 {
     struct job_status status = {.start_ms = 50000, .completion_ms = FIELD_UNSET, .backoff_until_ms = 70000};
-    job_entry_set_job(entry, "first");
     job_entry_clock_set(entry, 100, &status);
     job_entry_clock_set(entry, -1000, &status);
     cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_START), -900);
@@ -103,7 +98,6 @@ Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
 
 Test(job_entry, the_same_refusal_again_waits_longer)
 {
-    job_entry_set_job(entry, "first");
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
     int64_t first_ms = entry->obstacle_retry_ms;
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
@@ -112,7 +106,6 @@ Test(job_entry, the_same_refusal_again_waits_longer)
 
 Test(job_entry, an_outage_is_never_waited_for_long)
 {
-    job_entry_set_job(entry, "first");
     for (int i = 0; i < 20; i++)
         job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, NULL, "no answer", 0);
     cr_assert_leq(entry->obstacle_retry_ms, 10000);
@@ -136,7 +129,6 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_incarnation)
 {
     SCOPED_FREE struct pod_record *old = pod_of("first", 0, 1), *newer = pod_of("first", 1, 2),
                                   *other = pod_of("another", 2, 3);
-    job_entry_set_job(entry, "first");
     job_entry_add_pod(entry, old);
     job_entry_add_pod(entry, newer);
     job_entry_add_pod(entry, other);
@@ -165,7 +157,6 @@ static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
 Test(job_entry, a_finished_pod_is_remembered_after_removal_until_a_status_has_it)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
-    job_entry_set_job(entry, "first");
     job_entry_see_status(entry, &status);
     lose_pod_that_ended(EXIT_CODE_NONE, 1, true);
     lose_pod_that_ended(137, 1, true);
@@ -186,7 +177,6 @@ Test(job_entry, a_finished_pod_is_remembered_after_removal_until_a_status_has_it
 Test(job_entry, pods_that_go_after_the_end_take_no_room)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
-    job_entry_set_job(entry, "first");
     status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     job_entry_see_status(entry, &status);
     lose_pod_that_ended(0, 1, true);
@@ -209,7 +199,6 @@ static void lose_orphan(int64_t index, int64_t incarnation, bool adoptable)
 Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
-    job_entry_set_job(entry, "first");
     lose_orphan(0, 1, true);
     cr_assert_eq(entry->gone_count, 1, "of a first crew untold");
     job_entry_see_status(entry, &status);
@@ -223,7 +212,6 @@ Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
     SCOPED_FREE struct pod_record *own = pod_of("first", 0, 2);
-    job_entry_set_job(entry, "first");
     job_entry_see_status(entry, &status);
     job_entry_add_pod(entry, own);
     lose_orphan(1, 2, false);
@@ -240,7 +228,6 @@ Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
     SCOPED_FREE struct pod_record *own = pod_of("first", 1, 2), *another = pod_of("another", 1, 2);
     const struct action create = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 2};
     const struct action later = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 3};
-    job_entry_set_job(entry, "first");
     job_entry_note_unsure(entry, "another", &create);
     cr_assert_eq(entry->unsure_count, 0);
     job_entry_note_unsure(entry, "first", &create);
@@ -274,7 +261,6 @@ Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
     evaluator.role = ROLE_EVALUATOR;
     failed.phase = POD_FAILED; /* by the controller that collects pods of lost nodes */
     another.job_uid = another.owner_uid = "another";
-    job_entry_set_job(entry, "first");
     cr_assert(vanishes(view, 5000));
     cr_assert_not(vanishes(ended, 6000), "it had ended by itself");
     cr_assert_not(vanishes(evaluator, 6000));
@@ -299,7 +285,6 @@ Test(job_entry, a_pod_that_an_earlier_operator_deleted_has_not_vanished)
     const struct job_status status = {.incarnation = 2, .attempt = 2};
     view.phase = POD_RUNNING;
     view.attempt = 1;
-    job_entry_set_job(entry, "first");
     job_entry_see_lists(entry, 1, &status);
     cr_assert_not(vanishes(view, 5000), "its crew was told to end before the next attempt began");
     view.attempt = 2;
@@ -322,7 +307,6 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
     SCOPED_FREE struct pod_record *first = pod_at(5000, FIELD_UNSET), *deleted = pod_at(5000, 9000),
                                   *second = pod_at(8000, FIELD_UNSET), *later = pod_at(9500, FIELD_UNSET);
     struct arena arena = {0};
-    job_entry_set_job(entry, "first");
     job_entry_add_pod(entry, first);
     job_entry_add_pod(entry, second);
     cr_assert_eq(job_entry_views(entry, &arena)[0]->created_ms, 5000);
@@ -389,7 +373,6 @@ Test(job_entry, a_pod_waits_in_vain_until_the_kubelet_reports_otherwise)
 Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
 {
     struct job_status blank = {0};
-    job_entry_set_job(entry, "first");
     entry->born_ms = 5000;
     entry->born_lists = 1;
     job_entry_see_lists(entry, 2, &blank);
@@ -405,7 +388,6 @@ Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen
 Test(job_entry, an_incarnation_that_was_there_before_pods_were_listed_may_be_used_up)
 {
     struct job_status status = {.incarnation = 4};
-    job_entry_set_job(entry, "first");
     job_entry_see_lists(entry, 1, &status);
     cr_assert_eq(entry->inherited_incarnation, 4);
     status.incarnation = 5;
@@ -421,7 +403,6 @@ Test(job_entry, an_incarnation_that_was_there_before_pods_were_listed_may_be_use
 
 Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
 {
-    job_entry_set_job(entry, "first");
     entry->certificate = (struct certificate_generation){.number = 1, .from_ms = 7000, .period_ms = 1000};
     job_entry_clock_set(entry, -3000, NULL);
     cr_assert_eq(entry->certificate.from_ms, 4000);
