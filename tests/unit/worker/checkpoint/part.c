@@ -22,27 +22,82 @@ static const float values[] = {1, 2, 3};
 static const struct safetensors_tensor tensor = {
     .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
 
-static void save(struct part_writer *writer, const struct checkpoint_part_key *key)
+static char directory[32];
+static struct part_writer *writer;
+static struct error error;
+
+static void open_directory(void)
 {
-    cr_assert_eq(part_writer_save(writer, key, &tensor, 1, NULL), 0);
-    cr_assert_eq(part_writer_wait(writer, NULL), 0);
+    snprintf(directory, sizeof directory, "/tmp/coxswain-part-XXXXXX");
+    cr_assert(mkdtemp(directory));
+    writer = part_writer_new(directory);
+    error = (struct error)ERROR_INIT;
+}
+
+static void close_directory(void)
+{
+    if (writer)
+        part_writer_free(writer);
+    writer = NULL;
+    file_remove_directory(directory, NULL);
+}
+
+TestSuite(part, .init = open_directory, .fini = close_directory);
+
+static void expect_nothing_left(void)
+{
+    part_writer_free(writer);
+    writer = NULL;
+    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+}
+
+#define PATIENCE(...) ((struct checkpoint_parts_patience){__VA_ARGS__})
+
+/* Without `given_up`: the chief does not give up. */
+static int collect(const struct checkpoint_part_key *key, unsigned ranks, struct checkpoint_parts_patience patience)
+{
+    static atomic_bool never;
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    struct manifest manifest = {0};
+    if (!patience.given_up)
+        patience.given_up = &never;
+    error = (struct error)ERROR_INIT;
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    int result = checkpoint_parts_collect(directory, saving, key, ranks, &patience, &manifest, &error);
+    free(manifest.files);
+    file_remove_directory(saving, NULL);
+    return result;
+}
+
+/* What is there is taken all the same. */
+static int collect_at_once(const struct checkpoint_part_key *key, unsigned ranks)
+{
+    static atomic_bool given_up = true;
+    return collect(key, ranks, PATIENCE(.given_up = &given_up));
+}
+
+static void save_with(struct part_writer *by, const struct checkpoint_part_key *key)
+{
+    cr_assert_eq(part_writer_save(by, key, &tensor, 1, NULL), 0);
+    cr_assert_eq(part_writer_wait(by, NULL), 0);
+}
+
+static void save(const struct checkpoint_part_key *key)
+{
+    save_with(writer, key);
 }
 
 Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     SCOPED_FREE char *saving = file_path_join(directory, ".saving");
     cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key older = {1, 2, 3, 10, 1}, key = {1, 2, 4, 10, 1};
-    struct part_writer *writer = part_writer_new(directory);
-    save(writer, &older);
-    save(writer, &key);
+    save(&older);
+    save(&key);
     cr_expect(part_writer_has_begun(writer, &key) && !part_writer_has_begun(writer, &older));
     atomic_bool given_up = true;
     const struct checkpoint_parts_patience patience = {.given_up = &given_up};
     struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
     cr_expect_eq(checkpoint_parts_collect(directory, saving, &older, 2, &patience, &manifest, &error), -1);
     cr_expect_eq(error.kind, ERROR_CANCELLED, "the part of an older generation is gone: %s", error.message);
     cr_assert_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), 0, "%s",
@@ -53,9 +108,8 @@ Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
     cr_assert_eq(file_digest(path, &crc, &bytes, NULL), 0);
     cr_expect(manifest.file_count == 1 && crc == manifest.files[0].crc32c && bytes == manifest.files[0].bytes);
     free(manifest.files);
-    part_writer_free(writer);
     file_remove_directory(saving, NULL);
-    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+    expect_nothing_left();
 }
 
 static enum checkpoint_rank_fate fate_of_rank_1;
@@ -69,25 +123,12 @@ static enum checkpoint_rank_fate fate(void *context, const struct checkpoint_par
 /* To wait for it takes two minutes, which is more than the test has. */
 static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *words)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
-    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
-    cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 2};
-    struct part_writer *writer = part_writer_new(directory);
-    save(writer, &key);
+    save(&key);
     fate_of_rank_1 = fate_of_1;
-    atomic_bool given_up = false;
-    const struct checkpoint_parts_patience patience = {.given_up = &given_up, .ask = fate};
-    struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
-    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 3, &patience, &manifest, &error), -1);
+    cr_expect_eq(collect(&key, 3, PATIENCE(.ask = fate)), -1);
     cr_expect_eq(error.kind, ERROR_UNAVAILABLE);
     cr_expect(strstr(error.message, words) && strstr(error.message, "step 10"), "%s", error.message);
-    free(manifest.files);
-    part_writer_free(writer);
-    file_remove_directory(saving, NULL);
-    file_remove_directory(directory, NULL);
 }
 
 Test(part, a_lost_ranks_part_is_not_waited_for, .timeout = 120)
@@ -123,12 +164,7 @@ static int unlink_makes_room(const char *path)
 
 Test(part, that_could_not_be_written_says_why_at_once, .timeout = 120)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
-    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
-    cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    struct part_writer *writer = part_writer_new(directory);
     plain_write = file_calls.write;
     plain_unlink = file_calls.unlink;
     file_calls.write = write_until_full;
@@ -137,17 +173,9 @@ Test(part, that_could_not_be_written_says_why_at_once, .timeout = 120)
     cr_expect_eq(part_writer_wait(writer, NULL), -1);
     file_calls.write = plain_write;
     file_calls.unlink = plain_unlink;
-    atomic_bool given_up = false;
-    const struct checkpoint_parts_patience patience = {.given_up = &given_up};
-    struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
-    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), -1);
+    cr_expect_eq(collect(&key, 2, PATIENCE(.wait_ms = 0)), -1);
     cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
     cr_expect(strstr(error.message, "rank 1: ") && strstr(error.message, "No space left"), "%s", error.message);
-    free(manifest.files);
-    part_writer_free(writer);
-    file_remove_directory(saving, NULL);
-    file_remove_directory(directory, NULL);
 }
 
 static void name(void *context, unsigned rank, char text[CHECKPOINT_RANK_NAME_MAX])
@@ -159,24 +187,12 @@ static void name(void *context, unsigned rank, char text[CHECKPOINT_RANK_NAME_MA
 /* It is there, and does not write. */
 Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout = 120)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
-    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
-    cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    atomic_bool given_up = false;
-    const struct checkpoint_parts_patience patience = {
-        .given_up = &given_up, .ask = fate, .name = name, .wait_ms = 100};
-    struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
     fate_of_rank_1 = RANK_STAYS;
-    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), -1);
+    cr_expect_eq(collect(&key, 2, PATIENCE(.ask = fate, .name = name, .wait_ms = 100)), -1);
     cr_expect_eq(error.kind, ERROR_TIMEOUT);
     cr_expect(strstr(error.message, "rank 1 (worker 1, 10.0.0.7:2223) has not written its part of step 10"), "%s",
               error.message);
-    free(manifest.files);
-    file_remove_directory(saving, NULL);
-    file_remove_directory(directory, NULL);
 }
 
 struct slow_disk {
@@ -217,23 +233,13 @@ static enum checkpoint_rank_fate write_slowly(void *context, const struct checkp
 
 static void expect_wait(bool is_read_back)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     SCOPED_FREE char *saving = file_path_join(directory, ".saving");
     SCOPED_FREE char *part = file_path_join(directory, ".part-1.2.3-step-00000010-rank-00001");
     cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    atomic_bool given_up = false;
     struct slow_disk disk = {.part = part, .since_ns = clock_monotonic_ns(), .is_read_back = is_read_back};
-    const struct checkpoint_parts_patience patience = {
-        .given_up = &given_up, .ask = write_slowly, .context = &disk, .wait_ms = SLOW_WAIT_MS};
-    struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
-    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), 0, "%s",
+    cr_expect_eq(collect(&key, 2, PATIENCE(.ask = write_slowly, .context = &disk, .wait_ms = SLOW_WAIT_MS)), 0, "%s",
                  error.message);
-    free(manifest.files);
-    file_remove_directory(saving, NULL);
-    file_remove_directory(directory, NULL);
 }
 
 Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
@@ -249,8 +255,6 @@ Test(part, that_is_read_back_is_waited_for_however_long_it_takes, .timeout = 120
 /* One of the same step that another crew has called for, or of another step, is none of ours. */
 Test(part, a_call_for_parts_is_for_that_boundary_of_that_crew)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     const struct checkpoint_part_key called = {1, 2, 3, 10, 1}, same = {1, 2, 3, 10, 0}, later = {1, 2, 3, 11, 1},
                                      newer = {1, 2, 4, 10, 1};
     cr_expect_not(checkpoint_parts_are_called(directory, &called));
@@ -272,28 +276,20 @@ static void stop_waiting(void *context, const char *rank, int64_t step, int64_t 
 
 Test(part, that_is_long_in_coming_is_told_before_the_deadline, .timeout = 60)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
-    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     atomic_bool given_up = false;
-    const struct checkpoint_parts_patience patience = {
-        .given_up = &given_up, .name = name, .report_late = stop_waiting, .context = &given_up, .late_ms = 20};
-    struct manifest manifest = {0};
-    struct error error = ERROR_INIT;
-    cr_expect_eq(checkpoint_parts_collect(directory, directory, &key, 2, &patience, &manifest, &error), -1);
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    cr_expect_eq(collect(&key, 2,
+                         PATIENCE(.given_up = &given_up, .name = name, .report_late = stop_waiting,
+                                  .context = &given_up, .late_ms = 20)),
+                 -1);
     cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
-    free(manifest.files);
-    file_remove_directory(directory, NULL);
 }
 
 /* ---- one save after another */
 
 Test(part, a_writer_is_busy_until_its_part_is_on_the_disk, .timeout = 60)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    struct part_writer *writer = part_writer_new(directory);
     cr_expect_not(part_writer_is_busy(writer));
     held_disk_hold();
     cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, NULL), 0);
@@ -302,69 +298,41 @@ Test(part, a_writer_is_busy_until_its_part_is_on_the_disk, .timeout = 60)
     cr_assert_eq(part_writer_wait(writer, NULL), 0);
     cr_expect_not(part_writer_is_busy(writer));
     held_disk_end();
-    part_writer_free(writer);
-    file_remove_directory(directory, NULL);
-}
-
-static int collect(const char *directory, const struct checkpoint_part_key *key, unsigned ranks, struct error *error)
-{
-    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
-    atomic_bool given_up = true; /* what is there is taken all the same */
-    const struct checkpoint_parts_patience patience = {.given_up = &given_up};
-    struct manifest manifest = {0};
-    cr_assert_eq(file_make_directories(saving, NULL), 0);
-    int result = checkpoint_parts_collect(directory, saving, key, ranks, &patience, &manifest, error);
-    free(manifest.files);
-    file_remove_directory(saving, NULL);
-    return result;
 }
 
 /* The chief is at its older save still, and the rank at its last. */
 Test(part, the_part_before_the_last_is_still_there_to_be_taken, .timeout = 60)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     const struct checkpoint_part_key keys[] = {{1, 2, 3, 10, 1}, {1, 2, 3, 20, 1}, {1, 2, 3, 30, 1}};
-    struct part_writer *writer = part_writer_new(directory);
     for (unsigned i = 0; i < 3; i++)
-        save(writer, &keys[i]);
-    cr_expect_eq(collect(directory, &keys[0], 2, NULL), -1, "no more than two are kept");
-    cr_expect_eq(collect(directory, &keys[1], 2, NULL), 0);
-    cr_expect_eq(collect(directory, &keys[2], 2, NULL), 0);
-    part_writer_free(writer);
-    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+        save(&keys[i]);
+    cr_expect_eq(collect_at_once(&keys[0], 2), -1, "no more than two are kept");
+    cr_expect_eq(collect_at_once(&keys[1], 2), 0);
+    cr_expect_eq(collect_at_once(&keys[2], 2), 0);
+    expect_nothing_left();
 }
 
 Test(part, that_belongs_to_a_failed_save_waits_for_the_next_of_that_step, .timeout = 60)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     const struct checkpoint_part_key keys[] = {{1, 2, 3, 10, 1}, {1, 2, 3, 10, 2}};
-    struct part_writer *writers[] = {part_writer_new(directory), part_writer_new(directory)};
-    save(writers[0], &keys[0]);
-    cr_expect_eq(collect(directory, &keys[0], 3, NULL), -1);
-    save(writers[1], &keys[1]);
-    cr_expect_eq(collect(directory, &keys[0], 3, NULL), 0);
-    save(writers[0], &keys[0]);
+    struct part_writer *second = part_writer_new(directory);
+    save(&keys[0]);
+    cr_expect_eq(collect_at_once(&keys[0], 3), -1);
+    save_with(second, &keys[1]);
+    cr_expect_eq(collect_at_once(&keys[0], 3), 0);
+    save(&keys[0]);
     checkpoint_parts_remove(directory, &keys[0], 3);
-    part_writer_free(writers[0]);
-    part_writer_free(writers[1]);
-    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+    part_writer_free(second);
+    expect_nothing_left();
 }
 
 Test(part, that_there_is_no_memory_to_copy_says_so_at_once, .timeout = 60)
 {
-    char directory[] = "/tmp/coxswain-part-XXXXXX";
-    cr_assert(mkdtemp(directory));
     struct safetensors_tensor huge = tensor;
     huge.bytes = (size_t)1 << 60;
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    struct part_writer *writer = part_writer_new(directory);
-    struct error error = ERROR_INIT;
     cr_expect_eq(part_writer_save(writer, &key, &huge, 1, &error), -1);
     cr_expect_eq(error.kind, ERROR_NO_SPACE);
-    cr_expect_eq(collect(directory, &key, 2, &error), -1);
+    cr_expect_eq(collect_at_once(&key, 2), -1);
     cr_expect(strstr(error.message, "rank 1: ") && strstr(error.message, "no memory"), "%s", error.message);
-    part_writer_free(writer);
-    file_remove_directory(directory, NULL);
 }
