@@ -89,8 +89,8 @@ static int mounts_prepare(const struct volume_source *source, const struct json 
 static void inherit(struct environment *environment, const char *program_directory)
 {
     static const char *const names[] = {
-        "HOME",         "USER",         "LANG",         "LC_ALL",       "TZ", "LD_LIBRARY_PATH",
-        "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+        "HOME",          "USER",         "LANG",         "LC_ALL",       "TZ",           "LD_LIBRARY_PATH",
+        ENV_PJRT_PLUGIN, "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         if (value)

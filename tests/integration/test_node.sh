@@ -38,7 +38,7 @@ is_killed() { request GET /api/v1/namespaces/default/pods/probe | grep -q '"exit
 is_gone() { ! pgrep -f "sleep $mark" >/dev/null; }
 
 start() { # isolation
-    "$build/coxswain-standalone" --state "$state/s" --crd "$root/deploy/crd" --isolation "$1" >"$state/log" 2>&1 &
+    COXSWAIN_PJRT_PLUGIN=/plugin.so COXSWAIN_OTHER=other "$build/coxswain-standalone" --state "$state/s" --crd "$root/deploy/crd" --isolation "$1" >"$state/log" 2>&1 &
     server=$!
     wait_for test -f "$state/s/kubeconfig"
     url=$(sed -n 's/.*server: *"\{0,1\}\([^"]*\)"\{0,1\}/\1/p' "$state/s/kubeconfig")
@@ -51,12 +51,14 @@ for isolation in auto rewrite; do
     start "$isolation"
     # Two pods write the same name into their temporary folders, and see each their own.
     for name in one two; do
-        create_pod "$name" "echo $name >>\$TMPDIR/file; cat \$TMPDIR/file >$state/$name; echo \$TMPDIR >$state/$name.path; sleep 100"
+        create_pod "$name" "echo $name >>\$TMPDIR/file; cat \$TMPDIR/file >$state/$name; echo \$COXSWAIN_PJRT_PLUGIN\$COXSWAIN_OTHER >$state/$name.plugin; echo \$TMPDIR >$state/$name.path; sleep 100"
     done
     wait_for test -s "$state/one.path" -a -s "$state/two.path"
     test "$(cat "$state/one") $(cat "$state/two")" = "one two"
     test -d "$(cat "$state/one.path")"
     echo "ok each pod has a temporary folder of its own ($isolation)"
+    test "$(cat "$state/one.plugin")" = /plugin.so
+    echo "ok and from the machine's environment the plugin that runs programs, but no other variable of ours ($isolation)"
     for name in one two; do request DELETE "/api/v1/namespaces/default/pods/$name?gracePeriodSeconds=0" >/dev/null; done
     wait_for test ! -e "$(cat "$state/one.path")" -a ! -e "$(cat "$state/two.path")"
     echo "ok the folder is removed with the pod ($isolation)"
