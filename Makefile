@@ -535,17 +535,20 @@ sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
 
 # The chart's copies of what deploy/ says, and of its own defaults, which templates cannot read elsewhere.
 chart_files := charts/coxswain/files
-chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/rbac/role.yaml:role.yaml \
+chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/crd/coxswain.dev_trainingsweeps.yaml:sweep_crd.yaml \
+                deploy/rbac/role.yaml:role.yaml \
                 deploy/rbac/lease_role.yaml:lease_role.yaml deploy/rbac/user_roles.yaml:user_roles.yaml \
                 deploy/components/dashboard/coxswain.json:dashboard.json charts/coxswain/values.yaml:values.yaml
 
 generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies
 	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml
+	$< sweep-crd >deploy/crd/coxswain.dev_trainingsweeps.yaml
 	$< docs >docs/api.md
 	$(foreach c,$(chart_copies),cp $(subst :, $(chart_files)/,$(c)) &&) true
 
 check-generate: $(BUILD)/coxswain-generate ## the CRD, docs/api.md and the chart's copies are what the table says
-	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && $< docs | diff -u docs/api.md - && \
+	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && \
+		$< sweep-crd | diff -u deploy/crd/coxswain.dev_trainingsweeps.yaml - && $< docs | diff -u docs/api.md - && \
 		$(foreach c,$(chart_copies),diff -u $(subst :, $(chart_files)/,$(c)) &&) true || \
 		{ echo "Run make generate and commit what it writes." >&2; exit 1; }
 
@@ -604,13 +607,15 @@ deps: ## install everything that build, tests and checks need
 
 share := $(DESTDIR)$(PREFIX)/share/coxswain
 install: all ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/volumes/bucket
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/sweeps \
+		$(share)/examples/volumes/bucket
 	install -m 755 $(program_files) $(DESTDIR)$(PREFIX)/bin
 	ln -sf cox $(DESTDIR)$(PREFIX)/bin/kubectl-cox
 	install -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/coxswain
 	install -m 644 $(wildcard deploy/crd/*.yaml) $(share)/crd
 	install -m 644 $(wildcard deploy/examples/*.yaml) $(share)/examples
 	install -m 644 $(wildcard deploy/examples/foreign/*) $(share)/examples/foreign
+	install -m 644 $(wildcard deploy/examples/sweeps/*.yaml) $(share)/examples/sweeps
 	install -m 644 $(wildcard deploy/examples/volumes/*.yaml) $(share)/examples/volumes
 	install -m 644 $(wildcard deploy/examples/volumes/bucket/*.yaml) $(share)/examples/volumes/bucket
 

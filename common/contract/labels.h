@@ -10,11 +10,16 @@
 #define API_GROUP_VERSION API_GROUP "/" API_VERSION
 #define TRAINING_JOB_KIND "TrainingJob"
 #define TRAINING_JOB_PLURAL "trainingjobs"
+#define TRAINING_SWEEP_KIND "TrainingSweep"
+#define TRAINING_SWEEP_PLURAL "trainingsweeps"
 
 /* On every object that belongs to a job: the job's name (for people) and UID (for selectors,
  * because names are reused). */
 #define LABEL_JOB_NAME "coxswain.dev/job-name"
 #define LABEL_JOB_UID "coxswain.dev/job-uid"
+/* On the TrainingJobs of a TrainingSweep: the sweep's name, and the trial's number. */
+#define LABEL_SWEEP_NAME "coxswain.dev/sweep-name"
+#define LABEL_TRIAL "coxswain.dev/trial"
 /* On pods: role, index within the role, and the attempt and incarnation that they were
  * created in. */
 #define LABEL_ROLE "coxswain.dev/role"

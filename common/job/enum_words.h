@@ -6,7 +6,7 @@
 #ifndef COXSWAIN_JOB_ENUM_WORDS_H
 #define COXSWAIN_JOB_ENUM_WORDS_H
 
-#include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 
 #define WORD_LISTS(L)                                                                                                  \
     L(framework_words, FRAMEWORKS)                                                                                     \
@@ -36,7 +36,10 @@
     L(pod_condition_status_words, POD_CONDITION_STATUSES)                                                              \
     L(role_words, ROLES)                                                                                               \
     L(encryption_words, ENCRYPTIONS)                                                                                   \
-    L(condition_type_words, CONDITION_TYPES)
+    L(condition_type_words, CONDITION_TYPES)                                                                           \
+    L(sweep_algorithm_words, SWEEP_ALGORITHMS)                                                                         \
+    L(sweep_goal_words, SWEEP_GOALS)                                                                                   \
+    L(sweep_condition_words, SWEEP_CONDITION_TYPES)
 
 #define L(list, table) extern const char *const list[];
 WORD_LISTS(L)

@@ -186,6 +186,15 @@ static const struct json *matching_element(const struct json *list, const char *
     return NULL;
 }
 
+static void check_scalar(struct check *check, const struct json *value)
+{
+    enum json_type type = json_type(value);
+    if (type == JSON_STRING)
+        check_text_length(check, &(struct field){.max = SCALAR_TEXT_MAX}, json_string(value, ""));
+    else if (type != JSON_NUMBER && type != JSON_BOOLEAN)
+        refuse_type(check, value, "a number, a string, true or false");
+}
+
 static void check_element(struct check *check, const struct field *field, const struct json *item,
                           const struct json *old_list)
 {
@@ -193,6 +202,8 @@ static void check_element(struct check *check, const struct field *field, const 
         check_string(check, &(struct field){.min = 1, .max = LIST_TEXT_MAX, .format = field->format}, item);
     else if (field->kind == FIELD_INTEGER_LIST)
         check_integer(check, &(struct field){.min = (int64_t)field->lowest, .max = (int64_t)field->highest}, item);
+    else if (field->kind == FIELD_SCALAR_LIST)
+        check_scalar(check, item);
     else
         check_object(check, field->type, item, matching_element(old_list, field->type->map_key, item));
 }
@@ -249,6 +260,7 @@ static void check_value(struct check *check, const struct field *field, const st
     case FIELD_LIST:
     case FIELD_STRING_LIST:
     case FIELD_INTEGER_LIST:
+    case FIELD_SCALAR_LIST:
         check_list(check, field, value, old);
         return;
     case FIELD_OPAQUE:

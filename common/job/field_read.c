@@ -169,6 +169,7 @@ static void read_value(const struct field *field, const struct json *value, void
         read_scalar_list(field, value, member, companion, reader);
         return;
     case FIELD_OPAQUE:
+    case FIELD_SCALAR_LIST:
         read_opaque(json_copy(value), member, reader);
         return;
     case FIELD_VOLUME:

@@ -4,28 +4,10 @@
 #include <string.h>
 
 #include "common/job/enum_words.h"
+#include "common/job/field_table.h"
 #include "common/job/training_job.h"
 
-#define MEMBER(owner, member) .offset = offsetof(struct owner, member), .size = sizeof(((struct owner *)0)->member)
-#define COMPANION(owner, member) .companion = offsetof(struct owner, member)
-#define LONE .companion = NO_MEMBER
-#define SCHEMA_ONLY .offset = NO_MEMBER, .companion = NO_MEMBER
-#define RANGE(lowest_value, highest_value) .min = (lowest_value), .max = (highest_value)
-#define BETWEEN(lowest_value, highest_value) .lowest = (lowest_value), .highest = (highest_value)
-#define ONLY_FOR(...)                                                                                                  \
-    .only_for = (const char *const[])                                                                                  \
-    {                                                                                                                  \
-        __VA_ARGS__, NULL                                                                                              \
-    }
-#define FORMAT(format_name) .format = STRING_FORMAT_##format_name
-
-#define OBJECT_TYPE(variable, heading, table, ...)                                                                     \
-    const struct object_type variable = {                                                                              \
-        .title = heading, .fields = table, .field_count = sizeof table / sizeof *table, __VA_ARGS__}
-
-#define NAME_MAX_LENGTH 63
 #define PATH_MAX_LENGTH 1024
-#define TEXT_MAX_LENGTH 1024
 #define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
 #define PODS_MAX 1000           /* of a role, for any framework; rules.c has what our own worker takes */
 #define BATCH_MAX 1048576
@@ -1418,25 +1400,6 @@ OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields
 
 /* ---------------------------------------------------------------- status */
 
-#define COUNTER(field_name, owner, member, words_about_it)                                                             \
-    {                                                                                                                  \
-        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, .flags = FIELD_ZERO,                   \
-        RANGE(0, INT64_MAX), .description = words_about_it                                                             \
-    }
-#define NUMBER(field_name, owner, member, words_about_it)                                                              \
-    {                                                                                                                  \
-        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, RANGE(0, INT64_MAX),                   \
-        .description = words_about_it                                                                                  \
-    }
-#define TEXT(field_name, owner, member, longest, words_about_it)                                                       \
-    {                                                                                                                  \
-        .name = field_name, .kind = FIELD_STRING, MEMBER(owner, member), LONE, RANGE(0, longest),                      \
-        .description = words_about_it                                                                                  \
-    }
-#define TIME(field_name, owner, member, words_about_it)                                                                \
-    {                                                                                                                  \
-        .name = field_name, .kind = FIELD_TIME, MEMBER(owner, member), LONE, .description = words_about_it             \
-    }
 #define SHOWN_COUNTER(field_name, words_about_it)                                                                      \
     {                                                                                                                  \
         .name = field_name, .kind = FIELD_INTEGER, SCHEMA_ONLY, RANGE(0, INT64_MAX), .description = words_about_it     \
@@ -1501,7 +1464,7 @@ static const struct field condition_fields[] = {
      RANGE(0, 32768),
      .description = "A sentence for people; it may be empty."},
 };
-static OBJECT_TYPE(condition_type, "Condition", condition_fields, .map_key = "type");
+OBJECT_TYPE(condition_type, "Condition", condition_fields, .map_key = "type");
 
 #define ROLE_KEY(words_about_it)                                                                                       \
     {                                                                                                                  \

@@ -27,6 +27,7 @@ enum field_kind {
     FIELD_LIST,         /* of `type`; T * in the arena, or T[max] with FIELD_INLINE         */
     FIELD_STRING_LIST,  /* const char *[max]                                                */
     FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
+    FIELD_SCALAR_LIST,  /* numbers, strings and booleans -> const struct json *, the list   */
     FIELD_OPAQUE,       /* an object that others judge -> const struct json *               */
     FIELD_VOLUME,       /* the same, kept under its name -> const struct json * {name: {…}} */
 };
@@ -45,9 +46,10 @@ enum field_flag {
 /* For fields that only the schema knows: the C code reads them by other means. */
 #define NO_MEMBER SIZE_MAX
 
-/* The longest decimal string, and the longest element of a list of strings. */
+/* The longest decimal string, and the longest elements of lists of strings and of scalars. */
 #define DECIMAL_TEXT_MAX 32
 #define LIST_TEXT_MAX 63
+#define SCALAR_TEXT_MAX 1024
 
 struct object_type;
 
@@ -89,7 +91,11 @@ extern const struct object_type training_job_status_type; /* of struct job_statu
 extern const struct object_type job_document_type;        /* of struct job_document */
 /* The section of our own worker, which the job document consists of, and the parts that rules are about. */
 extern const struct object_type coxswain_type, training_type, model_type, program_type, layer_type_type, data_type,
-    checkpoint_type, init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type;
+    checkpoint_type, init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type,
+    condition_type;
+extern const struct object_type training_sweep_spec_type;   /* of struct training_sweep */
+extern const struct object_type training_sweep_status_type; /* of struct sweep_status */
+extern const struct object_type sweep_parameter_type, sweep_integers_type, sweep_range_type, sweep_log_range_type;
 
 /* Each field of `object`, the base's first:
  *     for (struct field_cursor at = field_first(&type); at.field; field_next(&at)) */

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/job/condition_list.h"
 #include "common/job/enum_words.h"
 #include "common/job/field_read.h"
 #include "common/job/field_write.h"
-
-/* In the order of enum condition_status. */
-static const char *const condition_status_words[] = {"", "False", "True", "Unknown", NULL};
 
 static const struct {
     const char *name;
@@ -23,42 +21,6 @@ static const struct {
 #define REPLICA_COUNTS (sizeof replica_counts / sizeof *replica_counts)
 
 /* ---------------------------------------------------------------- read */
-
-static void condition_read(const struct json *object, struct condition *condition, struct arena *arena)
-{
-    int status = words_find(condition_status_words, json_string_at(object, "status", ""));
-    condition->status = status < 0 ? CONDITION_ABSENT : (enum condition_status)status;
-    condition->reason = arena_copy_string(arena, json_string_at(object, "reason", ""));
-    condition->message = arena_copy_string(arena, json_string_at(object, "message", ""));
-    condition->observed_generation = json_integer_at(object, "observedGeneration", 0);
-    clock_parse(json_string_at(object, "lastTransitionTime", ""), &condition->last_transition_ms);
-}
-
-/* Other controllers and people may say something of a job as well; a status is written as a whole. */
-#define OTHERS_MAX (256 * 1024)
-
-static const char *others_read(const struct json *others, struct arena *arena)
-{
-    SCOPED_BUFFER text;
-    buffer_init(&text, OTHERS_MAX);
-    return json_count(others) > 0 && json_print(others, &text, NULL) == 0 ? arena_copy_string(arena, buffer_text(&text))
-                                                                          : NULL;
-}
-
-static void conditions_read(const struct json *list, struct job_status *status, struct arena *arena)
-{
-    SCOPED_JSON *others = json_new_array();
-    memset(status->conditions, 0, sizeof status->conditions);
-    for (const struct json *item = json_first(list); item; item = json_next(item)) {
-        const char *name = json_string_at(item, "type", "");
-        int type = words_find(condition_type_words, name);
-        if (type >= 0)
-            condition_read(item, &status->conditions[type], arena);
-        else if (*name != '\0')
-            json_append(others, json_copy(item));
-    }
-    status->other_conditions = others_read(others, arena);
-}
 
 static int64_t *replica_count(struct replica_status *replicas, size_t index)
 {
@@ -98,41 +60,12 @@ void job_status_read(const struct json *object, struct job_status *status, struc
 {
     fields_unset(&training_job_status_type, status);
     fields_read(&training_job_status_type, object, status, &(struct field_reader){.arena = arena});
-    conditions_read(json_member(object, "conditions"), status, arena);
+    status->other_conditions =
+        condition_list_read(json_member(object, "conditions"), condition_type_words, status->conditions, arena);
     replicas_read(object, status, arena);
 }
 
 /* ---------------------------------------------------------------- write */
-
-static struct json *condition_to_json(enum condition_type type, const struct condition *condition)
-{
-    char time[CLOCK_TEXT_MAX];
-    clock_format_seconds(condition->last_transition_ms, time);
-    struct json *object = json_new_object();
-    json_set_string(object, "type", condition_type_name(type));
-    json_set_string(object, "status", condition_status_words[condition->status]);
-    json_set_integer(object, "observedGeneration", condition->observed_generation);
-    json_set_string(object, "lastTransitionTime", time);
-    json_set_string(object, "reason", condition->reason && *condition->reason ? condition->reason : "Unknown");
-    json_set_string(object, "message", condition->message ? condition->message : "");
-    return object;
-}
-
-/* The schema (fields.c) refuses a longer list, and all of the status with it: others get what the job's own leave. */
-static void conditions_to_json(const struct job_status *status, struct json *object)
-{
-    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
-        if (status->conditions[type].status != CONDITION_ABSENT)
-            json_append(json_set_array(object, "conditions"),
-                        condition_to_json((enum condition_type)type, &status->conditions[type]));
-    SCOPED_JSON *others = NULL;
-    const char *text = status->other_conditions;
-    if (!text || json_parse(text, strlen(text), OTHERS_MAX, &others, NULL) < 0)
-        return;
-    int room = JOB_CONDITIONS_MAX - CONDITION_TYPE_COUNT;
-    for (const struct json *item = json_first(others); item && room-- > 0; item = json_next(item))
-        json_append(json_set_array(object, "conditions"), json_copy(item));
-}
 
 static void counts_to_json(const struct job_status *status, struct json *object)
 {
@@ -170,7 +103,7 @@ struct json *job_status_to_json(const struct job_status *status)
 {
     struct json *object = json_new_object();
     fields_write(&training_job_status_type, status, object);
-    conditions_to_json(status, object);
+    condition_list_write(status->conditions, condition_type_words, status->other_conditions, object);
     counts_to_json(status, object);
     indices_to_json(status, json_set_object(object, "controllerState"));
     return object;

@@ -6,6 +6,7 @@
 #include "common/job/immutability.h"
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
+#include "common/job/sweep_rules.h"
 #include "common/job/training_job.h"
 #include "common/job/worker_rules.h"
 
@@ -1352,6 +1353,55 @@ const struct rule rules[] = {
      .holds = worker_rule_pool_padding,
      .cel = "!(self.type in ['MaxPool', 'AveragePool']) || !has(self.size) || self.padding < self.size",
      .message = "must be lower than the pool's size, or a window would lie on zeros alone"},
+    {.name = "SweepRange",
+     .about = &sweep_range_type,
+     .field = "max",
+     .holds = sweep_rule_range,
+     .message = "must be above min"},
+    {.name = "SweepLogRange",
+     .about = &sweep_log_range_type,
+     .field = "max",
+     .holds = sweep_rule_range,
+     .message = "must be above min"},
+    {.name = "SweepIntegers",
+     .about = &sweep_integers_type,
+     .field = "max",
+     .holds = sweep_rule_integers,
+     .cel = "self.min <= self.max",
+     .message = "must not be below min"},
+    {.name = "SweepTarget",
+     .about = &sweep_parameter_type,
+     .holds = sweep_rule_target,
+     .cel = "has(self.path) != has(self.env)",
+     .message = "give either path, a field of the template, or env, a variable of the pods"},
+    {.name = "SweepSource",
+     .about = &sweep_parameter_type,
+     .holds = sweep_rule_source,
+     .message = "give exactly one of values, uniform, logUniform and integer"},
+    {.name = "SweepTargets",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_targets_differ,
+     .message = "two of them have the same path or env; give each one once"},
+    {.name = "SweepGrid",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_grid,
+     .cel = "self.algorithm.type != 'Grid' || self.parameters.all(p, !has(p.uniform) && !has(p.logUniform))",
+     .message =
+         "a Grid needs values or integer in each, since the numbers of a range are infinitely many; list values, "
+         "or take algorithm Random"},
+    {.name = "SweepGridSize",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_grid_size,
+     .message = "the grid has more than 10000 points; give fewer values, or maxTrials to try only its first ones"},
+    {.name = "SweepRandom",
+     .about = &training_sweep_spec_type,
+     .field = "maxTrials",
+     .holds = sweep_rule_random,
+     .cel = "self.algorithm.type != 'Random' || has(self.maxTrials)",
+     .message = "is missing, and algorithm Random draws trials without end; say how many"},
     {.name = NULL},
 };
 

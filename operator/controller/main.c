@@ -17,6 +17,7 @@
 #include "operator/controller/controller.h"
 #include "operator/controller/heap_trim.h"
 #include "operator/controller/options.h"
+#include "operator/controller/sweep_controller.h"
 #include "operator/kube/lease.h"
 
 #define METRICS_MAX (1024 * 1024)
@@ -37,6 +38,7 @@ struct operator_state {
     struct http_server *server;
     struct lease *lease;
     struct controller *controller;
+    struct sweep_controller *sweeps;
     struct heap_trim *heap_trim;
     char identity[128];
     int exit_code;
@@ -138,6 +140,7 @@ static void lead(void *context)
     if (state->options.certificate_period_ms > 0)
         options.plan.certificate_period_ms = state->options.certificate_period_ms;
     state->controller = controller_start(state->client, state->pods_client, &options);
+    state->sweeps = sweep_controller_start(state->client, options.name_space, options.instance);
     log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
 }
 
@@ -239,12 +242,16 @@ static void stop(struct operator_state *state)
         http_server_free(state->server);
     if (state->controller)
         controller_stop(state->controller);
+    if (state->sweeps)
+        sweep_controller_stop(state->sweeps);
     if (state->lease)
         lease_free(state->lease);
     if (state->client)
         kube_client_free(state->client);
     if (state->controller)
         controller_free(state->controller);
+    if (state->sweeps)
+        sweep_controller_free(state->sweeps);
     if (state->pods_client)
         http_client_free(state->pods_client);
     if (state->loop)

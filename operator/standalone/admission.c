@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
-#include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 #include "operator/standalone/builtin_types.h"
 #include "operator/standalone/pod_fields.h"
 #include "operator/standalone/schema.h"
@@ -198,18 +198,26 @@ static struct json *report_unknown(const struct write *write, const struct json 
     return NULL;
 }
 
-static bool is_training_job(const struct resource *resource)
+static bool is_ours(const struct resource *resource, const char *kind)
 {
-    return strcmp(resource->group, API_GROUP) == 0 && strcmp(resource->kind, TRAINING_JOB_KIND) == 0;
+    return strcmp(resource->group, API_GROUP) == 0 && strcmp(resource->kind, kind) == 0;
+}
+
+/* NULL: of other types. */
+static struct json *violations_of(const struct resource *resource, const struct json *object, const struct json *old)
+{
+    return is_ours(resource, TRAINING_JOB_KIND)     ? training_job_violations(object, old)
+           : is_ours(resource, TRAINING_SWEEP_KIND) ? training_sweep_violations(object, old)
+                                                    : NULL;
 }
 
 /* Rules run on what the schema accepts, as in the real one. */
 static void check_rules(const struct write *write, const struct json *object, const struct json *old,
                         struct json *causes)
 {
-    if (json_count(causes) > 0 || write->status || !is_training_job(write->resource))
+    if (json_count(causes) > 0 || write->status)
         return;
-    SCOPED_JSON *violations = training_job_violations(object, old);
+    SCOPED_JSON *violations = violations_of(write->resource, object, old);
     for (const struct json *violation = json_first(violations); violation; violation = json_next(violation)) {
         const char *field = json_string_at(violation, "field", "");
         cause_add(causes, CAUSE_INVALID, field, NULL, json_string_at(violation, "message", ""));

@@ -2,7 +2,7 @@
  *
  * Admission: sets defaults in an object and validates it before it is stored.
  * Checks names and labels, the fields of built-in types that this control plane
- * depends on, and the schema of custom types. A TrainingJob is checked by C
+ * depends on, and the schema of custom types. TrainingJobs and TrainingSweeps are checked by C
  * functions that are equivalent to the CEL rules a real API server evaluates.
  */
 #ifndef COXSWAIN_STANDALONE_ADMISSION_H

@@ -27,7 +27,7 @@ cluster_prepare() {
         kubectl apply -k "$root/deploy/rbac" >/dev/null &&
         kubectl create namespace "$space" >/dev/null &&
         kubectl label namespace "$space" pod-security.kubernetes.io/enforce=restricted >/dev/null &&
-        established crd/trainingjobs.coxswain.dev >/dev/null &&
+        established crd/trainingjobs.coxswain.dev crd/trainingsweeps.coxswain.dev >/dev/null &&
         operator_kubeconfig >"$work/operator.kubeconfig"
 }
 

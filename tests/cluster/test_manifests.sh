@@ -21,7 +21,7 @@ trap finish EXIT
 "$root/tests/cluster/manifest-verdicts"
 
 refused=
-for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,volumes,volumes/bucket}/*.yaml; do
+for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,sweeps,volumes,volumes/bucket}/*.yaml; do
     kubectl apply --dry-run=server -f "$file" >/dev/null 2>why || refused+="${file##*/}: $(head -n 1 why); "
 done
 [[ -z $refused ]]
@@ -43,7 +43,7 @@ verdict $? "every field is described" "$silent"
 
 plane_start
 KUBECONFIG=$work/state/kubeconfig "$root/tests/cluster/manifest-verdicts" >embedded
-manifests=("$root"/tests/corpus/manifests/*/*.yaml)
+manifests=("$root"/tests/corpus/{manifests,sweeps}/*/*.yaml)
 ! grep '^not ok' embedded && (($(grep -c '^ok' embedded) == ${#manifests[@]}))
 verdict $? "the embedded control plane gives the same verdicts" \
     "$(grep -c '^not ok' embedded) others, $(grep -c '^ok' embedded) of ${#manifests[@]} the same"

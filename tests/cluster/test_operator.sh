@@ -149,7 +149,8 @@ verdict $? "its rights are enough" "$(refused | tail -n 3 | tr '\n' ' ')"
 can() { kubectl auth can-i "$@" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
 excess=
 for right in "get secrets" "list secrets" "watch secrets" "update secrets" "patch secrets" "deletecollection secrets" \
-    "create trainingjobs" "update trainingjobs" "patch trainingjobs" "deletecollection trainingjobs" \
+    "update trainingjobs" "deletecollection trainingjobs" "create trainingsweeps" "update trainingsweeps" \
+    "patch trainingsweeps" "delete trainingsweeps" \
     "update trainingjobs --subresource=status" "update pods" "deletecollection pods" "create pods --subresource=exec" \
     "create pods --subresource=attach" "create pods --subresource=portforward" "get pods --subresource=log" \
     "patch pods --subresource=ephemeralcontainers" "create pods --subresource=eviction" "create pods --subresource=binding" \

@@ -8,6 +8,7 @@
 #include "common/job/generate/generate.h"
 #include "common/job/immutability.h"
 #include "common/job/rules.h"
+#include "common/job/training_sweep.h"
 #include "common/yaml.h"
 
 #define PRESERVE "x-kubernetes-preserve-unknown-fields"
@@ -140,6 +141,13 @@ static void enum_schema(const struct field *field, struct json *schema)
             json_append_string(words, field->words[i]);
 }
 
+/* Nor has a value that may be a number, a text or a boolean. */
+static void scalar_schema(struct json *schema)
+{
+    json_set_boolean(schema, PRESERVE, true);
+    json_set_integer(schema, "maxLength", SCALAR_TEXT_MAX);
+}
+
 /* ---------------------------------------------------------------- lists and objects */
 
 static void list_schema(const struct field *field, struct json *schema)
@@ -157,6 +165,8 @@ static void list_schema(const struct field *field, struct json *schema)
         object_schema(field->type, true, items);
     else if (field->kind == FIELD_STRING_LIST)
         text_bounds(1, LIST_TEXT_MAX, field->format, items);
+    else if (field->kind == FIELD_SCALAR_LIST)
+        scalar_schema(items);
     else
         integer_bounds((int64_t)field->lowest, (int64_t)field->highest, items);
 }
@@ -197,6 +207,7 @@ static void kind_schema(const struct field *field, struct json *schema)
     case FIELD_LIST:
     case FIELD_STRING_LIST:
     case FIELD_INTEGER_LIST:
+    case FIELD_SCALAR_LIST:
         list_schema(field, schema);
         return;
     case FIELD_OPAQUE:
@@ -239,12 +250,29 @@ static void plain_property(struct json *properties, const char *name, const char
     json_set_string(property, "type", type);
 }
 
-static void name_rule(struct json *schema)
+struct column {
+    const char *name, *type, *path;
+    int priority;
+    const char *description;
+};
+
+/* One CustomResourceDefinition. */
+struct definition {
+    const char *kind, *plural, *singular, *short_name;
+    const char *description, *spec_description;
+    const struct object_type *spec, *status;
+    int name_max;
+    const char *name_message;
+    const struct column *columns; /* ends with one without a name */
+    bool scales;
+};
+
+static void name_rule(const struct definition *definition, struct json *schema)
 {
     char cel[256];
-    snprintf(cel, sizeof cel, "self.metadata.name.size() <= %d && self.metadata.name.matches('%s')", JOB_NAME_MAX,
-             string_format_expression(STRING_FORMAT_JOB_NAME));
-    add_rule(schema, cel, JOB_NAME_MESSAGE, "metadata.name");
+    snprintf(cel, sizeof cel, "self.metadata.name.size() <= %d && self.metadata.name.matches('%s')",
+             definition->name_max, string_format_expression(STRING_FORMAT_JOB_NAME));
+    add_rule(schema, cel, definition->name_message, "metadata.name");
 }
 
 /* A schema may speak of nothing but the name here, and has to for the rule to point at it. */
@@ -254,41 +282,33 @@ static void metadata_schema(struct json *schema)
     json_set_string(json_set_object(json_set_object(schema, "properties"), "name"), "type", "string");
 }
 
-static struct json *root_schema(void)
+static struct json *root_schema(const struct definition *definition)
 {
+    char kind[64];
+    snprintf(kind, sizeof kind, "%s.", definition->kind);
     struct json *schema = json_new_object();
-    json_set_string(schema, "description",
-                    "A TrainingJob trains a neural network on a crew of pods and carries on when some "
-                    "of them are lost.");
+    json_set_string(schema, "description", definition->description);
     json_set_string(schema, "type", "object");
     json_append_string(json_set_array(schema, "required"), "spec");
     struct json *properties = json_set_object(schema, "properties");
     plain_property(properties, "apiVersion", "string", API_GROUP_VERSION ".");
-    plain_property(properties, "kind", "string", TRAINING_JOB_KIND ".");
+    plain_property(properties, "kind", "string", kind);
     metadata_schema(json_set_object(properties, "metadata"));
     struct json *spec = json_set_object(properties, "spec");
-    json_set_string(
-        spec, "description",
-        "What is to be trained, on what, and how. Of it suspend, the deadline, the time to live and the workers "
-        "of an elastic job may change at any time; image, templates, devices.resourceName and backoffLimit "
-        "while the job is suspended.");
-    object_schema(&training_job_spec_type, true, spec);
-    immutability_rules(&training_job_spec_type, spec);
+    json_set_string(spec, "description", definition->spec_description);
+    object_schema(definition->spec, true, spec);
+    immutability_rules(definition->spec, spec);
     struct json *status = json_set_object(properties, "status");
     json_set_string(status, "description", "What the operator has observed.");
-    object_schema(&training_job_status_type, false, status);
-    name_rule(schema);
-    suspension_rules(&training_job_spec_type, "spec", false, schema);
+    object_schema(definition->status, false, status);
+    name_rule(definition, schema);
+    suspension_rules(definition->spec, "spec", false, schema);
     return schema;
 }
 
 /* ---------------------------------------------------------------- version and definition */
 
-static const struct column {
-    const char *name, *type, *path;
-    int priority;
-    const char *description;
-} columns[] = {
+static const struct column job_columns[] = {
     {"State", "string", ".status.conditions[?(@.status==\"True\")].type", 0, "The first condition that is True."},
     {"Ready", "string", ".status.readySummary", 0, "Ready pods of those required."},
     {"Step", "integer", ".status.progress.step", 0, "Optimizer steps applied."},
@@ -298,12 +318,59 @@ static const struct column {
     {"Strategy", "string", ".spec.coxswain.strategy.type", 1, "How the work is shared."},
     {"Throughput", "string", ".status.progress.examplesPerSecond", 1, "Examples a second."},
     {"ETA", "integer", ".status.progress.secondsRemaining", 1, "Seconds to the last step."},
+    {.name = NULL},
 };
 
-static void columns_add(struct json *version)
+static const struct column sweep_columns[] = {
+    {"State", "string", ".status.conditions[?(@.status==\"True\")].type", 0, "The first condition that is True."},
+    {"Trials", "integer", ".status.trials.total", 0, "Trials in all."},
+    {"Running", "integer", ".status.trials.running", 0, "Trials that run."},
+    {"Succeeded", "integer", ".status.trials.succeeded", 0, "Trials that succeeded."},
+    {"Failed", "integer", ".status.trials.failed", 0, "Trials that failed."},
+    {"Best", "string", ".status.best.trial", 0, "The best trial so far."},
+    {"Objective", "string", ".status.best.objective", 0, "Its value of the metric."},
+    {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
+    {"Metric", "string", ".spec.objective.metric", 1, "What is compared."},
+    {.name = NULL},
+};
+
+static const struct definition job_definition = {
+    .kind = TRAINING_JOB_KIND,
+    .plural = TRAINING_JOB_PLURAL,
+    .singular = "trainingjob",
+    .short_name = "tj",
+    .description = "A TrainingJob trains a neural network on a crew of pods and carries on when some of them are lost.",
+    .spec_description =
+        "What is to be trained, on what, and how. Of it suspend, the deadline, the time to live and the workers "
+        "of an elastic job may change at any time; image, templates, devices.resourceName and backoffLimit "
+        "while the job is suspended.",
+    .spec = &training_job_spec_type,
+    .status = &training_job_status_type,
+    .name_max = JOB_NAME_MAX,
+    .name_message = JOB_NAME_MESSAGE,
+    .columns = job_columns,
+    .scales = true,
+};
+
+static const struct definition sweep_definition = {
+    .kind = TRAINING_SWEEP_KIND,
+    .plural = TRAINING_SWEEP_PLURAL,
+    .singular = "trainingsweep",
+    .short_name = "ts",
+    .description = "A TrainingSweep runs many TrainingJobs that differ in some fields, and finds the best of them.",
+    .spec_description = "What is to be trained, in what the trials differ, and how the best is told. Of it suspend, "
+                        "parallelism, maxTrials and maxFailedTrials may change.",
+    .spec = &training_sweep_spec_type,
+    .status = &training_sweep_status_type,
+    .name_max = SWEEP_NAME_MAX,
+    .name_message = SWEEP_NAME_MESSAGE,
+    .columns = sweep_columns,
+};
+
+static void columns_add(const struct column *column, struct json *version)
 {
     struct json *list = json_set_array(version, "additionalPrinterColumns");
-    for (const struct column *column = columns; column < columns + sizeof columns / sizeof *columns; column++) {
+    for (; column->name; column++) {
         struct json *entry = json_append(list, json_new_object());
         json_set_string(entry, "name", column->name);
         json_set_string(entry, "type", column->type);
@@ -314,54 +381,70 @@ static void columns_add(struct json *version)
     }
 }
 
-static void subresources_add(struct json *version)
+static void subresources_add(bool scales, struct json *version)
 {
     struct json *subresources = json_set_object(version, "subresources");
     json_set_object(subresources, "status");
+    if (!scales)
+        return;
     struct json *scale = json_set_object(subresources, "scale");
     json_set_string(scale, "specReplicasPath", ".spec.workers.replicas");
     json_set_string(scale, "statusReplicasPath", ".status.workers");
     json_set_string(scale, "labelSelectorPath", ".status.selector");
 }
 
-static void names_add(struct json *spec)
+static void names_add(const struct definition *definition, struct json *spec)
 {
+    char list_kind[64];
+    snprintf(list_kind, sizeof list_kind, "%sList", definition->kind);
     struct json *names = json_set_object(spec, "names");
-    json_set_string(names, "kind", TRAINING_JOB_KIND);
-    json_set_string(names, "listKind", TRAINING_JOB_KIND "List");
-    json_set_string(names, "plural", TRAINING_JOB_PLURAL);
-    json_set_string(names, "singular", "trainingjob");
-    json_append_string(json_set_array(names, "shortNames"), "tj");
+    json_set_string(names, "kind", definition->kind);
+    json_set_string(names, "listKind", list_kind);
+    json_set_string(names, "plural", definition->plural);
+    json_set_string(names, "singular", definition->singular);
+    json_append_string(json_set_array(names, "shortNames"), definition->short_name);
     json_append_string(json_set_array(names, "categories"), "all");
 }
 
-static struct json *definition(void)
+static struct json *definition_json(const struct definition *definition)
 {
+    char name[128];
+    snprintf(name, sizeof name, "%s." API_GROUP, definition->plural);
     struct json *crd = json_new_object();
     json_set_string(crd, "apiVersion", "apiextensions.k8s.io/v1");
     json_set_string(crd, "kind", "CustomResourceDefinition");
-    json_set_string(json_set_object(crd, "metadata"), "name", TRAINING_JOB_PLURAL "." API_GROUP);
+    json_set_string(json_set_object(crd, "metadata"), "name", name);
     struct json *spec = json_set_object(crd, "spec");
     json_set_string(spec, "group", API_GROUP);
     json_set_string(spec, "scope", "Namespaced");
-    names_add(spec);
+    names_add(definition, spec);
     struct json *version = json_append(json_set_array(spec, "versions"), json_new_object());
     json_set_string(version, "name", API_VERSION);
     json_set_boolean(version, "served", true);
     json_set_boolean(version, "storage", true);
-    columns_add(version);
-    subresources_add(version);
-    json_set(json_set_object(version, "schema"), "openAPIV3Schema", root_schema());
+    columns_add(definition->columns, version);
+    subresources_add(definition->scales, version);
+    json_set(json_set_object(version, "schema"), "openAPIV3Schema", root_schema(definition));
     return crd;
+}
+
+static int generate(const struct definition *definition, const char *sources, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *crd = definition_json(definition);
+    if (buffer_format(out,
+                      "# SPDX-License-Identifier: Apache-2.0\n"
+                      "# Generated by `make generate` from common/job/%s; do not edit.\n",
+                      sources) < 0)
+        return error_set(error, ERROR_TOO_LARGE, "the definition is larger than foreseen");
+    return yaml_print(crd, out, error);
 }
 
 int crd_generate(struct buffer *out, struct error *error)
 {
-    SCOPED_JSON *crd = definition();
-    if (buffer_append_string(out,
-                             "# SPDX-License-Identifier: Apache-2.0\n"
-                             "# Generated by `make generate` from common/job/fields.c and rules.c; do not edit.\n",
-                             error) < 0)
-        return -1;
-    return yaml_print(crd, out, error);
+    return generate(&job_definition, "fields.c and rules.c", out, error);
+}
+
+int sweep_crd_generate(struct buffer *out, struct error *error)
+{
+    return generate(&sweep_definition, "sweep_fields.c and rules.c", out, error);
 }

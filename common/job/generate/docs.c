@@ -75,6 +75,9 @@ static void type_text(const struct field *field, struct buffer *out)
     case FIELD_INTEGER_LIST:
         buffer_format(out, "list of integers, at most %lld", (long long)field->max);
         return;
+    case FIELD_SCALAR_LIST:
+        buffer_format(out, "list of numbers, strings or booleans, at most %lld", (long long)field->max);
+        return;
     }
 }
 
@@ -192,6 +195,22 @@ static void mutable_fields(struct buffer *out, const struct object_type *type, c
     }
 }
 
+static const char sweep_introduction[] =
+    "\n## TrainingSweep\n\n"
+    "`kind: " TRAINING_SWEEP_KIND "`, short name `ts`; [sweeps](sweeps.md) explains it. A sweep's name has at most 35 "
+    "characters. These fields may change after creation:\n";
+
+static int sweep_sections(struct buffer *out)
+{
+    buffer_append_string(out, sweep_introduction, NULL);
+    mutable_fields(out, &training_sweep_spec_type, "spec", FIELD_MUTABLE);
+    buffer_append_string(out, "\n", NULL);
+    return object_section(out, &training_sweep_spec_type, "spec") < 0 ||
+                   object_section(out, &training_sweep_status_type, "status") < 0
+               ? -1
+               : 0;
+}
+
 static const char document_introduction[] =
     "\n## Job document\n\n"
     "What a worker reads from `COXSWAIN_JOB` or `--job`: the members of `spec.coxswain`, and beside them:\n\n";
@@ -221,5 +240,7 @@ int docs_generate(struct buffer *out, struct error *error)
         return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
     buffer_append_string(out, document_introduction, error);
     document_rows(out);
-    return object_section(out, field_find(&job_document_type, "crew")->type, "crew");
+    if (object_section(out, field_find(&job_document_type, "crew")->type, "crew") < 0 || sweep_sections(out) < 0)
+        return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
+    return 0;
 }

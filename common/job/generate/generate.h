@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is generated from the table of fields. `coxswain-generate crd` and
- * `coxswain-generate docs` print them; `make generate` stores them.
+ * What is generated from the table of fields. `coxswain-generate crd`, `sweep-crd`
+ * and `docs` print them; `make generate` stores them.
  */
 #ifndef COXSWAIN_JOB_GENERATE_H
 #define COXSWAIN_JOB_GENERATE_H
 
 #include "common/buffer.h"
 
-/* The CustomResourceDefinition as YAML. */
+/* The CustomResourceDefinitions of TrainingJob and TrainingSweep as YAML. */
 int crd_generate(struct buffer *out, struct error *error);
+int sweep_crd_generate(struct buffer *out, struct error *error);
 /* docs/api.md. */
 int docs_generate(struct buffer *out, struct error *error);
 

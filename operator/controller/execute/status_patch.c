@@ -18,12 +18,17 @@ static struct json *difference(const struct json *before, const struct json *aft
     return patch;
 }
 
+struct json *status_patch_between(const char *resource_version, const struct json *before, const struct json *after)
+{
+    struct json *patch = json_new_object();
+    json_set_string(json_set(patch, "metadata", json_new_object()), "resourceVersion", resource_version);
+    json_set(patch, "status", difference(before, after));
+    return patch;
+}
+
 struct json *status_patch(const struct training_job *job, const struct job_status *after)
 {
     SCOPED_JSON *old = job_status_to_json(&job->status);
     SCOPED_JSON *new = job_status_to_json(after);
-    struct json *patch = json_new_object();
-    json_set_string(json_set(patch, "metadata", json_new_object()), "resourceVersion", job->resource_version);
-    json_set(patch, "status", difference(old, new));
-    return patch;
+    return status_patch_between(job->resource_version, old, new);
 }

@@ -27,6 +27,12 @@ void index_set_add(struct index_set *set, int64_t index)
         set->words[index / WORD_BITS] |= UINT64_C(1) << (index % WORD_BITS);
 }
 
+void index_set_remove(struct index_set *set, int64_t index)
+{
+    if (index >= 0 && index < set->size)
+        set->words[index / WORD_BITS] &= ~(UINT64_C(1) << (index % WORD_BITS));
+}
+
 /* One "3" or "3-7"; returns what follows, NULL when it is neither. */
 static const char *range_parse(const char *text, int64_t *ret_first, int64_t *ret_last)
 {

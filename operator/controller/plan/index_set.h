@@ -26,5 +26,6 @@ const char *index_set_print(const struct index_set *set, struct arena *arena);
 
 bool index_set_has(const struct index_set *set, int64_t index);
 void index_set_add(struct index_set *set, int64_t index);
+void index_set_remove(struct index_set *set, int64_t index);
 
 #endif

@@ -5,10 +5,10 @@
 #include <strings.h>
 
 #include "common/job/enum_words.h"
-#include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 #include "common/yaml.h"
 
-/* tests/corpus/manifests gets the same verdicts from a real API server that has the generated CRD. */
+/* tests/corpus/manifests and tests/corpus/sweeps get the same verdicts from a real API server that has the generated CRD. */
 #define CEILING (1024 * 1024)
 #define EXPECT "# expect: "
 
@@ -57,6 +57,35 @@ static void expect_bad(const char *path)
     struct error error = ERROR_INIT;
     cr_expect(training_job_parse(object, &job, &error) < 0 && error.kind == ERROR_INVALID, "%s", path);
     training_job_release(&job);
+}
+
+static void expect_good_sweep(const char *path)
+{
+    SCOPED_FREE char *text = NULL;
+    SCOPED_JSON *object = manifest(path, &text);
+    SCOPED_JSON *violations = training_sweep_violations(object, object);
+    const struct json *first = json_first(violations);
+    cr_expect(first == NULL, "%s: %s: %s", path, json_string_at(first, "field", ""),
+              json_string_at(first, "message", ""));
+    struct training_sweep sweep;
+    struct error error = ERROR_INIT;
+    cr_expect(training_sweep_parse(object, &sweep, &error) == 0, "%s: %s", path, error.message);
+    training_sweep_release(&sweep);
+}
+
+static void expect_bad_sweep(const char *path)
+{
+    SCOPED_FREE char *text = NULL;
+    SCOPED_JSON *object = manifest(path, &text);
+    cr_assert(strncmp(text, EXPECT, strlen(EXPECT)) == 0, "%s lacks its first line", path);
+    text[strcspn(text, "\n")] = '\0';
+    SCOPED_JSON *violations = training_sweep_violations(object, NULL);
+    cr_expect_eq(json_count(violations), 1, "%s: %zu causes", path, json_count(violations));
+    cr_expect_str_eq(json_string_at(json_first(violations), "field", ""), text + strlen(EXPECT), "%s", path);
+    struct training_sweep sweep;
+    struct error error = ERROR_INIT;
+    cr_expect(training_sweep_parse(object, &sweep, &error) < 0 && error.kind == ERROR_INVALID, "%s", path);
+    training_sweep_release(&sweep);
 }
 
 static void expect_all(const char *pattern, void (*expect)(const char *path))
@@ -113,4 +142,12 @@ Test(corpus, the_examples_are_called_as_their_files)
 Test(corpus, bad_manifests_are_refused_at_the_right_field)
 {
     expect_all("tests/corpus/manifests/bad/*.yaml", expect_bad);
+}
+
+Test(corpus, sweeps)
+{
+    expect_all("tests/corpus/sweeps/good/*.yaml", expect_good_sweep);
+    expect_all("deploy/examples/sweeps/*.yaml", expect_good_sweep);
+    expect_all("deploy/examples/sweeps/*.yaml", expect_name);
+    expect_all("tests/corpus/sweeps/bad/*.yaml", expect_bad_sweep);
 }

@@ -10,7 +10,8 @@
 #include "common/job/training_job.h"
 
 static const struct object_type *const roots[] = {&training_job_spec_type, &training_job_status_type,
-                                                  &job_document_type};
+                                                  &job_document_type, &training_sweep_spec_type,
+                                                  &training_sweep_status_type};
 #define ROOTS (sizeof roots / sizeof *roots)
 
 static void for_each_field(const struct object_type *type,
@@ -47,7 +48,8 @@ Test(fields, every_field_is_described_in_a_sentence)
 static void expect_bounds(const struct object_type *type, const struct field *field)
 {
     bool bounded = field->kind == FIELD_STRING || field->kind == FIELD_INTEGER || field->kind == FIELD_LIST ||
-                   field->kind == FIELD_STRING_LIST || field->kind == FIELD_INTEGER_LIST || (field->flags & FIELD_OPEN);
+                   field->kind == FIELD_STRING_LIST || field->kind == FIELD_INTEGER_LIST ||
+                   field->kind == FIELD_SCALAR_LIST || (field->flags & FIELD_OPEN);
     cr_expect(!bounded || field->max > 0, "%s.%s has no upper bound", type->title, field->name);
     cr_expect(field->max >= field->min);
     cr_expect(field->kind != FIELD_ENUM || field->words, "%s.%s has no words", type->title, field->name);
@@ -80,9 +82,9 @@ Test(fields, names_are_unique)
 static void expect_room_in_the_struct(const struct object_type *type, const struct field *field)
 {
     size_t sizes[] = {
-        [FIELD_STRING] = sizeof(char *), [FIELD_INTEGER] = sizeof(int64_t), [FIELD_DECIMAL] = sizeof(double),
-        [FIELD_BOOLEAN] = sizeof(bool),  [FIELD_TIME] = sizeof(int64_t),    [FIELD_OPAQUE] = sizeof(void *),
-        [FIELD_VOLUME] = sizeof(void *)};
+        [FIELD_STRING] = sizeof(char *), [FIELD_INTEGER] = sizeof(int64_t),   [FIELD_DECIMAL] = sizeof(double),
+        [FIELD_BOOLEAN] = sizeof(bool),  [FIELD_TIME] = sizeof(int64_t),      [FIELD_OPAQUE] = sizeof(void *),
+        [FIELD_VOLUME] = sizeof(void *), [FIELD_SCALAR_LIST] = sizeof(void *)};
     if (field->offset == NO_MEMBER)
         return;
     size_t size = (size_t)field->kind < sizeof sizes / sizeof *sizes ? sizes[field->kind] : 0;

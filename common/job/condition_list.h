@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * status.conditions: a list of metav1.Condition, of which some types are ours and others belong to other controllers.
+ */
+#ifndef COXSWAIN_JOB_CONDITION_LIST_H
+#define COXSWAIN_JOB_CONDITION_LIST_H
+
+#include "common/job/training_job.h"
+
+/* Fills conditions[i] for each type words[i]; `words` ends with NULL. Returns the others as a JSON list in the arena; NULL: there
+ * are none. */
+const char *condition_list_read(const struct json *list, const char *const *words, struct condition *conditions,
+                                struct arena *arena);
+
+/* Sets object.conditions: ours in the order of `words`, then as many of `others` as there is room for. */
+void condition_list_write(const struct condition *conditions, const char *const *words, const char *others,
+                          struct json *object);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Macros for the rows of the table of fields. Only the files that hold a part of the table include this header: fields.c for
+ * the TrainingJob, sweep_fields.c for the TrainingSweep.
+ */
+#ifndef COXSWAIN_JOB_FIELD_TABLE_H
+#define COXSWAIN_JOB_FIELD_TABLE_H
+
+#include "common/job/fields.h"
+
+#define NAME_MAX_LENGTH 63
+#define TEXT_MAX_LENGTH 1024
+
+#define MEMBER(owner, member) .offset = offsetof(struct owner, member), .size = sizeof(((struct owner *)0)->member)
+#define COMPANION(owner, member) .companion = offsetof(struct owner, member)
+#define LONE .companion = NO_MEMBER
+#define SCHEMA_ONLY .offset = NO_MEMBER, .companion = NO_MEMBER
+#define RANGE(lowest_value, highest_value) .min = (lowest_value), .max = (highest_value)
+#define BETWEEN(lowest_value, highest_value) .lowest = (lowest_value), .highest = (highest_value)
+#define ONLY_FOR(...)                                                                                                  \
+    .only_for = (const char *const[])                                                                                  \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
+#define FORMAT(format_name) .format = STRING_FORMAT_##format_name
+
+#define OBJECT_TYPE(variable, heading, table, ...)                                                                     \
+    const struct object_type variable = {                                                                              \
+        .title = heading, .fields = table, .field_count = sizeof table / sizeof *table, __VA_ARGS__}
+
+#define COUNTER(field_name, owner, member, words_about_it)                                                             \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, .flags = FIELD_ZERO,                   \
+        RANGE(0, INT64_MAX), .description = words_about_it                                                             \
+    }
+#define NUMBER(field_name, owner, member, words_about_it)                                                              \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, RANGE(0, INT64_MAX),                   \
+        .description = words_about_it                                                                                  \
+    }
+#define TEXT(field_name, owner, member, longest, words_about_it)                                                       \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_STRING, MEMBER(owner, member), LONE, RANGE(0, longest),                      \
+        .description = words_about_it                                                                                  \
+    }
+#define TIME(field_name, owner, member, words_about_it)                                                                \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_TIME, MEMBER(owner, member), LONE, .description = words_about_it             \
+    }
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/enum_words.h"
+#include "common/job/field_table.h"
+#include "common/job/training_sweep.h"
+
+#define PARAMETER_PATH_MAX 256
+#define INDICES_MAX 65536
+/* Integers of a parameter: so that any number of them, and any difference, is exact in a double. */
+#define INTEGER_MAX 1000000000000
+#define REAL_MAX 1e300
+
+/* ---------------------------------------------------------------- spec */
+
+#define BOUND(field_name, owner, member, words_about_it)                                                               \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_DECIMAL, MEMBER(owner, member), LONE, .flags = FIELD_REQUIRED,               \
+        BETWEEN(-REAL_MAX, REAL_MAX), .description = words_about_it                                                    \
+    }
+static const struct field range_fields[] = {
+    BOUND("min", sweep_range, min, "The lowest value."),
+    BOUND("max", sweep_range, max, "The highest value."),
+};
+OBJECT_TYPE(sweep_range_type, "Range", range_fields);
+
+#define POSITIVE_BOUND(field_name, owner, member, words_about_it)                                                      \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_DECIMAL, MEMBER(owner, member), LONE, .flags = FIELD_REQUIRED,               \
+        BETWEEN(0, REAL_MAX), .above = true, .description = words_about_it                                             \
+    }
+static const struct field log_range_fields[] = {
+    POSITIVE_BOUND("min", sweep_range, min, "The lowest value."),
+    POSITIVE_BOUND("max", sweep_range, max, "The highest value."),
+};
+OBJECT_TYPE(sweep_log_range_type, "Range of logarithms", log_range_fields);
+
+#define WHOLE_BOUND(field_name, owner, member, words_about_it)                                                         \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, .flags = FIELD_REQUIRED,               \
+        RANGE(-INTEGER_MAX, INTEGER_MAX), .description = words_about_it                                                \
+    }
+static const struct field integers_fields[] = {
+    WHOLE_BOUND("min", sweep_integers, min, "The lowest value."),
+    WHOLE_BOUND("max", sweep_integers, max, "The highest value."),
+};
+OBJECT_TYPE(sweep_integers_type, "Range of integers", integers_fields);
+
+static const struct field parameter_fields[] = {
+    {.name = "path",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_parameter, path),
+     LONE,
+     RANGE(1, PARAMETER_PATH_MAX),
+     FORMAT(FIELD_PATH),
+     .description = "The field of the template that each trial gets a value for, such as "
+                    "coxswain.training.optimizer.learningRate. A number stands for an element of a list, from 0: "
+                    "coxswain.model.layers.0.units."},
+    {.name = "env",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_parameter, env),
+     LONE,
+     RANGE(1, PARAMETER_PATH_MAX),
+     FORMAT(VARIABLE),
+     .description = "In place of path: an environment variable of the container that trains, in the pods of all roles, "
+                    "for scripts of other frameworks."},
+    {.name = "values",
+     .kind = FIELD_SCALAR_LIST,
+     MEMBER(sweep_parameter, values),
+     LONE,
+     RANGE(1, SWEEP_VALUES_MAX),
+     .description = "The values to choose from."},
+    {.name = "uniform",
+     .kind = FIELD_OBJECT,
+     MEMBER(sweep_parameter, uniform),
+     COMPANION(sweep_parameter, has_uniform),
+     .type = &sweep_range_type,
+     .description = "In place of values: any number from min to max, each as likely as the others."},
+    {.name = "logUniform",
+     .kind = FIELD_OBJECT,
+     MEMBER(sweep_parameter, log_uniform),
+     COMPANION(sweep_parameter, has_log_uniform),
+     .type = &sweep_log_range_type,
+     .description = "In place of values: any number from min to max, whose logarithm is uniform: as many between 0.001 "
+                    "and 0.01 as between 0.01 and 0.1."},
+    {.name = "integer",
+     .kind = FIELD_OBJECT,
+     MEMBER(sweep_parameter, integer),
+     COMPANION(sweep_parameter, has_integer),
+     .type = &sweep_integers_type,
+     .description = "In place of values: a whole number from min to max, each as likely as the others."},
+};
+OBJECT_TYPE(sweep_parameter_type, "Parameter", parameter_fields, .size = sizeof(struct sweep_parameter));
+
+static const struct field objective_fields[] = {
+    {.name = "metric",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_objective, metric),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     .fallback = "validationLoss",
+     .description = "Name of the metric in status.progress.metrics of a trial; its last value counts."},
+    {.name = "goal",
+     .kind = FIELD_ENUM,
+     MEMBER(sweep_objective, goal),
+     LONE,
+     .words = sweep_goal_words,
+     .fallback = "Minimize",
+     .description = "Whether a lower or a higher value is better."},
+};
+static OBJECT_TYPE(objective_type, "Objective", objective_fields);
+
+static const struct field algorithm_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(training_sweep, algorithm.type),
+     LONE,
+     .words = sweep_algorithm_words,
+     .fallback = "Random",
+     .description = "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
+                    "each trial draws every parameter independently."},
+    {.name = "seed",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, algorithm.seed),
+     LONE,
+     RANGE(0, 1000000000000),
+     .fallback = "0",
+     .description = "What Random draws from: the values of a trial depend on nothing but the seed, the parameters and "
+                    "the trial's number."},
+};
+static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields);
+
+static const struct field spec_fields[] = {
+    {.name = "suspend",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(training_sweep, suspend),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     .fallback = "false",
+     .description = "Suspend the trials that run and start no others; set it back to false to go on."},
+    {.name = "template",
+     .kind = FIELD_OPAQUE,
+     MEMBER(training_sweep, template),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .description = "The spec of the TrainingJobs, each of which is a trial."},
+    {.name = "parameters",
+     .kind = FIELD_LIST,
+     MEMBER(training_sweep, parameters),
+     COMPANION(training_sweep, parameter_count),
+     .flags = FIELD_REQUIRED,
+     RANGE(1, SWEEP_PARAMETERS_MAX),
+     .type = &sweep_parameter_type,
+     .description = "What the trials differ in."},
+    {.name = "objective",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_sweep, objective),
+     LONE,
+     .type = &objective_type,
+     .fallback = "{}",
+     .description = "What makes a trial better than another."},
+    {.name = "algorithm",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct training_sweep),
+     LONE,
+     .type = &algorithm_type,
+     .fallback = "{}",
+     .description = "How the values of each trial are chosen."},
+    {.name = "parallelism",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, parallelism),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, 1000),
+     .fallback = "1",
+     .description = "How many trials run at a time."},
+    {.name = "maxTrials",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, max_trials),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, SWEEP_TRIALS_MAX),
+     .description = "How many trials there are in all. Grid: at most so many, by default all points of the grid. A "
+                    "sweep that is over stays so."},
+    {.name = "maxFailedTrials",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, max_failed_trials),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(0, SWEEP_TRIALS_MAX),
+     .fallback = "3",
+     .description = "How many trials may fail. With one more the sweep fails, and its other trials are suspended."},
+};
+OBJECT_TYPE(training_sweep_spec_type, "TrainingSweep spec", spec_fields);
+
+/* ---------------------------------------------------------------- status */
+
+static const struct field trials_fields[] = {
+    COUNTER("total", sweep_status, trials.total, "Trials that there will be in all."),
+    COUNTER("running", sweep_status, trials.running, "Trials that have been started and are not over."),
+    COUNTER("succeeded", sweep_status, trials.succeeded, "Trials that succeeded and reported the metric."),
+    COUNTER("failed", sweep_status, trials.failed,
+            "Trials that failed, were deleted, could not be created or did not report the metric."),
+};
+static OBJECT_TYPE(trials_type, "Trials", trials_fields);
+
+static const struct field assignment_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_assignment, name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PARAMETER_PATH_MAX),
+     .description = "Path or variable of the parameter."},
+    {.name = "value",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_assignment, value),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(0, SCALAR_TEXT_MAX),
+     .description = "Its value in the trial."},
+};
+static OBJECT_TYPE(assignment_type, "Value of a parameter", assignment_fields, .size = sizeof(struct sweep_assignment),
+                   .map_key = "name");
+
+static const struct field best_fields[] = {
+    TEXT("trial", sweep_best, trial, NAME_MAX_LENGTH, "Name of the TrainingJob."),
+    TEXT("objective", sweep_best, objective, DECIMAL_TEXT_MAX, "Its value of the metric, a decimal string."),
+    {.name = "parameters",
+     .kind = FIELD_LIST,
+     MEMBER(sweep_best, parameters),
+     COMPANION(sweep_best, parameter_count),
+     RANGE(0, SWEEP_PARAMETERS_MAX),
+     .type = &assignment_type,
+     .description = "Its values of the parameters."},
+};
+static OBJECT_TYPE(best_type, "Best trial", best_fields);
+
+static const struct field sweep_state_fields[] = {
+    COUNTER("started", sweep_status, started, "The trials with lower numbers have been promised, in this order."),
+    TEXT("pending", sweep_status, pending, INDICES_MAX,
+         "Trials that are promised and were not seen to exist, such as 0-3,7. What was started, is not over and not "
+         "listed exists or was deleted."),
+    TEXT("succeeded", sweep_status, succeeded, INDICES_MAX, "Trials that are counted as succeeded, such as 0-3,7."),
+    TEXT("failed", sweep_status, failed, INDICES_MAX, "Trials that are counted as failed, such as 0-3,7."),
+};
+static OBJECT_TYPE(sweep_state_type, "Controller state of a sweep", sweep_state_fields);
+
+static const struct field status_fields[] = {
+    COUNTER("observedGeneration", sweep_status, observed_generation,
+            "The generation of the spec that this status was made from."),
+    {.name = "conditions",
+     .kind = FIELD_LIST,
+     SCHEMA_ONLY,
+     RANGE(0, JOB_CONDITIONS_MAX),
+     .type = &condition_type,
+     .description = "State of the sweep: Complete, Failed, Suspended, Running, in this order, before those of others. "
+                    "The first that is True is the sweep's state."},
+    {.name = "trials",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct sweep_status),
+     LONE,
+     .type = &trials_type,
+     .description = "How many trials there are, by what became of them."},
+    {.name = "best",
+     .kind = FIELD_OBJECT,
+     MEMBER(sweep_status, best),
+     LONE,
+     .type = &best_type,
+     .description = "The best trial so far; of equal ones the one with the lowest number."},
+    TIME("startTime", sweep_status, start_ms, "When the first trial was promised."),
+    TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
+    {.name = "controllerState",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct sweep_status),
+     LONE,
+     .type = &sweep_state_type,
+     .description = "What the operator has to know after it was restarted. It is outside the contract: clients ignore "
+                    "it, only the operator writes it, and its shape may change in any version."},
+};
+OBJECT_TYPE(training_sweep_status_type, "TrainingSweep status", status_fields);

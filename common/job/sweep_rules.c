@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/sweep_rules.h"
+
+#include "common/job/rule_parts.h"
+#include "common/job/string_format.h"
+#include "common/job/training_sweep.h"
+
+/* A number, or one in quotes. */
+static double decimal_at(const struct json *self, const char *name)
+{
+    const struct json *value = json_member(self, name);
+    const char *text = json_string(value, NULL);
+    return text ? decimal_value(text) : json_number(value, 0);
+}
+
+bool sweep_rule_range(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return decimal_at(self, "min") < decimal_at(self, "max");
+}
+
+bool sweep_rule_integers(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return json_integer_at(self, "min", 0) <= json_integer_at(self, "max", 0);
+}
+
+bool sweep_rule_target(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return rule_has(self, "path") != rule_has(self, "env");
+}
+
+bool sweep_rule_source(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return rule_has(self, "values") + rule_has(self, "uniform") + rule_has(self, "logUniform") +
+               rule_has(self, "integer") ==
+           1;
+}
+
+static bool is_same_target(const struct json *one, const struct json *other)
+{
+    const struct json *path = json_member(one, "path"), *env = json_member(one, "env");
+    return (path && json_equal(path, json_member(other, "path"))) ||
+           (env && json_equal(env, json_member(other, "env")));
+}
+
+bool sweep_rule_targets_differ(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        for (const struct json *earlier = json_first(list); earlier != item; earlier = json_next(earlier))
+            if (is_same_target(earlier, item))
+                return false;
+    return true;
+}
+
+static bool is_grid(const struct json *self)
+{
+    return rule_is(self, "algorithm.type", "Grid");
+}
+
+bool sweep_rule_grid(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_grid(self) || sweep_grid_size(self) > 0;
+}
+
+bool sweep_rule_grid_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_grid(self) || rule_has(self, "maxTrials") || sweep_grid_size(self) <= SWEEP_TRIALS_MAX;
+}
+
+bool sweep_rule_random(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_is(self, "algorithm.type", "Random") || rule_has(self, "maxTrials");
+}

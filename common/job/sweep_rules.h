@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The C twins of the rules about a TrainingSweep; rules.c has their CEL and messages.
+ */
+#ifndef COXSWAIN_JOB_SWEEP_RULES_H
+#define COXSWAIN_JOB_SWEEP_RULES_H
+
+#include <stdbool.h>
+
+#include "common/json.h"
+
+/* About ranges. */
+bool sweep_rule_range(const struct json *self, const struct json *old);
+bool sweep_rule_integers(const struct json *self, const struct json *old);
+
+/* About a parameter. */
+bool sweep_rule_target(const struct json *self, const struct json *old);
+bool sweep_rule_source(const struct json *self, const struct json *old);
+
+/* About the spec. */
+bool sweep_rule_targets_differ(const struct json *self, const struct json *old);
+bool sweep_rule_grid(const struct json *self, const struct json *old);
+bool sweep_rule_grid_size(const struct json *self, const struct json *old);
+bool sweep_rule_random(const struct json *self, const struct json *old);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The TrainingSweep resource as a C value: it runs many TrainingJobs, its trials, which differ in some fields of one template,
+ * and finds the best of them. The operator parses one from each object of a watch; the embedded control plane validates with the
+ * same code at admission.
+ */
+#ifndef COXSWAIN_TRAINING_SWEEP_H
+#define COXSWAIN_TRAINING_SWEEP_H
+
+#include "common/job/rules.h"
+#include "common/job/training_job.h"
+
+#define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random")
+#define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
+/* In the order in which the status lists them: the first one that is True is the sweep's state. */
+#define SWEEP_CONDITION_TYPES(X)                                                                                       \
+    X(SWEEP_COMPLETE, "Complete")                                                                                      \
+    X(SWEEP_FAILED, "Failed")                                                                                          \
+    X(SWEEP_SUSPENDED, "Suspended")                                                                                    \
+    X(SWEEP_RUNNING, "Running")
+#define X(name, text) name,
+enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
+enum sweep_goal { SWEEP_GOALS(X) };
+enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
+#undef X
+
+/* Trials are numbered from 0. A trial is named <sweep>-<number>, and that has to be the name of a job. */
+#define SWEEP_TRIALS_MAX 10000
+#define SWEEP_NAME_MAX (JOB_NAME_MAX - 5)
+#define SWEEP_NAME_MESSAGE                                                                                             \
+    "the name must be at most 35 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \
+    "digit; its trials' names are longer"
+#define SWEEP_PARAMETERS_MAX 32
+#define SWEEP_VALUES_MAX 256
+
+struct sweep_range {
+    double min, max;
+};
+
+struct sweep_integers {
+    int64_t min, max;
+};
+
+/* A field of the template, or a variable of the pods, and where its values come from. A sound parameter has one of `path` and
+ * `env`, and one of `values`, `uniform`, `log_uniform` and `integer`. */
+struct sweep_parameter {
+    const char *path, *env;
+    const struct json *values; /* NULL: not given */
+    bool has_uniform, has_log_uniform, has_integer;
+    struct sweep_range uniform, log_uniform;
+    struct sweep_integers integer;
+};
+
+struct sweep_objective {
+    const char *metric;
+    enum sweep_goal goal;
+};
+
+/* A parameter's value in one trial, as text. */
+struct sweep_assignment {
+    const char *name; /* the parameter's path or variable */
+    const char *value;
+};
+
+struct sweep_best {
+    const char *trial;     /* its name; NULL: no trial has succeeded */
+    const char *objective; /* decimal string, as the trial reported it */
+    struct sweep_assignment *parameters;
+    unsigned parameter_count;
+};
+
+struct sweep_status {
+    /* The contract: what users and other programs read. */
+    int64_t observed_generation;
+    struct condition conditions[SWEEP_CONDITION_COUNT];
+    const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
+    struct {
+        int64_t total, running, succeeded, failed;
+    } trials;
+    struct sweep_best best;
+    int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
+
+    /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
+    int64_t started;       /* the trials below it are pending, running or over */
+    const char *pending;   /* were not seen to exist yet: promised before they are created (sweep_plan.h) */
+    const char *succeeded; /* of which `best` takes account */
+    const char *failed;
+};
+
+struct training_sweep {
+    const char *name, *namespace, *uid, *resource_version;
+    int64_t generation;
+    int64_t deleted_ms;     /* FIELD_UNSET: not being deleted */
+    const char *queue_name; /* the label by which Kueue admits the trials; NULL: none */
+
+    const struct json *template; /* a TrainingJob's spec */
+    struct sweep_parameter *parameters;
+    unsigned parameter_count;
+    struct sweep_objective objective;
+    struct {
+        enum sweep_algorithm type;
+        int64_t seed;
+    } algorithm;
+    int64_t parallelism, max_failed_trials;
+    int64_t max_trials; /* FIELD_UNSET: all points of the grid */
+    bool suspend;
+
+    struct sweep_status status;
+
+    struct arena arena;  /* of strings and lists */
+    struct json *opaque; /* owns the template and the lists of values */
+};
+
+/* Parses an object as the API server gives it; defaults are applied, the spec is validated, its template is not: that is judged
+ * with the values of a trial. On ERROR_INVALID the rest is filled as far as it could be read, and `ret_sweep` must be released
+ * all the same. */
+int training_sweep_parse(const struct json *object, struct training_sweep *ret_sweep, struct error *error);
+void training_sweep_release(struct training_sweep *sweep);
+
+/* As training_job_violations. */
+struct json *training_sweep_violations(const struct json *object, const struct json *old);
+
+bool sweep_name_holds(const char *name);
+
+/* How many points the grid of a spec has, at most SWEEP_TRIALS_MAX + 1; 0: a parameter has infinitely many values. */
+int64_t sweep_grid_size(const struct json *spec);
+
+struct json *sweep_status_to_json(const struct sweep_status *status);
+
+#endif

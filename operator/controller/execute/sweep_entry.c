@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/sweep_entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+struct sweep_entry *sweep_entry_new(const char *key, void *controller)
+{
+    struct sweep_entry *entry = memory_allocate(1, sizeof *entry);
+    entry->key = memory_copy_string(key);
+    entry->controller = controller;
+    return entry;
+}
+
+static void forget_notes(struct sweep_entry *entry)
+{
+    for (size_t i = 0; i < entry->note_count; i++)
+        free(entry->notes[i].message);
+    free(entry->notes);
+    entry->notes = NULL;
+    entry->note_count = 0;
+}
+
+void sweep_entry_free(struct sweep_entry *entry)
+{
+    if (entry->timer)
+        event_timer_cancel(entry->timer);
+    forget_notes(entry);
+    free(entry->obstacle);
+    free(entry->uid);
+    free(entry->key);
+    free(entry);
+}
+
+void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid)
+{
+    if (entry->uid && strcmp(entry->uid, uid) == 0)
+        return;
+    forget_notes(entry);
+    sweep_entry_set_obstacle(entry, NULL);
+    free(entry->uid);
+    entry->uid = memory_copy_string(uid);
+}
+
+void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message)
+{
+    struct trial_note *note = NULL;
+    for (size_t i = 0; i < entry->note_count && !note; i++)
+        if (entry->notes[i].trial == trial)
+            note = &entry->notes[i];
+    if (!note) {
+        entry->notes = memory_resize(entry->notes, entry->note_count + 1, sizeof *entry->notes);
+        note = &entry->notes[entry->note_count++];
+        note->message = NULL;
+    }
+    free(note->message);
+    *note = (struct trial_note){trial, kind, memory_copy_string(message)};
+}
+
+void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message)
+{
+    free(entry->obstacle);
+    entry->obstacle = memory_copy_string(message);
+}

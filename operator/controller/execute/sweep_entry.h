@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps what the controller remembers about a sweep between two reconciles, in memory only. An operator that restarts loses only
+ * time by losing it.
+ */
+#ifndef COXSWAIN_CONTROLLER_SWEEP_ENTRY_H
+#define COXSWAIN_CONTROLLER_SWEEP_ENTRY_H
+
+#include "common/event_loop.h"
+#include "operator/controller/sweep/sweep_plan.h"
+
+struct sweep_entry {
+    char *key; /* "namespace/name" */
+    char *uid; /* of the sweep that the rest is about; NULL: none */
+    void *controller;
+    struct event_timer *timer; /* of the next reconcile; NULL: none is due */
+    int64_t due_ms;            /* when, by the monotonic clock */
+    bool executing;
+    bool dirty;                        /* something changed while it was executing */
+    uint64_t sweep_write, trial_write; /* own_write_note (job_entry.h) */
+    struct trial_note *notes;
+    size_t note_count;
+    char *obstacle;    /* why a trial could not be created; NULL: nothing keeps them */
+    unsigned failures; /* executions that failed, since the last one that did not */
+};
+
+struct sweep_entry *sweep_entry_new(const char *key, void *controller);
+/* Cancels its timer, too. */
+void sweep_entry_free(struct sweep_entry *entry);
+
+/* Says which sweep the entry is about; forgets what was known of another one. */
+void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid);
+/* Replaces what was noted of the trial. Copies the message. */
+void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message);
+/* NULL: nothing keeps trials from being created. Copies the message. */
+void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Executes the plan of a sweep: sends the requests of all its actions in parallel, then the one status write, then the events.
+ * What the API server refuses is noted in the sweep's entry, for the next plan.
+ */
+#ifndef COXSWAIN_CONTROLLER_SWEEP_EXECUTE_H
+#define COXSWAIN_CONTROLLER_SWEEP_EXECUTE_H
+
+#include "operator/controller/execute/sweep_entry.h"
+#include "operator/kube/client.h"
+#include "operator/kube/event_recorder.h"
+
+struct sweep_executor {
+    struct kube_client *client;
+    struct event_recorder *recorder;
+    /* Called when every request of a plan has been answered. `failed` is the first error; NULL: none. `moved`: something was
+     * written, so that there may be more to do. */
+    void (*done)(void *context, struct sweep_entry *entry, const struct error *failed, bool moved);
+    void *context;
+};
+
+/* Executes `plan` and takes it over. `sweep` is used only during the call; the entry must live until `done` is called, at the
+ * earliest before this returns. */
+void sweep_execute(const struct sweep_executor *executor, struct sweep_entry *entry, const struct training_sweep *sweep,
+                   struct sweep_plan *plan);
+
+#endif

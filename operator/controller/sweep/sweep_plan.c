@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/sweep_plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/utf8.h"
+#include "operator/controller/plan/index_set.h"
+#include "operator/controller/sweep/suggestion.h"
+#include "operator/controller/sweep/trial_build.h"
+
+#define FIRST_CAPACITY 16
+
+struct sweep_planning {
+    const struct sweep_input *input;
+    const struct training_sweep *sweep;
+    struct sweep_plan *plan;
+    struct sweep_status *next;
+    int64_t total, started;
+    struct index_set pending, succeeded, failed;
+    const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
+    const struct trial_note **notes; /* likewise; the last one of a trial counts */
+};
+
+/* ---------------------------------------------------------------- parts of the plan */
+
+__attribute__((format(printf, 2, 3))) static const char *format(struct sweep_planning *planning, const char *pattern,
+                                                                ...)
+{
+    va_list arguments;
+    char text[CONDITION_MESSAGE_MAX];
+    va_start(arguments, pattern);
+    vsnprintf(text, sizeof text, pattern, arguments);
+    va_end(arguments);
+    text[utf8_fit(text, sizeof text - 1)] = '\0';
+    return arena_copy_string(&planning->plan->arena, text);
+}
+
+static const char *name_of(struct sweep_planning *planning, int64_t trial)
+{
+    SCOPED_FREE char *name = trial_name(planning->sweep, trial);
+    return arena_copy_string(&planning->plan->arena, name);
+}
+
+static void act(struct sweep_planning *planning, enum sweep_action_type type, int64_t trial)
+{
+    struct sweep_plan *plan = planning->plan;
+    if (plan->action_count == plan->action_capacity) {
+        plan->action_capacity = plan->action_capacity ? 2 * plan->action_capacity : FIRST_CAPACITY;
+        plan->actions = memory_resize(plan->actions, plan->action_capacity, sizeof *plan->actions);
+    }
+    plan->actions[plan->action_count++] = (struct sweep_action){type, trial};
+}
+
+static void sweep_event(struct sweep_planning *planning, bool warning, const char *reason, const char *action,
+                        const char *note)
+{
+    struct sweep_plan *plan = planning->plan;
+    if (plan->event_count == plan->event_capacity) {
+        plan->event_capacity = plan->event_capacity ? 2 * plan->event_capacity : FIRST_CAPACITY;
+        plan->events = memory_resize(plan->events, plan->event_capacity, sizeof *plan->events);
+    }
+    plan->events[plan->event_count++] = (struct sweep_event){warning, reason, action, note};
+}
+
+static bool is_true(const struct sweep_status *status, enum sweep_condition type)
+{
+    return status->conditions[type].status == CONDITION_TRUE;
+}
+
+static void sweep_condition_set(struct sweep_planning *planning, enum sweep_condition type,
+                                enum condition_status status, const char *reason, const char *message)
+{
+    struct condition *condition = &planning->next->conditions[type];
+    if (condition->status != status)
+        condition->last_transition_ms = planning->input->now_ms;
+    condition->status = status;
+    condition->reason = reason;
+    condition->message = message;
+    condition->observed_generation = planning->sweep->generation;
+}
+
+/* ---------------------------------------------------------------- what there is */
+
+static void read_sets(struct sweep_planning *planning)
+{
+    const struct sweep_status *old = &planning->sweep->status;
+    struct arena *arena = &planning->plan->arena;
+    planning->started = old->started < SWEEP_TRIALS_MAX ? old->started : SWEEP_TRIALS_MAX;
+    planning->pending = index_set_make(arena, SWEEP_TRIALS_MAX);
+    planning->succeeded = index_set_make(arena, SWEEP_TRIALS_MAX);
+    planning->failed = index_set_make(arena, SWEEP_TRIALS_MAX);
+    index_set_parse(&planning->pending, old->pending);
+    index_set_parse(&planning->succeeded, old->succeeded);
+    index_set_parse(&planning->failed, old->failed);
+}
+
+static void read_trials(struct sweep_planning *planning)
+{
+    const struct sweep_input *input = planning->input;
+    size_t room = (size_t)planning->started + 1;
+    planning->views = arena_allocate(&planning->plan->arena, room, sizeof *planning->views);
+    planning->notes = arena_allocate(&planning->plan->arena, room, sizeof *planning->notes);
+    for (size_t i = 0; i < input->trial_count; i++) {
+        int64_t trial = trial_number(planning->sweep, input->trials[i]->name);
+        if (trial >= 0 && trial < planning->started)
+            planning->views[trial] = input->trials[i];
+    }
+    for (size_t i = 0; i < input->note_count; i++)
+        if (input->notes[i].trial < planning->started)
+            planning->notes[input->notes[i].trial] = &input->notes[i];
+}
+
+static bool is_over(const struct sweep_planning *planning, int64_t trial)
+{
+    return index_set_has(&planning->succeeded, trial) || index_set_has(&planning->failed, trial);
+}
+
+static int64_t count(const struct sweep_planning *planning, const struct index_set *set)
+{
+    int64_t number = 0;
+    for (int64_t i = 0; i < planning->started; i++)
+        number += index_set_has(set, i);
+    return number;
+}
+
+static int64_t running(const struct sweep_planning *planning)
+{
+    return planning->started - count(planning, &planning->succeeded) - count(planning, &planning->failed);
+}
+
+/* ---------------------------------------------------------------- what became of the trials */
+
+static void fail_trial(struct sweep_planning *planning, int64_t trial, const char *why)
+{
+    index_set_remove(&planning->pending, trial);
+    index_set_add(&planning->failed, trial);
+    sweep_event(planning, true, "TrialFailed", "CountTrial", format(planning, "%s: %s", name_of(planning, trial), why));
+}
+
+static bool is_better(const struct sweep_planning *planning, const char *value, int64_t trial)
+{
+    const struct sweep_best *best = &planning->next->best;
+    if (!best->trial || !best->objective)
+        return true;
+    double now = strtod(value, NULL), before = strtod(best->objective, NULL);
+    if (now == before)
+        return trial < trial_number(planning->sweep, best->trial);
+    return planning->sweep->objective.goal == GOAL_MAXIMIZE ? now > before : now < before;
+}
+
+static void take_best(struct sweep_planning *planning, int64_t trial, const char *value)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    struct arena *arena = &planning->plan->arena;
+    struct sweep_best *best = &planning->next->best;
+    best->trial = name_of(planning, trial);
+    best->objective = arena_copy_string(arena, value);
+    best->parameters = arena_allocate(arena, sweep->parameter_count, sizeof *best->parameters);
+    best->parameter_count = sweep->parameter_count;
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        SCOPED_JSON *suggested = suggestion_value(sweep, i, trial);
+        SCOPED_FREE char *text = suggestion_text(suggested);
+        best->parameters[i] = (struct sweep_assignment){
+            .name = parameter->path ? parameter->path : parameter->env,
+            .value = arena_copy_string(arena, text),
+        };
+    }
+}
+
+static void succeed_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    const char *metric = planning->sweep->objective.metric;
+    const char *value = trial_view_metric(view, metric);
+    if (!value) {
+        fail_trial(planning, trial,
+                   format(planning,
+                          "it succeeded, but reports no finite %s; take another objective.metric, or see what the "
+                          "template must have for it (data.validation)",
+                          metric));
+        return;
+    }
+    index_set_add(&planning->succeeded, trial);
+    if (is_better(planning, value, trial))
+        take_best(planning, trial, value);
+}
+
+/* A job that the cache shows. */
+static void judge_view(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    index_set_remove(&planning->pending, trial);
+    if (view->succeeded)
+        succeed_trial(planning, trial, view);
+    else if (view->failed)
+        fail_trial(planning, trial, view->message);
+}
+
+static void judge_trial(struct sweep_planning *planning, int64_t trial)
+{
+    const struct trial_note *note = planning->notes[trial];
+    bool was_pending = index_set_has(&planning->pending, trial);
+    if (is_over(planning, trial))
+        return;
+    if (planning->views[trial]) {
+        judge_view(planning, trial, planning->views[trial]);
+    } else if (note && note->kind == TRIAL_NOTE_REFUSED && was_pending) {
+        fail_trial(planning, trial, note->message);
+    } else if (note && note->kind == TRIAL_NOTE_ABSENT && !was_pending) {
+        fail_trial(planning, trial, "the job was deleted before it was over");
+    } else if (!was_pending) {
+        act(planning, SWEEP_LOOK_FOR_TRIAL, trial);
+    } else if (note && note->kind == TRIAL_NOTE_SEEN) {
+        index_set_remove(&planning->pending, trial);
+    }
+}
+
+static void judge_trials(struct sweep_planning *planning)
+{
+    for (int64_t trial = 0; trial < planning->started; trial++)
+        judge_trial(planning, trial);
+}
+
+/* ---------------------------------------------------------------- suspending and resuming */
+
+/* The status says that the sweep suspends its trials, or that it has. */
+static bool has_begun_to_suspend(const struct sweep_status *status)
+{
+    const struct condition *condition = &status->conditions[SWEEP_SUSPENDED];
+    return condition->status == CONDITION_TRUE ||
+           (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
+}
+
+/* Returns how many trials are not over and have another `suspend` than this one; changes it if `now`. */
+static int64_t change_suspend(struct sweep_planning *planning, bool suspend, bool now)
+{
+    int64_t others = 0;
+    for (int64_t trial = 0; trial < planning->started; trial++) {
+        const struct trial_view *view = planning->views[trial];
+        if (!view || is_over(planning, trial) || view->suspend == suspend)
+            continue;
+        others++;
+        if (now)
+            act(planning, suspend ? SWEEP_SUSPEND_TRIAL : SWEEP_RESUME_TRIAL, trial);
+    }
+    return others;
+}
+
+/* Returns whether every trial that is not over has been suspended; suspends the others, once the status says so. */
+static bool suspend_trials(struct sweep_planning *planning)
+{
+    bool begun = has_begun_to_suspend(&planning->sweep->status);
+    if (change_suspend(planning, true, begun) == 0)
+        return true;
+    if (!begun)
+        sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_FALSE, "Suspending", "trials are being suspended");
+    return false;
+}
+
+/* Returns whether no trial is suspended because the sweep was. */
+static bool resume_trials(struct sweep_planning *planning)
+{
+    if (!has_begun_to_suspend(&planning->sweep->status))
+        return true;
+    if (change_suspend(planning, false, true) > 0)
+        return false;
+    sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_FALSE, "Resumed", "the sweep goes on");
+    return true;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void sweep_finish(struct sweep_planning *planning, enum sweep_condition type, const char *reason,
+                         const char *message)
+{
+    sweep_condition_set(planning, type, CONDITION_TRUE, reason, message);
+    if (planning->next->conditions[SWEEP_RUNNING].status != CONDITION_ABSENT)
+        sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_FALSE, reason, "the sweep is over");
+    if (planning->next->conditions[SWEEP_SUSPENDED].status != CONDITION_ABSENT)
+        sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_FALSE, reason, "the sweep is over");
+    planning->next->completion_ms = planning->input->now_ms;
+    sweep_event(planning, type == SWEEP_FAILED, reason, "EndSweep", message);
+}
+
+/* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
+static bool end_sweep(struct sweep_planning *planning)
+{
+    int64_t failed = count(planning, &planning->failed), succeeded = count(planning, &planning->succeeded);
+    const struct sweep_best *best = &planning->next->best;
+    if (failed > planning->sweep->max_failed_trials) {
+        if (suspend_trials(planning))
+            sweep_finish(planning, SWEEP_FAILED, "TooManyFailedTrials",
+                         format(planning,
+                                "%" PRId64 " trials have failed, and maxFailedTrials is %" PRId64
+                                "; the events say why they did",
+                                failed, planning->sweep->max_failed_trials));
+        return true;
+    }
+    if (planning->started < planning->total || failed + succeeded < planning->started)
+        return false;
+    if (succeeded == 0)
+        sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded", "every trial has failed; the events say why");
+    else
+        sweep_finish(planning, SWEEP_COMPLETE, "TrialsDone",
+                     format(planning, "%" PRId64 " of %" PRId64 " trials succeeded; the best is %s with %s %s",
+                            succeeded, planning->started, best->trial, planning->sweep->objective.metric,
+                            best->objective));
+    return true;
+}
+
+/* ---------------------------------------------------------------- the next trials */
+
+/* Those that the status in the cache promises, and nothing else. */
+static void create_pending(struct sweep_planning *planning)
+{
+    for (int64_t trial = 0; trial < planning->started; trial++)
+        if (index_set_has(&planning->pending, trial))
+            act(planning, SWEEP_CREATE_TRIAL, trial);
+}
+
+/* A trial whose values make no valid job fails without one. */
+static void promise_trial(struct sweep_planning *planning)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *object = NULL;
+    int64_t trial = planning->started++;
+    if (trial_build(planning->sweep, trial, &object, &error) < 0)
+        fail_trial(planning, trial, format(planning, "%s", error.message));
+    else
+        index_set_add(&planning->pending, trial);
+}
+
+static void promise_trials(struct sweep_planning *planning)
+{
+    while (planning->started < planning->total && running(planning) < planning->sweep->parallelism &&
+           count(planning, &planning->failed) <= planning->sweep->max_failed_trials)
+        promise_trial(planning);
+    if (planning->next->start_ms == FIELD_UNSET)
+        planning->next->start_ms = planning->input->now_ms;
+}
+
+static void update_running(struct sweep_planning *planning)
+{
+    const char *obstacle = planning->input->obstacle;
+    int64_t active = running(planning);
+    if (obstacle && count(planning, &planning->pending) > 0)
+        sweep_condition_set(planning, SWEEP_RUNNING,
+                            active > count(planning, &planning->pending) ? CONDITION_TRUE : CONDITION_FALSE,
+                            "TrialNotCreated", format(planning, "%s", obstacle));
+    else
+        sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning",
+                            "trials run, or are about to be created");
+}
+
+/* ---------------------------------------------------------------- one plan */
+
+/* Returns why no trial can be made from the spec; NULL: nothing is wrong with it. */
+static const char *what_is_wrong(struct sweep_planning *planning)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *object = NULL;
+    if (planning->input->invalid)
+        return format(planning, "%s", planning->input->invalid);
+    if (planning->started > 0 || trial_build(planning->sweep, 0, &object, &error) == 0)
+        return NULL;
+    return format(planning, "%s", error.message);
+}
+
+/* An earlier operator accepted the spec, and this one cannot say what the trials' values are. */
+static void hold_sweep(struct sweep_planning *planning, const char *wrong)
+{
+    sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_FALSE, "InvalidSpec", wrong);
+}
+
+/* Returns what the API server says about the first trials, if it finds them invalid; NULL: it does not. */
+static const char *first_refusal(const struct sweep_planning *planning)
+{
+    const char *refusal = NULL;
+    for (int64_t trial = 0; trial < planning->started; trial++) {
+        const struct trial_note *note = planning->notes[trial];
+        if (planning->views[trial] || !index_set_has(&planning->pending, trial))
+            return NULL;
+        if (!refusal && note && note->kind == TRIAL_NOTE_REFUSED)
+            refusal = note->message;
+    }
+    return refusal;
+}
+
+static void suspend_sweep(struct sweep_planning *planning)
+{
+    if (!suspend_trials(planning))
+        return;
+    sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended",
+                        "no trial is started, and those that are not over are suspended");
+    sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_FALSE, "Suspended", "the sweep is suspended");
+}
+
+static void go_on(struct sweep_planning *planning)
+{
+    if (!resume_trials(planning))
+        return;
+    create_pending(planning);
+    promise_trials(planning);
+    update_running(planning);
+}
+
+static void decide(struct sweep_planning *planning)
+{
+    const char *wrong = what_is_wrong(planning), *refusal = first_refusal(planning);
+    if (wrong && planning->started == 0) {
+        sweep_finish(planning, SWEEP_FAILED, "InvalidSpec", wrong);
+    } else if (wrong) {
+        hold_sweep(planning, wrong);
+    } else if (refusal) {
+        sweep_finish(planning, SWEEP_FAILED, "InvalidTemplate", format(planning, "%s", refusal));
+    } else {
+        judge_trials(planning);
+        if (end_sweep(planning))
+            return;
+        if (planning->sweep->suspend)
+            suspend_sweep(planning);
+        else
+            go_on(planning);
+    }
+}
+
+static void fill_status(struct sweep_planning *planning)
+{
+    struct arena *arena = &planning->plan->arena;
+    struct sweep_status *next = planning->next;
+    next->observed_generation = planning->sweep->generation;
+    next->started = planning->started;
+    next->pending = index_set_print(&planning->pending, arena);
+    next->succeeded = index_set_print(&planning->succeeded, arena);
+    next->failed = index_set_print(&planning->failed, arena);
+    next->trials.total = planning->total > planning->started ? planning->total : planning->started;
+    next->trials.running = running(planning);
+    next->trials.succeeded = count(planning, &planning->succeeded);
+    next->trials.failed = count(planning, &planning->failed);
+}
+
+static bool differs(const struct sweep_status *before, const struct sweep_status *after)
+{
+    SCOPED_JSON *old = sweep_status_to_json(before);
+    SCOPED_JSON *new = sweep_status_to_json(after);
+    return !json_equal(old, new);
+}
+
+void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
+{
+    const struct training_sweep *sweep = input->sweep;
+    ret_plan->status = sweep->status;
+    if (sweep->deleted_ms != FIELD_UNSET || is_true(&sweep->status, SWEEP_COMPLETE) ||
+        is_true(&sweep->status, SWEEP_FAILED))
+        return;
+    struct sweep_planning planning = {
+        .input = input,
+        .sweep = sweep,
+        .plan = ret_plan,
+        .next = &ret_plan->status,
+        .total = input->invalid ? 0 : suggestion_count(sweep),
+    };
+    read_sets(&planning);
+    read_trials(&planning);
+    decide(&planning);
+    fill_status(&planning);
+    ret_plan->write_status = differs(&sweep->status, &ret_plan->status);
+}
+
+void sweep_plan_release(struct sweep_plan *plan)
+{
+    free(plan->actions);
+    free(plan->events);
+    arena_release(&plan->arena);
+    *plan = (struct sweep_plan){0};
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides what to do about one sweep: a pure function of the sweep, its trials as the cache shows them, and what the operator has
+ * learned from answers of the API server. It does no I/O, reads no clock and keeps no state.
+ *
+ * The durable protocol: the status is written first, with a resourceVersion precondition. It says how many trials have been
+ * started (a trial's name follows from its number), and which of them are pending: promised, and not seen to exist. Only a later
+ * plan that sees this status creates the pending trials. So whenever the operator is killed, its successor finds in the API what
+ * was decided:
+ *   pending, there is no such job -> create it; if it exists after all, the create changes nothing
+ *   pending, the job exists       -> it is no longer pending
+ *   started, counted as over      -> nothing is done about it, whether its job is still there or not
+ *   started, there is no such job -> a read confirms that, as the cache may be outdated; then it was deleted, and has failed
+ * A trial that was created, seen and deleted before the status says so is remembered in memory only. It would have to be deleted
+ * in the moment in which the operator is killed to be created a second time.
+ *
+ * The status says that trials are being suspended before any is, and that the sweep is suspended once all trials that are not over
+ * are. Until the status says that it was resumed, trials that are suspended are resumed. So a trial that a person has suspended
+ * stays so, unless the sweep was suspended meanwhile.
+ */
+#ifndef COXSWAIN_CONTROLLER_SWEEP_PLAN_H
+#define COXSWAIN_CONTROLLER_SWEEP_PLAN_H
+
+#include "common/job/training_sweep.h"
+#include "operator/controller/sweep/trial_view.h"
+
+/* What is known of a trial beside the cache. Kept in memory for each sweep. */
+enum trial_note_kind {
+    TRIAL_NOTE_SEEN,    /* it has existed: do not create it, even if it is pending */
+    TRIAL_NOTE_ABSENT,  /* a read has found no such job */
+    TRIAL_NOTE_REFUSED, /* the API server finds the job invalid */
+};
+
+struct trial_note {
+    int64_t trial;
+    enum trial_note_kind kind;
+    char *message; /* REFUSED */
+};
+
+struct sweep_input {
+    const struct training_sweep *sweep;
+    const char *invalid;                    /* what is wrong with the spec; NULL: nothing */
+    const struct trial_view *const *trials; /* the jobs whose controller is the sweep */
+    size_t trial_count;
+    const struct trial_note *notes;
+    size_t note_count;
+    const char *obstacle; /* why a trial could not be created, which is tried again; NULL: nothing keeps them */
+    int64_t now_ms;
+};
+
+enum sweep_action_type {
+    SWEEP_CREATE_TRIAL,
+    SWEEP_LOOK_FOR_TRIAL, /* reads whether the job exists */
+    SWEEP_SUSPEND_TRIAL,
+    SWEEP_RESUME_TRIAL,
+};
+
+struct sweep_action {
+    enum sweep_action_type type;
+    int64_t trial;
+};
+
+struct sweep_event {
+    bool warning;
+    const char *reason, *action, *note;
+};
+
+/* What the operator must do about a sweep. Zero it before plan_sweep; release it with sweep_plan_release. */
+struct sweep_plan {
+    struct sweep_action *actions; /* all at once, before the status write */
+    size_t action_count;
+    struct sweep_event *events; /* emitted after the status write; not if it fails */
+    size_t event_count;
+    struct sweep_status status; /* the wanted status; strings are borrowed from the sweep or lie in the arena */
+    bool write_status;
+
+    size_t action_capacity, event_capacity;
+    struct arena arena;
+};
+
+void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan);
+void sweep_plan_release(struct sweep_plan *plan);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds the TrainingJob of a trial: the sweep's template with the trial's values of the parameters.
+ */
+#ifndef COXSWAIN_CONTROLLER_TRIAL_BUILD_H
+#define COXSWAIN_CONTROLLER_TRIAL_BUILD_H
+
+#include "common/job/training_sweep.h"
+
+/* Returns the trial's name, <sweep>-<number>; free with free(). */
+char *trial_name(const struct training_sweep *sweep, int64_t trial);
+/* Returns the number in a name of that form, otherwise -1. */
+int64_t trial_number(const struct training_sweep *sweep, const char *name);
+
+/* Builds the trial's TrainingJob. ERROR_INVALID: a parameter's path leads nowhere in the template, or the job's spec is invalid;
+ * the message names the field. Free `ret_object` with json_free. */
+int trial_build(const struct training_sweep *sweep, int64_t trial, struct json **ret_object, struct error *error);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/trial_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/job/job_status.h"
+#include "common/memory.h"
+#include "operator/controller/observed/owner.h"
+
+static void read_metrics(const struct progress *progress, struct trial_view *trial)
+{
+    trial->metrics = arena_allocate(&trial->arena, progress->metric_count, sizeof *trial->metrics);
+    trial->metric_count = progress->metric_count;
+    for (unsigned i = 0; i < progress->metric_count; i++) {
+        trial->metrics[i].name = arena_copy_string(&trial->arena, progress->metrics[i].name);
+        trial->metrics[i].value = arena_copy_string(&trial->arena, progress->metrics[i].value);
+    }
+}
+
+static void read_status(const struct json *object, struct trial_view *trial)
+{
+    struct job_status status;
+    struct arena arena = {0};
+    job_status_read(object, &status, &arena);
+    const struct condition *failed = &status.conditions[CONDITION_FAILED];
+    trial->succeeded = job_status_state(&status) == CONDITION_SUCCEEDED;
+    trial->failed = job_status_state(&status) == CONDITION_FAILED;
+    trial->message = trial->failed ? arena_copy_string(&trial->arena, failed->message) : "";
+    if (trial->succeeded)
+        read_metrics(&status.progress, trial);
+    arena_release(&arena);
+}
+
+struct trial_view *trial_view_new(const struct json *object)
+{
+    struct trial_view *trial = memory_allocate(1, sizeof *trial);
+    struct owner owner = owner_of(object);
+    bool is_trial = strcmp(owner.kind, TRAINING_SWEEP_KIND) == 0;
+    trial->name = arena_copy_string(&trial->arena, json_string_at(object, "metadata.name", ""));
+    trial->sweep_uid = arena_copy_string(&trial->arena, is_trial ? owner.uid : "");
+    trial->sweep_name = arena_copy_string(&trial->arena, is_trial ? owner.name : "");
+    trial->suspend = json_boolean_at(object, "spec.suspend", false);
+    read_status(json_member(object, "status"), trial);
+    return trial;
+}
+
+void trial_view_free(struct trial_view *trial)
+{
+    arena_release(&trial->arena);
+    free(trial);
+}
+
+bool trial_view_has_moved(const struct trial_view *before, const struct trial_view *after)
+{
+    return before->succeeded != after->succeeded || before->failed != after->failed ||
+           before->suspend != after->suspend || strcmp(before->sweep_uid, after->sweep_uid) != 0;
+}
+
+const char *trial_view_metric(const struct trial_view *trial, const char *name)
+{
+    for (unsigned i = 0; i < trial->metric_count; i++) {
+        const struct progress_metric *metric = &trial->metrics[i];
+        char *end;
+        if (!metric->name || !metric->value || strcmp(metric->name, name) != 0)
+            continue;
+        double value = strtod(metric->value, &end);
+        return end > metric->value && *end == '\0' && isfinite(value) ? metric->value : NULL;
+    }
+    return NULL;
+}

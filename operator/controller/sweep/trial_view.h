@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stores what a sweep needs to know of a TrainingJob that may be one of its trials.
+ */
+#ifndef COXSWAIN_CONTROLLER_TRIAL_VIEW_H
+#define COXSWAIN_CONTROLLER_TRIAL_VIEW_H
+
+#include "common/job/training_job.h"
+
+struct trial_view {
+    const char *name;
+    const char *sweep_uid, *sweep_name; /* the sweep that is its controller; "": none */
+    bool succeeded, failed;
+    bool suspend;        /* spec.suspend */
+    const char *message; /* of the condition Failed; "": it has not failed */
+    struct progress_metric *metrics;
+    unsigned metric_count;
+    struct arena arena;
+};
+
+struct trial_view *trial_view_new(const struct json *object);
+void trial_view_free(struct trial_view *trial);
+
+/* Returns whether a sweep has to be told that `before` became `after`: most changes of a job are of its progress alone. */
+bool trial_view_has_moved(const struct trial_view *before, const struct trial_view *after);
+
+/* Returns the trial's last value of a metric as text; NULL: it reported none that is a finite number. */
+const char *trial_view_metric(const struct trial_view *trial, const char *name);
+
+#endif

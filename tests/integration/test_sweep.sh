@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# TrainingSweeps with real workers against the embedded control plane: a grid, random values, trials that fail, specs that make no
+# trials, suspend and resume, names that are taken, deleted trials, and SIGKILL of the operator in the midst of it. Prints
+# ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+sweeps_path=apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps
+
+# sweep NAME SPEC [STEPS]: applies a sweep of small jobs whose batches are as slow as the file `delay` says
+sweep() {
+    api POST "$sweeps_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingSweep\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{$2,\"template\":{\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\",\"width\":16},
+        \"data\":{\"format\":\"Synthetic\",\"examples\":400,\"validation\":{\"last\":100}},
+        \"training\":{\"steps\":${3:-20},\"batchSize\":50,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}},
+        \"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/delay\"}]}]}}}}}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+# told SWEEP EXPRESSION: what Python says of the sweep `s` and its trials `t`, a list in the order of their numbers
+told() {
+    api GET "$sweeps_path/$1" >sweep.json
+    api GET "$jobs_path?labelSelector=coxswain.dev/sweep-name%3D$1" >trials.json
+    python3 -c 'import json, sys
+s = json.load(open("sweep.json"))
+t = sorted(json.load(open("trials.json"))["items"], key=lambda j: int(j["metadata"]["name"].rsplit("-", 1)[1]))
+status = s.get("status", {})
+def state(j): return next((c["type"] for c in j.get("status", {}).get("conditions", []) if c["status"] == "True"), "Pending")
+def metric(j): return float(next(m["value"] for m in j["status"]["progress"]["metrics"] if m["name"] == "validationLoss"))
+def reason(type): return next((c["reason"] for c in status.get("conditions", []) if c["type"] == type), "")
+def message(type): return next((c["message"] for c in status.get("conditions", []) if c["type"] == type), "")
+def rate(j): return j["spec"]["coxswain"]["training"]["optimizer"]["learningRate"]
+def batch(j): return j["spec"]["coxswain"]["training"]["batchSize"]
+print(eval(sys.argv[1]))' "$2"
+}
+
+is_told() {
+    [[ $(told "$1" "$2") == True ]]
+}
+
+# sweep_is SWEEP STATE [SECONDS]
+sweep_is() {
+    until_true "${3:-60}" is_told "$1" "state(s) == '$2'"
+}
+
+if ! command -v python3 >/dev/null; then
+    echo "skip sweep: python3 is not installed"
+    exit 0
+fi
+plane_start
+operator_start
+
+grid='"algorithm":{"type":"Grid"},"parallelism":2,"parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.001,0.2]},{"path":"coxswain.training.batchSize","integer":{"min":30,"max":31}}]'
+sweep grid "$grid"
+sweep_is grid Complete && is_told grid '[(rate(j), batch(j)) for j in t] == [(0.001, 30), (0.001, 31), (0.2, 30), (0.2, 31)]'
+verdict $? "a grid tries every combination" "$(told grid '[(rate(j), batch(j)) for j in t], status')"
+is_told grid 'status["trials"] == dict(total=4, running=0, succeeded=4, failed=0)'
+verdict $? "and counts its trials" "$(told grid 'status["trials"]')"
+is_told grid 'status["best"]["trial"] == min(t, key=metric)["metadata"]["name"] and float(status["best"]["objective"]) == min(map(metric, t))'
+verdict $? "the best has the lowest loss" "$(told grid 'status["best"], [metric(j) for j in t]')"
+is_told grid '[float(p["value"]) for p in status["best"]["parameters"]] == [rate(min(t, key=metric)), batch(min(t, key=metric))]'
+verdict $? "and its parameters" "$(told grid 'status["best"]')"
+KUBECONFIG=$work/state/kubeconfig "$bin/cox" get >got 2>&1 && [[ $(grep -c '^grid-[0-3] .*Succeeded' got) == 4 ]]
+verdict $? "cox get lists the trials" "$(cat got)"
+api DELETE "$sweeps_path/grid" >/dev/null
+gone() { [[ $(api GET "$jobs_path?labelSelector=coxswain.dev/sweep-name%3D$1" | grep -c "\"name\": *\"$1-") == 0 ]]; }
+until_true 30 gone grid
+verdict $? "they go with their sweep"
+
+random='"maxTrials":4,"parallelism":2,"algorithm":{"seed":3},"parameters":[{"path":"coxswain.training.optimizer.learningRate","logUniform":{"min":0.01,"max":0.1}}]'
+echo 20 >delay
+sweep random "$random"
+most=0
+until is_told random 'state(s) == "Complete"' || ((SECONDS > 240)); do
+    now=$(told random 'sum(state(j) not in ("Succeeded", "Failed") for j in t)')
+    ((now <= most)) || most=$now
+done
+is_told random 'len(t) == 4 and all(0.01 <= rate(j) <= 0.1 for j in t) and len(set(map(rate, t))) == 4'
+verdict $? "random values lie in their range" "$(told random '[rate(j) for j in t]')"
+[[ $most == 2 ]]
+verdict $? "and two trials run at a time" "$most"
+rates=$(told random '[rate(j) for j in t]')
+rm delay
+sweep again "$random"
+sweep_is again Complete && [[ $(told again '[rate(j) for j in t]') == "$rates" ]]
+verdict $? "another sweep with that seed has the same" "$rates and $(told again '[rate(j) for j in t]')"
+
+sweep broken '"algorithm":{"type":"Grid"},"maxFailedTrials":2,"parameters":[{"path":"coxswain.data.validation.last","values":[100,400,50]}]'
+sweep_is broken Complete && is_told broken '[state(j) for j in t] == ["Succeeded", "Failed", "Succeeded"] and status["trials"]["failed"] == 1'
+verdict $? "a sweep goes on after a trial that fails" "$(told broken '[state(j) for j in t], status')"
+api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q '"TrialFailed"'
+verdict $? "and an event tells of it" "$(api GET apis/events.k8s.io/v1/namespaces/default/events | tail -c 1000)"
+sweep hopeless '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"path":"coxswain.data.validation.last","values":[400,100,50]}]'
+sweep_is hopeless Failed && is_told hopeless 'reason("Failed") == "TooManyFailedTrials" and len(t) == 1'
+verdict $? "more failures than allowed end it" "$(told hopeless 'status')"
+
+sweep typed '"maxTrials":3,"parameters":[{"path":"coxswain.training.optimiser.learningRate","values":[0.1]}]'
+sweep_is typed Failed && is_told typed 'reason("Failed") == "InvalidTemplate" and "coxswain.training.optimiser" in message("Failed") and t == []'
+verdict $? "a path with a typing error is named" "$(told typed 'status')"
+sweep zero '"maxTrials":3,"parameters":[{"path":"coxswain.training.batchSize","values":[0]}]'
+sweep_is zero Failed && is_told zero 'reason("Failed") == "InvalidSpec" and "spec.coxswain.training.batchSize" in message("Failed")'
+verdict $? "and so are values that make no job" "$(told zero 'status')"
+sweep unsaid '"maxTrials":1,"objective":{"metric":"accuracy"},"parameters":[{"path":"coxswain.training.batchSize","values":[50]}]'
+sweep_is unsaid Failed && is_told unsaid 'reason("Failed") == "NoTrialSucceeded"'
+verdict $? "a metric that no trial reports" "$(told unsaid 'status')"
+sweep refused '"parameters":[{"path":"coxswain.training.batchSize","values":[50]}]' >why
+grep -q 'spec.maxTrials.*algorithm Random draws trials without end' why
+verdict $? "the control plane refuses what the definition forbids" "$(cat why)"
+
+# Suspended in the midst: its trials lose their pods, and it goes on where it was.
+echo 200 >delay
+sweep paused '"algorithm":{"type":"Grid"},"parallelism":2,"parameters":[{"path":"coxswain.training.batchSize","values":[50,60,70]}]'
+runs() { is_told "$1" "[state(j) for j in t] == ['Running'] * $2"; }
+until_true 60 runs paused 2
+verdict $? "two trials run" "$(told paused '[state(j) for j in t], status')"
+api PATCH "$sweeps_path/paused" '{"spec":{"suspend":true}}' >/dev/null
+sweep_is paused Suspended && until_true 60 no_pods_of paused-0 && until_true 60 no_pods_of paused-1 &&
+    is_told paused '[state(j) for j in t] == ["Suspended"] * 2'
+verdict $? "suspend ends their pods" "$(told paused '[state(j) for j in t], status')"
+rm delay
+api PATCH "$sweeps_path/paused" '{"spec":{"suspend":false}}' >/dev/null
+sweep_is paused Complete && is_told paused 'status["trials"]["succeeded"] == 3'
+verdict $? "resumed, it comes to its end" "$(told paused '[state(j) for j in t], status')"
+
+# A job of somebody else has the name of a trial.
+job taken-1 '{}' 1 'sleep 600'
+sweep taken '"algorithm":{"type":"Grid"},"parameters":[{"path":"coxswain.training.batchSize","values":[50,60]}]'
+waits() { is_told taken 'reason("Running") == "TrialNotCreated" and "taken-1 exists" in message("Running")'; }
+until_true 60 waits
+verdict $? "a name that is taken is told" "$(told taken 'status')"
+api DELETE "$jobs_path/taken-1" >/dev/null
+sweep_is taken Complete 120
+verdict $? "and once it is free the sweep goes on" "$(told taken 'status')"
+
+echo 100 >delay
+sweep thinned '"algorithm":{"type":"Grid"},"parallelism":2,"parameters":[{"path":"coxswain.training.batchSize","values":[50,60]}]'
+until_true 60 runs thinned 2
+api DELETE "$jobs_path/thinned-0" >/dev/null
+rm delay
+sweep_is thinned Complete && is_told thinned 'status["trials"]["failed"] == 1 and [j["metadata"]["name"] for j in t] == ["thinned-1"]'
+verdict $? "a trial that is deleted counts as failed and is not made again" "$(told thinned 'status')"
+
+# The operator is killed again and again: no trial is made twice, and none is left out.
+echo 10 >delay
+sweep storm '"maxTrials":10,"parallelism":3,"algorithm":{"seed":9},"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]'
+: >seen
+rounds=0
+until is_told storm 'state(s) in ("Complete", "Failed")' || ((++rounds > 20)); do
+    told storm '" ".join(j["metadata"]["name"] + "/" + j["metadata"]["uid"] for j in t)' | tr ' ' '\n' >>seen
+    sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+    operator_kill
+    operator_start
+done
+sweep_is storm Complete && is_told storm 'len(t) == 10 and status["trials"] == dict(total=10, running=0, succeeded=10, failed=0)'
+verdict $? "a sweep outlives its operators" "$rounds kills; $(told storm '[state(j) for j in t], status')"
+told storm '" ".join(j["metadata"]["name"] + "/" + j["metadata"]["uid"] for j in t)' | tr ' ' '\n' >>seen
+[[ $(grep -c . < <(sort -u seen)) == 10 ]]
+verdict $? "each trial was made once" "$(sort -u seen | tr '\n' ' ')"
+is_told storm 'status["best"]["trial"] == min(t, key=metric)["metadata"]["name"]'
+verdict $? "and the best of all is found" "$(told storm 'status["best"], [metric(j) for j in t]')"

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/training_sweep.h"
+
+#include "common/job/rules.h"
+#include "common/memory.h"
+#include "manifest.h"
+
+#define SPEC                                                                                                           \
+    "metadata: {name: s, namespace: n, uid: u, resourceVersion: '7', generation: 2}\nspec:\n  template: {coxswain: "   \
+    "{}}\n"
+#define PARAMETERS "  parameters: [{path: a.b, values: [1, two, true]}]\n"
+
+static void expect_violation(const char *yaml, const char *field, const char *message)
+{
+    SCOPED_JSON *object = manifest_value(yaml);
+    SCOPED_JSON *violations = training_sweep_violations(object, NULL);
+    cr_assert_eq(json_count(violations), 1, "%s: %zu", yaml, json_count(violations));
+    cr_expect_str_eq(json_string_at(json_first(violations), "field", ""), field);
+    cr_expect(strstr(json_string_at(json_first(violations), "message", ""), message), "%s",
+              json_string_at(json_first(violations), "message", ""));
+}
+
+Test(training_sweep, is_read_with_defaults)
+{
+    struct training_sweep sweep;
+    SCOPED_JSON *object = manifest_value(SPEC PARAMETERS "  maxTrials: 9\n");
+    cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
+    cr_expect_str_eq(sweep.name, "s");
+    cr_expect_str_eq(sweep.uid, "u");
+    cr_expect_eq(sweep.generation, 2);
+    cr_expect_eq(sweep.deleted_ms, FIELD_UNSET);
+    cr_expect_eq(sweep.algorithm.type, SWEEP_RANDOM);
+    cr_expect_eq(sweep.parallelism, 1);
+    cr_expect_eq(sweep.max_trials, 9);
+    cr_expect_eq(sweep.max_failed_trials, 3);
+    cr_expect_str_eq(sweep.objective.metric, "validationLoss");
+    cr_expect_eq(sweep.objective.goal, GOAL_MINIMIZE);
+    cr_assert_eq(sweep.parameter_count, 1);
+    cr_expect_str_eq(sweep.parameters[0].path, "a.b");
+    expect_printed(sweep.parameters[0].values, "[1,\"two\",true]");
+    cr_expect(!sweep.parameters[0].has_uniform && !sweep.parameters[0].has_integer);
+    expect_printed(sweep.template, "{\"coxswain\":{}}");
+    training_sweep_release(&sweep);
+}
+
+/* These have no form that a real API server checks, so that they are not in the corpus. */
+Test(training_sweep, what_only_the_operator_refuses)
+{
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{path: a, values: [1], integer: {min: 1, max: 2}}]\n",
+                     "spec.parameters[0]", "exactly one of");
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{path: a}]\n", "spec.parameters[0]", "exactly one of");
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{path: a, values: [1, [2]]}]\n",
+                     "spec.parameters[0].values[1]", "give a number");
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{path: a, uniform: {min: 2, max: '1.5'}}]\n",
+                     "spec.parameters[0].uniform.max", "above min");
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{path: a, logUniform: {min: 1, max: 1}}]\n",
+                     "spec.parameters[0].logUniform.max", "above min");
+    expect_violation(SPEC "  maxTrials: 1\n  parameters: [{env: A, values: [1]}, {path: A, values: [1]}, {env: A, "
+                          "values: [2]}]\n",
+                     "spec.parameters", "two of them");
+    expect_violation(SPEC "  algorithm: {type: Grid}\n  parameters: [{path: a, integer: {min: 1, max: 101}}, {path: b, "
+                          "integer: {min: 1, max: 100}}]\n",
+                     "spec.parameters", "more than 10000");
+}
+
+Test(training_sweep, only_what_steers_a_sweep_may_change)
+{
+    SCOPED_JSON *old = manifest_value(SPEC PARAMETERS "  maxTrials: 9\n");
+    SCOPED_JSON *steered =
+        manifest_value(SPEC PARAMETERS "  maxTrials: 8\n  parallelism: 3\n  suspend: true\n  maxFailedTrials: 0\n");
+    SCOPED_JSON *other = manifest_value(SPEC PARAMETERS "  maxTrials: 9\n  algorithm: {seed: 1}\n");
+    SCOPED_JSON *none = training_sweep_violations(steered, old);
+    cr_expect_eq(json_count(none), 0);
+    SCOPED_JSON *violations = training_sweep_violations(other, old);
+    cr_assert_eq(json_count(violations), 1);
+    cr_expect_str_eq(json_string_at(json_first(violations), "field", ""), "spec.algorithm");
+}
+
+Test(training_sweep, its_name_leaves_room_for_the_trials_numbers)
+{
+    const char *longest = "abcdefghijabcdefghijabcdefghijabcde";
+    cr_expect(sweep_name_holds(longest) && sweep_name_holds("a"));
+    cr_expect(!sweep_name_holds("abcdefghijabcdefghijabcdefghijabcdef") && !sweep_name_holds("a.b"));
+    SCOPED_FREE char *trial = memory_format("%s-%d", longest, SWEEP_TRIALS_MAX - 1);
+    cr_expect(job_name_holds(trial));
+}
+
+Test(training_sweep, size_of_a_grid)
+{
+    SCOPED_JSON *spec =
+        manifest_value("parameters: [{values: [1, 2]}, {integer: {min: -1, max: 1}}, {values: [a, b, c, d]}]\n");
+    SCOPED_JSON *endless = manifest_value("parameters: [{values: [1, 2]}, {uniform: {min: 0, max: 1}}]\n");
+    SCOPED_JSON *huge = manifest_value("parameters: [{integer: {min: -1000000000000, max: 1000000000000}}, {integer: "
+                                       "{min: -1000000000000, max: 1000000000000}}, {values: [1, 2]}]\n");
+    cr_expect_eq(sweep_grid_size(spec), 24);
+    cr_expect_eq(sweep_grid_size(endless), 0);
+    cr_expect_eq(sweep_grid_size(huge), SWEEP_TRIALS_MAX + 1);
+}
+
+Test(training_sweep, its_status_reads_back)
+{
+    struct training_sweep sweep;
+    SCOPED_JSON *object = manifest_value(
+        SPEC PARAMETERS "  maxTrials: 9\n"
+                        "status:\n"
+                        "  observedGeneration: 2\n"
+                        "  trials: {total: 9, running: 2, succeeded: 3, failed: 1}\n"
+                        "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
+                        "  startTime: '2026-11-20T14:00:00Z'\n"
+                        "  controllerState: {started: 6, pending: '5', succeeded: 0-2, failed: '4'}\n"
+                        "  conditions:\n"
+                        "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
+                        "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"
+                        "  - {type: example.com/Billed, status: 'True'}\n");
+    cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
+    cr_expect_eq(sweep.status.started, 6);
+    cr_expect_str_eq(sweep.status.best.parameters[0].value, "two");
+    cr_expect_eq(sweep.status.conditions[SWEEP_RUNNING].status, CONDITION_TRUE);
+    SCOPED_JSON *written = sweep_status_to_json(&sweep.status);
+    cr_expect(json_equal(written, json_member(object, "status")));
+    training_sweep_release(&sweep);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/sweep_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sweep_scene.h"
+
+#define TRIALS_MAX 8
+#define NOW_MS 1800000000000
+
+/* A sweep with its trials, and the plan for them. */
+struct scene {
+    struct training_sweep sweep;
+    struct trial_view *trials[TRIALS_MAX];
+    size_t trial_count;
+    struct trial_note notes[TRIALS_MAX];
+    size_t note_count;
+    const char *invalid, *obstacle;
+    struct sweep_plan plan;
+};
+
+#define SPEC                                                                                                           \
+    "  parallelism: 2\n  maxTrials: 4\n  maxFailedTrials: 1\n"                                                         \
+    "  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
+
+static struct scene scene_of(const char *status)
+{
+    SCOPED_JSON *object = yaml_value(SWEEP_HEAD SPEC);
+    if (status)
+        json_set(object, "status", yaml_value(status));
+    return (struct scene){.sweep = sweep_of(object)};
+}
+
+/* `state`: a condition that is True, or "" */
+static void add_trial(struct scene *scene, int number, const char *state, const char *metric, bool suspend)
+{
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "metadata: {name: s-%d, ownerReferences: [{kind: TrainingSweep, apiVersion: coxswain.dev/v1beta1, name: "
+             "s, uid: u, controller: true}]}\n"
+             "spec: {suspend: %s}\n"
+             "status: {conditions: [{type: '%s', status: 'True', message: why}], progress: {metrics: [{name: "
+             "validationLoss, value: '%s'}]}}\n",
+             number, suspend ? "true" : "false", state, metric);
+    SCOPED_JSON *object = yaml_value(yaml);
+    scene->trials[scene->trial_count++] = trial_view_new(object);
+}
+
+static void note(struct scene *scene, int64_t trial, enum trial_note_kind kind, char *message)
+{
+    scene->notes[scene->note_count++] = (struct trial_note){trial, kind, message};
+}
+
+static void plan(struct scene *scene)
+{
+    struct sweep_input input = {
+        .sweep = &scene->sweep,
+        .invalid = scene->invalid,
+        .trials = (const struct trial_view *const *)scene->trials,
+        .trial_count = scene->trial_count,
+        .notes = scene->notes,
+        .note_count = scene->note_count,
+        .obstacle = scene->obstacle,
+        .now_ms = NOW_MS,
+    };
+    plan_sweep(&input, &scene->plan);
+}
+
+static void scene_end(struct scene *scene)
+{
+    sweep_plan_release(&scene->plan);
+    for (size_t i = 0; i < scene->trial_count; i++)
+        trial_view_free(scene->trials[i]);
+    training_sweep_release(&scene->sweep);
+}
+
+/* "create 0, look 3" */
+static void expect_actions(const struct scene *scene, const char *expected)
+{
+    static const char *const words[] = {[SWEEP_CREATE_TRIAL] = "create",
+                                        [SWEEP_LOOK_FOR_TRIAL] = "look",
+                                        [SWEEP_SUSPEND_TRIAL] = "suspend",
+                                        [SWEEP_RESUME_TRIAL] = "resume"};
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    for (size_t i = 0; i < scene->plan.action_count; i++)
+        buffer_format(&text, "%s%s %d", i > 0 ? ", " : "", words[scene->plan.actions[i].type],
+                      (int)scene->plan.actions[i].trial);
+    cr_expect_str_eq(buffer_text(&text), expected, "%s, not %s", buffer_text(&text), expected);
+}
+
+static void expect_set(const char *found, const char *expected)
+{
+    cr_expect_str_eq(found ? found : "", expected, "%s, not %s", found ? found : "none", expected);
+}
+
+static void expect_condition(const struct scene *scene, enum sweep_condition type, enum condition_status status,
+                             const char *reason)
+{
+    const struct condition *condition = &scene->plan.status.conditions[type];
+    cr_expect_eq(condition->status, status);
+    cr_expect_str_eq(condition->reason ? condition->reason : "", reason, "%s: %s",
+                     condition->reason ? condition->reason : "", condition->message ? condition->message : "");
+}
+
+static void expect_event(const struct scene *scene, const char *reason, const char *words)
+{
+    for (size_t i = 0; i < scene->plan.event_count; i++)
+        if (strcmp(scene->plan.events[i].reason, reason) == 0 && strstr(scene->plan.events[i].note, words))
+            return;
+    cr_expect(false, "no event %s with %s", reason, words);
+}
+
+/* ---------------------------------------------------------------- starting */
+
+Test(sweep_plan, promises_trials_before_it_creates_them)
+{
+    struct scene scene = scene_of(NULL);
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect(scene.plan.write_status);
+    cr_expect_eq(scene.plan.status.started, 2);
+    expect_set(scene.plan.status.pending, "0-1");
+    cr_expect_eq(scene.plan.status.trials.total, 4);
+    cr_expect_eq(scene.plan.status.trials.running, 2);
+    cr_expect_eq(scene.plan.status.start_ms, NOW_MS);
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, creates_what_is_promised)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    plan(&scene);
+    expect_actions(&scene, "create 0, create 1");
+    expect_set(scene.plan.status.pending, "0-1");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, what_exists_is_no_longer_pending)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    add_trial(&scene, 0, "", "", false);
+    plan(&scene);
+    expect_actions(&scene, "create 1");
+    expect_set(scene.plan.status.pending, "1");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, starts_another_trial_when_one_is_over)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect_eq(scene.plan.status.started, 3);
+    expect_set(scene.plan.status.pending, "2");
+    expect_set(scene.plan.status.succeeded, "0");
+    cr_expect_eq(scene.plan.status.trials.running, 2);
+    cr_expect_eq(scene.plan.status.trials.succeeded, 1);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, says_why_a_trial_is_not_created)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    scene.obstacle = "quota";
+    plan(&scene);
+    expect_actions(&scene, "create 0, create 1");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "TrialNotCreated");
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- the best */
+
+static void expect_best(const char *goal, const char *first, const char *second, const char *best)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    scene.sweep.objective.goal = strcmp(goal, "Maximize") == 0 ? GOAL_MAXIMIZE : GOAL_MINIMIZE;
+    add_trial(&scene, 1, "Succeeded", second, false);
+    add_trial(&scene, 0, "Succeeded", first, false);
+    plan(&scene);
+    cr_expect_str_eq(scene.plan.status.best.trial, best, "%s of %s and %s", goal, first, second);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, finds_the_best)
+{
+    expect_best("Minimize", "0.5", "0.25", "s-1");
+    expect_best("Minimize", "9", "10", "s-0");
+    expect_best("Maximize", "9", "10", "s-1");
+    expect_best("Maximize", "-1e-3", "-1", "s-0");
+    expect_best("Minimize", "1", "1.0", "s-0");
+}
+
+Test(sweep_plan, an_earlier_best_stays_until_it_is_beaten)
+{
+    static const struct {
+        const char *value, *best;
+    } rows[] = {{"0.6", "s-1"}, {"0.5", "s-0"}, {"0.4", "s-0"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene scene =
+            scene_of("{best: {trial: s-1, objective: '0.5'}, controllerState: {started: 2, succeeded: '1'}}");
+        add_trial(&scene, 0, "Succeeded", rows[i].value, false);
+        plan(&scene);
+        cr_expect_str_eq(scene.plan.status.best.trial, rows[i].best, "%s", rows[i].value);
+        scene_end(&scene);
+    }
+}
+
+Test(sweep_plan, the_best_has_its_parameters)
+{
+    struct scene scene = scene_of("{controllerState: {started: 1}}");
+    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    plan(&scene);
+    cr_assert_eq(scene.plan.status.best.parameter_count, 1);
+    cr_expect_str_eq(scene.plan.status.best.parameters[0].name, "coxswain.training.batchSize");
+    cr_expect_str_eq(scene.plan.status.best.objective, "0.5");
+    int value = (int)strtol(scene.plan.status.best.parameters[0].value, NULL, 10);
+    cr_expect(value >= 10 && value <= 50);
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- failures */
+
+Test(sweep_plan, counts_failed_trials)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    add_trial(&scene, 0, "Failed", "0.1", false);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_set(scene.plan.status.failed, "0");
+    cr_expect_null(scene.plan.status.best.trial);
+    expect_event(&scene, "TrialFailed", "s-0: why");
+    expect_set(scene.plan.status.pending, "2");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_success_without_the_metric_is_a_failure)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    add_trial(&scene, 0, "Succeeded", "nan", false);
+    add_trial(&scene, 1, "Succeeded", "1", false);
+    plan(&scene);
+    expect_set(scene.plan.status.failed, "0");
+    expect_set(scene.plan.status.succeeded, "1");
+    expect_event(&scene, "TrialFailed", "no finite validationLoss");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, too_many_failures_end_it_once_the_others_are_suspended)
+{
+    struct scene scene = scene_of("{controllerState: {started: 3, failed: '0'}}");
+    add_trial(&scene, 1, "Failed", "", false);
+    add_trial(&scene, 2, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_FALSE, "Suspending");
+    cr_expect_eq(scene.plan.status.started, 3);
+    scene_end(&scene);
+
+    scene =
+        scene_of("{conditions: [{type: Suspended, status: 'False', reason: Suspending}], controllerState: {started: "
+                 "3, failed: 0-1}}");
+    add_trial(&scene, 2, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "suspend 2");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
+    scene_end(&scene);
+
+    scene = scene_of("{controllerState: {started: 3, failed: 0-1}}");
+    add_trial(&scene, 2, "Suspended", "", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "TooManyFailedTrials");
+    cr_expect_eq(scene.plan.status.completion_ms, NOW_MS);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_deleted_trial_is_looked_for_before_it_counts)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, succeeded: '0'}}");
+    plan(&scene);
+    expect_actions(&scene, "look 1");
+    expect_set(scene.plan.status.failed, "");
+    scene_end(&scene);
+
+    scene = scene_of("{controllerState: {started: 2, succeeded: '0'}}");
+    note(&scene, 1, TRIAL_NOTE_ABSENT, NULL);
+    plan(&scene);
+    expect_set(scene.plan.status.failed, "1");
+    expect_event(&scene, "TrialFailed", "deleted");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_that_was_seen_and_is_gone_is_not_created_again)
+{
+    struct scene scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    note(&scene, 0, TRIAL_NOTE_SEEN, NULL);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_set(scene.plan.status.pending, "1");
+    cr_expect_eq(scene.plan.status.started, 2);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_template_that_the_server_refuses_ends_it)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    note(&scene, 1, TRIAL_NOTE_REFUSED, (char[]){"unknown field"});
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidTemplate");
+    cr_expect_str_eq(scene.plan.status.conditions[SWEEP_FAILED].message, "unknown field");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_later_trial_that_the_server_refuses_has_failed)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2, pending: '1'}}");
+    add_trial(&scene, 0, "Running", "", false);
+    note(&scene, 1, TRIAL_NOTE_REFUSED, (char[]){"unknown field"});
+    plan(&scene);
+    expect_set(scene.plan.status.failed, "1");
+    expect_event(&scene, "TrialFailed", "s-1: unknown field");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, values_that_make_no_job)
+{
+    static const struct {
+        const char *values;
+        int64_t started;
+        const char *failed, *pending;
+        enum condition_status ended;
+    } rows[] = {
+        {"[0, 10]", 0, "", "", CONDITION_TRUE},
+        {"[10, 0, 20]", 3, "1", "0,2", CONDITION_ABSENT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char yaml[2048];
+        snprintf(yaml, sizeof yaml,
+                 SWEEP_HEAD "  algorithm: {type: Grid}\n  parallelism: 2\n  parameters: [{path: "
+                            "coxswain.training.batchSize, values: %s}]\n",
+                 rows[i].values);
+        struct scene scene = {.sweep = sweep_from(yaml)};
+        plan(&scene);
+        cr_expect_eq(scene.plan.status.started, rows[i].started);
+        expect_set(scene.plan.status.failed, rows[i].failed);
+        expect_set(scene.plan.status.pending, rows[i].pending);
+        expect_condition(&scene, SWEEP_FAILED, rows[i].ended, rows[i].ended == CONDITION_TRUE ? "InvalidSpec" : "");
+        scene_end(&scene);
+    }
+}
+
+Test(sweep_plan, an_invalid_spec)
+{
+    struct scene scene = scene_of(NULL);
+    scene.invalid = "spec.parameters: no";
+    plan(&scene);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidSpec");
+    scene_end(&scene);
+
+    scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    scene.invalid = "spec.parameters: no";
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "InvalidSpec");
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+Test(sweep_plan, is_complete_when_all_are_over)
+{
+    struct scene scene = scene_of("{best: {trial: s-0, objective: '1'}, conditions: [{type: Running, status: 'True'}], "
+                                  "controllerState: {started: 4, succeeded: 0-1, failed: '2'}}");
+    add_trial(&scene, 3, "Succeeded", "0.5", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "TrialsDone");
+    expect_event(&scene, "TrialsDone", "3 of 4 trials succeeded; the best is s-3 with validationLoss 0.5");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, fails_when_no_trial_has_succeeded)
+{
+    struct scene scene = scene_of("{controllerState: {started: 4, failed: 0-3}}");
+    scene.sweep.max_failed_trials = 4;
+    plan(&scene);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "NoTrialSucceeded");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, ends_early_when_max_trials_is_lowered)
+{
+    struct scene scene =
+        scene_of("{best: {trial: s-0, objective: '1'}, controllerState: {started: 2, succeeded: 0-1}}");
+    scene.sweep.max_trials = 1;
+    plan(&scene);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    cr_expect_eq(scene.plan.status.trials.total, 2);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, does_nothing_about_one_that_is_over_or_deleted)
+{
+    static const char *const over[] = {"{type: Complete, status: 'True'}", "{type: Failed, status: 'True'}"};
+    for (int i = 0; i < 2; i++) {
+        char status[256];
+        snprintf(status, sizeof status, "{conditions: [%s], controllerState: {started: 1, pending: '0'}}", over[i]);
+        struct scene scene = scene_of(status);
+        plan(&scene);
+        expect_actions(&scene, "");
+        cr_expect(!scene.plan.write_status);
+        scene_end(&scene);
+    }
+    struct scene scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    scene.sweep.deleted_ms = NOW_MS;
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect(!scene.plan.write_status);
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- suspending */
+
+#define SUSPENDING                                                                                                     \
+    "{conditions: [{type: Suspended, status: 'False', reason: Suspending}], controllerState: {started: 3, pending: "   \
+    "'2'}}"
+
+Test(sweep_plan, says_that_it_suspends_before_it_does)
+{
+    struct scene scene = scene_of("{controllerState: {started: 3, pending: '2'}}");
+    scene.sweep.suspend = true;
+    add_trial(&scene, 0, "Running", "", false);
+    add_trial(&scene, 1, "Suspended", "", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_FALSE, "Suspending");
+    scene_end(&scene);
+
+    scene = scene_of(SUSPENDING);
+    scene.sweep.suspend = true;
+    add_trial(&scene, 0, "Running", "", false);
+    add_trial(&scene, 1, "Suspended", "", true);
+    plan(&scene);
+    expect_actions(&scene, "suspend 0");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_FALSE, "Suspending");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, is_suspended_when_all_trials_are)
+{
+    struct scene scene = scene_of(SUSPENDING);
+    scene.sweep.suspend = true;
+    add_trial(&scene, 0, "Running", "", true);
+    add_trial(&scene, 1, "Suspended", "", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "Suspended");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, resumes_what_it_has_begun_to_suspend)
+{
+    struct scene scene = scene_of(SUSPENDING);
+    add_trial(&scene, 0, "Running", "", true);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "resume 0");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, one_that_begins_suspended_starts_nothing)
+{
+    struct scene scene = scene_of(NULL);
+    scene.sweep.suspend = true;
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect_eq(scene.plan.status.started, 0);
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended");
+    scene_end(&scene);
+}
+
+#define SUSPENDED "{conditions: [{type: Suspended, status: 'True'}], controllerState: {started: 2}}"
+
+Test(sweep_plan, resumes_all_before_it_goes_on)
+{
+    struct scene scene = scene_of(SUSPENDED);
+    add_trial(&scene, 0, "Suspended", "", true);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "resume 0");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "");
+    scene_end(&scene);
+
+    scene = scene_of(SUSPENDED);
+    add_trial(&scene, 0, "Running", "", false);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_FALSE, "Resumed");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, leaves_alone_what_a_person_has_suspended)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    add_trial(&scene, 0, "Suspended", "", true);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect_eq(scene.plan.status.started, 2);
+    scene_end(&scene);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/trial_build.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "sweep_scene.h"
+
+static void expect_refused(const char *yaml, const char *words)
+{
+    struct training_sweep sweep = sweep_from(yaml);
+    struct json *object = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert(trial_build(&sweep, 0, &object, &error) < 0, "%s", yaml);
+    cr_expect_eq(error.kind, ERROR_INVALID);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+    training_sweep_release(&sweep);
+}
+
+static struct json *built(const char *yaml, int64_t trial)
+{
+    struct training_sweep sweep = sweep_from(yaml);
+    struct json *object = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert(trial_build(&sweep, trial, &object, &error) == 0, "%s", error.message);
+    training_sweep_release(&sweep);
+    return object;
+}
+
+Test(trial_build, names_and_numbers)
+{
+    struct training_sweep sweep = {.name = "s"};
+    SCOPED_FREE char *name = trial_name(&sweep, 12);
+    cr_expect_str_eq(name, "s-12");
+    cr_expect_eq(trial_number(&sweep, "s-12"), 12);
+    cr_expect_eq(trial_number(&sweep, "s-0"), 0);
+    cr_expect_eq(trial_number(&sweep, "s-012"), -1);
+    cr_expect_eq(trial_number(&sweep, "s-"), -1);
+    cr_expect_eq(trial_number(&sweep, "s-1x"), -1);
+    cr_expect_eq(trial_number(&sweep, "s--1"), -1);
+    cr_expect_eq(trial_number(&sweep, "t-1"), -1);
+    cr_expect_eq(trial_number(&sweep, "s"), -1);
+}
+
+Test(trial_build, a_job_with_owner_labels_and_values)
+{
+    SCOPED_JSON *object =
+        built("metadata: {name: s, namespace: n, uid: u, labels: {kueue.x-k8s.io/queue-name: q, other: x}}\n"
+              "spec:\n"
+              "  algorithm: {type: Grid}\n"
+              "  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.5, 0.25]},\n"
+              "    {path: coxswain.model.layers.1.units, values: [4]}, {path: workers.replicas, values: [1]}]\n"
+              "  template:\n"
+              "    coxswain:\n"
+              "      strategy: {type: OneDevice}\n"
+              "      model: {inputShape: [28, 28, 1], layers: [{type: Flatten}, {type: Dense}, {type: ReLU}, {type: "
+              "Dense, units: 10}]}\n"
+              "      data: {format: Synthetic, examples: 1000}\n"
+              "      training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 7}}\n",
+              1);
+    const struct json *owner = json_first(json_at(object, "metadata.ownerReferences"));
+    const struct json *labels = json_at(object, "metadata.labels");
+    cr_expect_str_eq(json_string_at(object, "metadata.name", ""), "s-1");
+    cr_expect_str_eq(json_string_at(object, "metadata.namespace", ""), "n");
+    cr_expect_str_eq(json_string_at(owner, "kind", ""), TRAINING_SWEEP_KIND);
+    cr_expect_str_eq(json_string_at(owner, "uid", ""), "u");
+    cr_expect(json_boolean_at(owner, "controller", false));
+    cr_expect_str_eq(json_string(json_member(labels, LABEL_SWEEP_NAME), ""), "s");
+    cr_expect_str_eq(json_string(json_member(labels, LABEL_TRIAL), ""), "1");
+    cr_expect_str_eq(json_string(json_member(labels, LABEL_QUEUE_NAME), ""), "q");
+    cr_expect_null(json_member(labels, "other"));
+    cr_expect_eq(json_number_at(object, "spec.coxswain.training.optimizer.learningRate", 0), 0.25);
+    cr_expect_eq(json_integer_at(json_element(json_at(object, "spec.coxswain.model.layers"), 1), "units", 0), 4);
+    cr_expect_eq(json_integer_at(object, "spec.workers.replicas", 0), 1);
+}
+
+#define FOREIGN                                                                                                        \
+    "metadata: {name: s, namespace: n, uid: u}\n"                                                                      \
+    "spec:\n"                                                                                                          \
+    "  maxTrials: 1\n"                                                                                                 \
+    "  parameters: [{env: LR, values: [0.5]}]\n"                                                                       \
+    "  template:\n"                                                                                                    \
+    "    image: i\n"                                                                                                   \
+    "    pytorch: {}\n"
+
+static const struct json *variable_of(const struct json *object, const char *role, size_t container)
+{
+    const struct json *containers = json_at(json_member(json_member(object, "spec"), role), "template.spec.containers");
+    return json_first(json_member(json_element(containers, container), "env"));
+}
+
+Test(trial_build, a_variable_reaches_the_trainers_of_all_roles)
+{
+    SCOPED_JSON *object = built(FOREIGN "    chief: {}\n", 0);
+    static const char *const roles[] = {"chief", "workers"};
+    for (int i = 0; i < 2; i++) {
+        cr_expect_str_eq(json_string_at(variable_of(object, roles[i], 0), "name", ""), "LR");
+        cr_expect_str_eq(json_string_at(variable_of(object, roles[i], 0), "value", ""), "0.5");
+    }
+    cr_expect_null(json_at(object, "spec.evaluator"));
+}
+
+Test(trial_build, a_variable_replaces_that_of_the_trainer)
+{
+    SCOPED_JSON *object = built(FOREIGN "    workers: {template: {spec: {containers: [{name: sidecar}, {name: trainer, "
+                                        "env: [{name: LR, valueFrom: {}}]}]}}}\n",
+                                0);
+    cr_expect_null(variable_of(object, "workers", 0));
+    cr_expect_str_eq(json_string_at(variable_of(object, "workers", 1), "value", ""), "0.5");
+    cr_expect_null(json_member(variable_of(object, "workers", 1), "valueFrom"));
+}
+
+Test(trial_build, what_makes_no_job)
+{
+    expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.steps.x, values: [1]}]\n",
+                   "path coxswain.training.steps.x leads nowhere");
+    expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.steps.x.y, values: [1]}]\n",
+                   "leads nowhere");
+    expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.batchSize, values: [0]}]\n",
+                   "spec.template, with the values of trial s-0: spec.coxswain.training.batchSize");
+    expect_refused("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {a: [1, 2]}\n"
+                   "  parameters: [{path: a.2, values: [0]}]\n",
+                   "no place for \"2\"");
+}

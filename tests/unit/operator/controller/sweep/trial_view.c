@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/trial_view.h"
+
+#include "sweep_scene.h"
+
+static struct trial_view *view_of(const char *yaml)
+{
+    SCOPED_JSON *object = yaml_value(yaml);
+    return trial_view_new(object);
+}
+
+#define HEAD                                                                                                           \
+    "metadata: {name: s-3, ownerReferences: [{apiVersion: coxswain.dev/v1beta1, kind: TrainingSweep, name: s, uid: "   \
+    "u, controller: true}]}\n"
+#define ENDED(type)                                                                                                    \
+    "status:\n  conditions: [{type: " type ", status: 'True', reason: R, message: why}]\n"                             \
+    "  progress: {metrics: [{name: loss, value: '0.5'}, {name: odd, value: nan}, {name: half, value: 1x}]}\n"
+
+Test(trial_view, of_a_trial_that_succeeded)
+{
+    struct trial_view *view = view_of(HEAD ENDED("Succeeded"));
+    cr_expect_str_eq(view->name, "s-3");
+    cr_expect_str_eq(view->sweep_uid, "u");
+    cr_expect_str_eq(view->sweep_name, "s");
+    cr_expect(view->succeeded && !view->failed && !view->suspend);
+    cr_expect_str_eq(trial_view_metric(view, "loss"), "0.5");
+    cr_expect_null(trial_view_metric(view, "odd"));
+    cr_expect_null(trial_view_metric(view, "half"));
+    cr_expect_null(trial_view_metric(view, "validationLoss"));
+    trial_view_free(view);
+}
+
+Test(trial_view, of_a_trial_that_failed)
+{
+    struct trial_view *view = view_of(HEAD "spec: {suspend: true}\n" ENDED("Failed"));
+    cr_expect(view->failed && !view->succeeded && view->suspend);
+    cr_expect_str_eq(view->message, "why");
+    trial_view_free(view);
+}
+
+Test(trial_view, of_a_job_of_nobodys_or_of_another_owners)
+{
+    struct trial_view *view = view_of("metadata: {name: s-3}\n");
+    struct trial_view *other = view_of("metadata: {name: s-3, ownerReferences: [{kind: CronJob, name: s, uid: u, "
+                                       "controller: true}]}\n");
+    cr_expect_str_eq(view->sweep_uid, "");
+    cr_expect_str_eq(other->sweep_uid, "");
+    cr_expect(!view->succeeded && !view->failed);
+    trial_view_free(view);
+    trial_view_free(other);
+}
+
+Test(trial_view, moves_that_matter_to_a_sweep)
+{
+    struct trial_view *runs = view_of(HEAD "status: {progress: {step: 1}}\n");
+    struct trial_view *later = view_of(HEAD "status: {progress: {step: 2}}\n");
+    struct trial_view *suspended = view_of(HEAD "spec: {suspend: true}\n");
+    struct trial_view *ended = view_of(HEAD ENDED("Succeeded"));
+    cr_expect(!trial_view_has_moved(runs, later));
+    cr_expect(trial_view_has_moved(runs, suspended));
+    cr_expect(trial_view_has_moved(runs, ended));
+    trial_view_free(runs);
+    trial_view_free(later);
+    trial_view_free(suspended);
+    trial_view_free(ended);
+}
