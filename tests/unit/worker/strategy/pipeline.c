@@ -10,6 +10,7 @@
 #include "common/buffer.h"
 #include "common/memory.h"
 #include "tests/unit/worker/strategy/learner.h"
+#include "tests/unit/worker/strategy/resnet_in_groups.h"
 #include "worker/model/graph.h"
 #include "worker/train/evaluation.h"
 
@@ -121,30 +122,32 @@ static struct outcome train(const struct trial *trial)
     return outcome;
 }
 
+struct pipeline_case {
+    const char *name, *model;
+    unsigned devices, stages, shards;
+    bool recompute;
+    int64_t logit_rows;
+};
+
 /* On one device, and as a pipeline. */
-static void expect_same_by_rows(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute,
-                                int64_t logit_rows)
+static void expect_same(const struct pipeline_case *row)
 {
-    struct trial trial = {.model = model, .shards = shards, .steps = 6, .clip = 0.3, .logit_rows = logit_rows};
+    struct trial trial = {
+        .model = row->model, .shards = row->shards, .steps = 6, .clip = 0.3, .logit_rows = row->logit_rows};
     trial.type = STRATEGY_ONE_DEVICE;
     trial.devices = 1;
     struct outcome lone = train(&trial);
     trial.type = STRATEGY_PIPELINE;
-    trial.devices = devices;
-    trial.stages = stages;
-    trial.recompute = recompute;
+    trial.devices = row->devices;
+    trial.stages = row->stages;
+    trial.recompute = row->recompute;
     struct outcome staged = train(&trial);
-    cr_expect_eq(staged.digest, lone.digest, "%u devices, %u stages, %u micro-batches: other bits", devices, stages,
-                 shards);
-    cr_expect_eq(staged.loss, lone.loss, "%.17g %.17g", staged.loss, lone.loss);
-    cr_expect_eq(staged.norm, lone.norm, "%.17g %.17g", staged.norm, lone.norm);
-    cr_expect_eq(staged.sums.loss, lone.sums.loss, "%.17g %.17g", staged.sums.loss, lone.sums.loss);
-    cr_expect(staged.sums.correct == lone.sums.correct && staged.sums.count == lone.sums.count);
-}
-
-static void expect_same(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute)
-{
-    expect_same_by_rows(model, devices, stages, shards, recompute, 0);
+    cr_expect_eq(staged.digest, lone.digest, "%s: %u devices, %u stages, %u micro-batches: other bits", row->name,
+                 row->devices, row->stages, row->shards);
+    cr_expect_eq(staged.loss, lone.loss, "%s: %.17g %.17g", row->name, staged.loss, lone.loss);
+    cr_expect_eq(staged.norm, lone.norm, "%s: %.17g %.17g", row->name, staged.norm, lone.norm);
+    cr_expect_eq(staged.sums.loss, lone.sums.loss, "%s: %.17g %.17g", row->name, staged.sums.loss, lone.sums.loss);
+    cr_expect(staged.sums.correct == lone.sums.correct && staged.sums.count == lone.sums.count, "%s", row->name);
 }
 
 #define DENSE(name, units, input, device)                                                                              \
@@ -160,28 +163,15 @@ static const char textbook[] = "{\"inputShape\":[12],\"layers\":[{\"type\":\"Fla
 static const char two_products[] = "{\"inputShape\":[12],\"layers\":[" DENSE("matmul", 10, "", 0) "," DENSE(
     "other", 10, "", 1) ",{\"type\":\"Add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
 
-Test(pipeline, a_product_on_device_0_and_a_sum_on_device_1)
-{
-    expect_same(textbook, 2, 2, 1, false);
-    expect_same(textbook, 2, 2, 4, false);
-    expect_same(two_products, 2, 2, 4, false);
-}
-
-/* Devices 0 and 1 take the first half of X, 2 and 3 the second. */
-Test(pipeline, the_same_twice_with_X_split_over_both)
-{
-    expect_same(textbook, 4, 2, 2, false);
-    expect_same(textbook, 4, 2, 7, false);
-    expect_same(two_products, 4, 2, 7, false);
-}
-
+static const char mlp[] = "{\"preset\":\"mlp\",\"width\":20,\"depth\":3}";
+static const char resnet[] = "{\"preset\":\"resnet20\",\"width\":4,\"depth\":1,\"inputShape\":[8,8,2]}";
 static const char lenet[] = "{\"preset\":\"lenet\"}";
 static const char gpt[] = "{\"preset\":\"gpt-bytes\",\"width\":16,\"depth\":3,\"heads\":2,\"context\":12}";
 
 /* Clipping is by the gradient without its scale. */
 Test(pipeline, losses_that_are_scaled_have_the_norm_of_one_device)
 {
-    struct trial trial = {.model = "{\"preset\":\"mlp\",\"width\":20,\"depth\":3}",
+    struct trial trial = {.model = mlp,
                           .type = STRATEGY_ONE_DEVICE,
                           .devices = 1,
                           .shards = 4,
@@ -197,32 +187,12 @@ Test(pipeline, losses_that_are_scaled_have_the_norm_of_one_device)
     cr_expect_eq(staged.digest, lone.digest);
 }
 
-Test(pipeline, stages_of_measured_cost_have_the_bits_of_one_device)
-{
-    expect_same("{\"preset\":\"mlp\",\"width\":20,\"depth\":3}", 3, 3, 5, false);
-    expect_same(lenet, 2, 2, 4, false);
-    expect_same(gpt, 4, 4, 8, false);
-}
-
 /* Running statistics are summed in the tree like gradients; a dropout's choice is that of the example. */
 static const char normalised[] =
     "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1},"
     "{\"type\":\"BatchNorm\"},{\"type\":\"ReLU\"},{\"type\":\"Dropout\",\"rate\":\"0.2\"},"
     "{\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1},{\"type\":\"BatchNorm\"},{\"type\":\"ReLU\"},"
     "{\"type\":\"Dropout\",\"rate\":\"0.3\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}";
-
-Test(pipeline, normalisation_and_dropout_have_the_bits_of_one_device)
-{
-    expect_same(normalised, 3, 3, 5, false);
-    expect_same(normalised, 4, 2, 6, true);
-    expect_same("{\"preset\":\"resnet20\",\"width\":4,\"depth\":1,\"inputShape\":[8,8,2]}", 4, 4, 6, false);
-}
-
-Test(pipeline, recomputation_has_the_same_bits)
-{
-    expect_same(lenet, 2, 2, 4, true);
-    expect_same(gpt, 4, 2, 6, true);
-}
 
 /* Two branches of unequal length between a fork and a join. */
 static const char branches[] =
@@ -232,12 +202,6 @@ static const char branches[] =
                                                             2) ",{\"type\":\"Add\",\"name\":\"join\",\"inputs\":["
                                                                "\"left2\",\"right\"],"
                                                                "\"device\":3}," DENSE("head", 10, "", 3) "]}";
-
-Test(pipeline, branches_run_side_by_side_on_devices_of_their_own)
-{
-    expect_same(branches, 4, 4, 6, false);
-    expect_same(branches, 8, 4, 6, true);
-}
 
 /* There and back: the layers of device 0 read what device 1 makes of theirs. */
 static const char there_and_back[] = "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE(
@@ -254,21 +218,6 @@ static const char rejoined[] =
                                                            0) ",{\"type\":\"Add\",\"name\":\"join\",\"inputs\":["
                                                               "\"bent\",\"right\"]},{\"type\":\"ReLU\"}," DENSE(
                                                                   "head", 10, "", 0) "]}";
-
-Test(pipeline, layers_come_back_to_a_device)
-{
-    expect_same(there_and_back, 2, 2, 5, false);
-    expect_same(there_and_back, 4, 2, 6, true);
-    expect_same(to_and_fro, 3, 3, 7, false);
-    expect_same(to_and_fro, 3, 3, 7, true);
-}
-
-Test(pipeline, a_branch_rejoins_the_device_it_left)
-{
-    expect_same(rejoined, 2, 2, 1, false);
-    expect_same(rejoined, 2, 2, 6, true);
-    expect_same(rejoined, 6, 2, 7, false);
-}
 
 /* A value with five readers on three devices: its gradient is added from the last to the first, as on one device. */
 static const char many_readers[] =
@@ -287,31 +236,52 @@ static const char many_readers[] =
                                                   "{\"type\":\"Add\",\"name\":\"all\",\"inputs\":[\"ab\",\"cde\"],"
                                                   "\"device\":1}," DENSE("head", 10, "", 2) "]}";
 
-Test(pipeline, a_value_with_many_readers_has_its_gradient_added_in_one_order)
-{
-    expect_same(many_readers, 3, 3, 5, false);
-    expect_same(many_readers, 3, 3, 5, true);
-    expect_same(many_readers, 6, 3, 4, false);
-}
-
 /* GPT-2's output multiplies by the table of its embedding, which is on the first device. */
 static const char tied[] =
     "{\"preset\":\"gpt2-124m\",\"width\":16,\"depth\":3,\"heads\":2,\"context\":12,\"vocabulary\":90}";
 
-Test(pipeline, a_table_is_shared_by_layers_of_two_devices)
-{
-    expect_same(tied, 2, 2, 5, false);
-    expect_same(tied, 4, 4, 8, true);
-    expect_same(tied, 6, 3, 7, false);
-}
+static const struct pipeline_case cases[] = {
+    {"product and sum", textbook, 2, 2, 1, false, 0},
+    {"product and sum", textbook, 2, 2, 4, false, 0},
+    {"product and sum", two_products, 2, 2, 4, false, 0},
+    /* Devices 0 and 1 take the first half of X, 2 and 3 the second. */
+    {"X split over both", textbook, 4, 2, 2, false, 0},
+    {"X split over both", textbook, 4, 2, 7, false, 0},
+    {"X split over both", two_products, 4, 2, 7, false, 0},
+    {"measured cost", mlp, 3, 3, 5, false, 0},
+    {"measured cost", lenet, 2, 2, 4, false, 0},
+    {"measured cost", gpt, 4, 4, 8, false, 0},
+    {"normalisation, dropout", normalised, 3, 3, 5, false, 0},
+    {"normalisation, dropout", normalised, 4, 2, 6, true, 0},
+    {"normalisation, dropout", resnet, 4, 4, 6, false, 0},
+    {"recomputation", lenet, 2, 2, 4, true, 0},
+    {"recomputation", gpt, 4, 2, 6, true, 0},
+    {"branches side by side", branches, 4, 4, 6, false, 0},
+    {"branches side by side", branches, 8, 4, 6, true, 0},
+    {"layers come back", there_and_back, 2, 2, 5, false, 0},
+    {"layers come back", there_and_back, 4, 2, 6, true, 0},
+    {"layers come back", to_and_fro, 3, 3, 7, false, 0},
+    {"layers come back", to_and_fro, 3, 3, 7, true, 0},
+    {"a branch rejoins", rejoined, 2, 2, 1, false, 0},
+    {"a branch rejoins", rejoined, 2, 2, 6, true, 0},
+    {"a branch rejoins", rejoined, 6, 2, 7, false, 0},
+    {"many readers", many_readers, 3, 3, 5, false, 0},
+    {"many readers", many_readers, 3, 3, 5, true, 0},
+    {"many readers", many_readers, 6, 3, 4, false, 0},
+    {"a shared table", tied, 2, 2, 5, false, 0},
+    {"a shared table", tied, 4, 4, 8, true, 0},
+    {"a shared table", tied, 6, 3, 7, false, 0},
+    /* The last stage's logits by parts (graph_head.c). */
+    {"logits by parts", tied, 2, 2, 5, false, 17},
+    {"logits by parts", tied, 4, 4, 8, true, 17},
+    {"logits by parts", gpt, 4, 2, 6, false, 5},
+    {"logits by parts", gpt, 4, 4, 6, true, 60},
+};
 
-/* The last stage's logits by parts (graph_head.c). */
-Test(pipeline, logits_by_parts_have_the_bits_of_one_device)
+Test(pipeline, has_the_bits_of_one_device, .timeout = 240)
 {
-    expect_same_by_rows(tied, 2, 2, 5, false, 17);
-    expect_same_by_rows(tied, 4, 4, 8, true, 17);
-    expect_same_by_rows(gpt, 4, 2, 6, false, 5);
-    expect_same_by_rows(gpt, 4, 4, 6, true, 60);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        expect_same(&cases[i]);
 }
 
 /* One large layer over several devices; what it is with `devices`, and whole. */
@@ -354,8 +324,8 @@ Test(pipeline, a_first_layer_split_over_devices_has_the_bits_of_the_whole)
 /* A layer before it is handed the sum of as many parts as there are slices: the bits of the same slices on one device. */
 Test(pipeline, a_later_layer_split_over_devices_has_the_bits_of_its_slices)
 {
-    expect_same(LATER_LARGE(OVER("0,1")), 2, 2, 5, false);
-    expect_same(LATER_LARGE(OVER("0,1,2")), 6, 3, 7, true);
+    expect_same(&(struct pipeline_case){"two slices", LATER_LARGE(OVER("0,1")), 2, 2, 5, false, 0});
+    expect_same(&(struct pipeline_case){"three slices", LATER_LARGE(OVER("0,1,2")), 6, 3, 7, true, 0});
     struct outcome whole = train_whole(LATER_LARGE(""), 1), split = train_split(LATER_LARGE(OVER("1,0")), 2, 1);
     cr_expect_eq(split.loss, whole.loss, "%.17g %.17g", split.loss, whole.loss);
     cr_expect_float_eq(split.norm, whole.norm, 1e-6 * whole.norm, "%.17g %.17g", split.norm, whole.norm);
@@ -364,72 +334,12 @@ Test(pipeline, a_later_layer_split_over_devices_has_the_bits_of_its_slices)
     cr_expect_float_eq(split.loss, whole.loss, 1e-4 * whole.loss, "%.17g %.17g", split.loss, whole.loss);
 }
 
-#define RESNET_LAYERS 70
 #define RESNET_STAGES 10
-
-struct listing {
-    struct buffer text;
-    unsigned layers, stages;
-};
-
-/* One more layer, on the device of its group. */
-static void list_layer(struct listing *listing, const char *layer)
-{
-    buffer_format(&listing->text, "%s{%s,\"device\":%u}", listing->layers ? "," : "", layer,
-                  listing->layers * listing->stages / RESNET_LAYERS);
-    listing->layers++;
-}
-
-#define LIST(listing, ...)                                                                                             \
-    do {                                                                                                               \
-        SCOPED_FREE char *layer_ = memory_format(__VA_ARGS__);                                                         \
-        list_layer(listing, layer_);                                                                                   \
-    } while (0)
-
-static void list_conv(struct listing *listing, const char *from, int filters, int stride)
-{
-    LIST(listing, "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false%s%s%s",
-         filters, stride, from ? ",\"inputs\":[\"" : "", from ? from : "", from ? "\"]" : "");
-}
-
-static void list_block(struct listing *listing, int block, int filters, int stride)
-{
-    SCOPED_FREE char *before = memory_format("out%d", block - 1);
-    list_conv(listing, before, filters, stride);
-    LIST(listing, "\"type\":\"BatchNorm\"");
-    LIST(listing, "\"type\":\"ReLU\"");
-    list_conv(listing, NULL, filters, 1);
-    LIST(listing, "\"type\":\"BatchNorm\",\"name\":\"branch%d\"", block);
-    if (stride > 1)
-        LIST(listing, "\"type\":\"Shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"%s\"]",
-             block, filters, stride, before);
-    LIST(listing, "\"type\":\"Add\",\"inputs\":[\"%s%d\",\"branch%d\"]", stride > 1 ? "past" : "out",
-         stride > 1 ? block : block - 1, block);
-    LIST(listing, "\"type\":\"ReLU\",\"name\":\"out%d\"", block);
-}
-
-/* ResNet-20 (He et al. 2016), narrow: the stem, three groups of three blocks, the head; 70 layers in ten groups of seven. */
-static char *resnet_in_groups(unsigned stages)
-{
-    struct listing listing = {.stages = stages};
-    buffer_init(&listing.text, 1 << 16);
-    buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
-    list_conv(&listing, NULL, 4, 1);
-    LIST(&listing, "\"type\":\"BatchNorm\"");
-    LIST(&listing, "\"type\":\"ReLU\",\"name\":\"out0\"");
-    for (int block = 1; block <= 9; block++)
-        list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
-    LIST(&listing, "\"type\":\"GlobalAveragePool\"");
-    LIST(&listing, "\"type\":\"Dense\",\"units\":10");
-    cr_assert_eq(listing.layers, RESNET_LAYERS);
-    buffer_format(&listing.text, "]}");
-    return buffer_take(&listing.text);
-}
 
 Test(pipeline, a_resnet_in_equal_groups_of_layers_over_ten_devices)
 {
     SCOPED_FREE char *model = resnet_in_groups(RESNET_STAGES);
-    expect_same(model, RESNET_STAGES, RESNET_STAGES, 12, false);
+    expect_same(&(struct pipeline_case){"resnet", model, RESNET_STAGES, RESNET_STAGES, 12, false, 0});
 }
 
 static void expect_refused(const char *model, unsigned devices, unsigned stages, unsigned shards, const char *words)

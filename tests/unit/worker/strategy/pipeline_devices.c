@@ -13,6 +13,7 @@
 #include "common/buffer.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "tests/unit/worker/strategy/resnet_in_groups.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
 #include "worker/device/backend.h"
@@ -571,63 +572,10 @@ Test(pipeline_devices, far_replicas_add_their_gradients_on_the_host, .timeout = 
 
 /* ---------------------------------------------------------------- a ResNet over ten devices */
 
-#define RESNET_LAYERS 70
-
-struct listing {
-    struct buffer text;
-    unsigned layers;
-};
-
-/* One more layer, on the device of its group of seven. */
-#define LIST(listing, ...)                                                                                             \
-    do {                                                                                                               \
-        SCOPED_FREE char *layer_ = memory_format(__VA_ARGS__);                                                         \
-        buffer_format(&(listing)->text, "%s{%s,\"device\":%u}", (listing)->layers ? "," : "", layer_,                  \
-                      (listing)->layers *DEVICES_MAX / RESNET_LAYERS);                                                 \
-        (listing)->layers++;                                                                                           \
-    } while (0)
-
-static void list_block(struct listing *listing, int block, int filters, int stride)
-{
-    const char *past = stride > 1 ? "past" : "out";
-    int number = stride > 1 ? block : block - 1;
-    LIST(listing,
-         "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false,\"inputs\":["
-         "\"out%d\"]",
-         filters, stride, block - 1);
-    LIST(listing, "\"type\":\"BatchNorm\"");
-    LIST(listing, "\"type\":\"ReLU\"");
-    LIST(listing, "\"type\":\"Conv2D\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"bias\":false", filters);
-    LIST(listing, "\"type\":\"BatchNorm\",\"name\":\"branch%d\"", block);
-    if (stride > 1)
-        LIST(listing, "\"type\":\"Shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"out%d\"]",
-             block, filters, stride, block - 1);
-    LIST(listing, "\"type\":\"Add\",\"inputs\":[\"%s%d\",\"branch%d\"]", past, number, block);
-    LIST(listing, "\"type\":\"ReLU\",\"name\":\"out%d\"", block);
-}
-
-/* ResNet-20 (He et al. 2016), narrow. */
-static char *resnet_in_groups(void)
-{
-    struct listing listing = {.layers = 0};
-    buffer_init(&listing.text, 1 << 16);
-    buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
-    LIST(&listing, "\"type\":\"Conv2D\",\"filters\":4,\"kernel\":3,\"padding\":1,\"bias\":false");
-    LIST(&listing, "\"type\":\"BatchNorm\"");
-    LIST(&listing, "\"type\":\"ReLU\",\"name\":\"out0\"");
-    for (int block = 1; block <= 9; block++)
-        list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
-    LIST(&listing, "\"type\":\"GlobalAveragePool\"");
-    LIST(&listing, "\"type\":\"Dense\",\"units\":10");
-    cr_assert_eq(listing.layers, RESNET_LAYERS);
-    buffer_format(&listing.text, "]}");
-    return buffer_take(&listing.text);
-}
-
 Test(pipeline_devices, a_resnet_in_equal_groups_runs_on_all_ten_devices, .timeout = 240)
 {
     struct learner learner;
-    SCOPED_FREE char *model = resnet_in_groups();
+    SCOPED_FREE char *model = resnet_in_groups(DEVICES_MAX);
     train(&learner, model, DEVICES_MAX);
     cr_expect_eq(expect_layers_on_their_devices(&learner), 20);
     expect_threads_of_their_own(DEVICES_MAX);
