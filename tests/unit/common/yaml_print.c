@@ -3,20 +3,14 @@
 #include <string.h>
 
 #include "common/yaml.h"
+#include "tests/unit/json_of.h"
 
 #define CEILING (64 * 1024)
-
-static struct json *parsed(const char *text)
-{
-    struct json *value = NULL;
-    cr_assert(json_parse(text, strlen(text), CEILING, &value, NULL) == 0, "%s", text);
-    return value;
-}
 
 /* Prints it, and reads what was printed back. */
 static void expect_yaml(const char *json, const char *yaml)
 {
-    SCOPED_JSON *value = parsed(json);
+    SCOPED_JSON *value = json_of(json);
     SCOPED_BUFFER out;
     buffer_init(&out, CEILING);
     cr_assert(yaml_print(value, &out, NULL) == 0);
@@ -76,7 +70,7 @@ Test(yaml_print, quotes_what_would_read_as_something_else)
 
 Test(yaml_print, stops_at_the_ceiling)
 {
-    SCOPED_JSON *value = parsed("{\"a\":[1,2,3]}");
+    SCOPED_JSON *value = json_of("{\"a\":[1,2,3]}");
     SCOPED_BUFFER out;
     buffer_init(&out, 8);
     struct error error = ERROR_INIT;

@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "manifest.h"
+#include "tests/unit/json_of.h"
 
 static const char full[] =
     "{\"observedGeneration\":2,\"readySummary\":\"3/4\",\"workers\":4,\"selector\":\"a=b\","
@@ -25,16 +26,9 @@ static const char full[] =
     "\"replicaStatuses\":[{\"role\":\"worker\",\"active\":4,\"ready\":3,\"succeeded\":0,"
     "\"failed\":1}]}";
 
-static struct json *parsed(const char *text)
-{
-    struct json *value = NULL;
-    cr_assert(json_parse(text, strlen(text), 65536, &value, NULL) == 0);
-    return value;
-}
-
 Test(job_status, comes_back_as_it_was)
 {
-    SCOPED_JSON *object = parsed(full);
+    SCOPED_JSON *object = json_of(full);
     SCOPED(arena_release) struct arena arena = {0};
     struct job_status status;
     job_status_read(object, &status, &arena);
@@ -65,7 +59,7 @@ Test(job_status, keeps_conditions_of_others)
 {
     static const char theirs[] = "{\"type\":\"example.com/Billed\",\"status\":\"True\",\"reason\":\"Paid\"}";
     SCOPED_FREE char *text = memory_format("{\"conditions\":[%s,{\"type\":\"Running\",\"status\":\"True\"}]}", theirs);
-    SCOPED_JSON *object = parsed(text);
+    SCOPED_JSON *object = json_of(text);
     SCOPED(arena_release) struct arena arena = {0};
     struct job_status status;
     job_status_read(object, &status, &arena);
@@ -81,9 +75,9 @@ Test(job_status, keeps_conditions_of_others)
 Test(job_status, bears_what_is_wrong)
 {
     SCOPED_JSON *object =
-        parsed("{\"controllerState\":{\"incarnation\":\"5\",\"roles\":7},\"startTime\":\"noon\",\"conditions\":[1,"
-               "{\"type\":\"Odd\",\"status\":\"True\"},{\"type\":\"Failed\",\"status\":\"Maybe\"}],"
-               "\"replicaStatuses\":{\"role\":\"worker\"},\"progress\":[],\"restarts\":7}");
+        json_of("{\"controllerState\":{\"incarnation\":\"5\",\"roles\":7},\"startTime\":\"noon\",\"conditions\":[1,"
+                "{\"type\":\"Odd\",\"status\":\"True\"},{\"type\":\"Failed\",\"status\":\"Maybe\"}],"
+                "\"replicaStatuses\":{\"role\":\"worker\"},\"progress\":[],\"restarts\":7}");
     SCOPED(arena_release) struct arena arena = {0};
     struct job_status status;
     job_status_read(object, &status, &arena);

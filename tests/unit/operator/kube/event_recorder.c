@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/event_recorder.h"
+#include "tests/unit/json_of.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
 static struct event_recorder *recorder;
@@ -96,7 +97,6 @@ Test(event_recorder, a_long_note_is_cut_between_characters)
         memcpy(note + i, "\xc3\xa9", 3);
     event_recorder_record(recorder, &job, EVENT_NORMAL, "R", "A", note);
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
-    SCOPED_JSON *event = NULL;
-    cr_assert_eq(json_parse(body[0], strlen(body[0]), 65536, &event, NULL), 0);
+    SCOPED_JSON *event = json_of(body[0]);
     cr_assert_eq(strlen(json_string_at(event, "note", "")), 1023);
 }

@@ -3,13 +3,7 @@
 #include <string.h>
 
 #include "operator/kube/status.h"
-
-static struct json *parse(const char *text)
-{
-    struct json *status;
-    cr_assert_eq(json_parse(text, strlen(text), 4096, &status, NULL), 0);
-    return status;
-}
+#include "tests/unit/json_of.h"
 
 Test(status, each_refusal_has_its_kind)
 {
@@ -45,7 +39,7 @@ Test(status, each_refusal_has_its_kind)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = ERROR_INIT;
-        SCOPED_JSON *status = parse(cases[i].status);
+        SCOPED_JSON *status = json_of(cases[i].status);
         cr_assert_eq(kube_status_to_error(cases[i].http_status, status, &error), -1);
         cr_assert_eq(error.kind, cases[i].kind, "%d %s", cases[i].http_status, cases[i].status);
         cr_assert_eq(error.http_status, cases[i].http_status);
@@ -56,7 +50,7 @@ Test(status, quotes_the_server_or_says_its_code)
 {
     struct error error = ERROR_INIT;
     SCOPED_JSON *status =
-        parse("{\"message\":\"spec.workers.replicas: must be at least 1\",\"details\":{\"retryAfterSeconds\":3}}");
+        json_of("{\"message\":\"spec.workers.replicas: must be at least 1\",\"details\":{\"retryAfterSeconds\":3}}");
     kube_status_to_error(422, status, &error);
     cr_assert_str_eq(error.message, "spec.workers.replicas: must be at least 1");
     cr_assert_eq(kube_status_retry_after_ms(status), 3000);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "operator/standalone/refusal.h"
+#include "tests/unit/json_of.h"
 
 #define CONDITIONS                                                                                                     \
     "{\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"type\"],\"items\":"      \
@@ -20,20 +21,12 @@
 static struct resource_table *table;
 static struct json *object;
 
-static struct json *parse(const char *text)
-{
-    struct json *json = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
-    return json;
-}
-
 static void init(void)
 {
-    SCOPED_JSON *definition = parse(DEFINITION);
+    SCOPED_JSON *definition = json_of(DEFINITION);
     table = resource_table_new();
     cr_assert_eq(resource_define(table, definition, NULL), 0);
-    object = parse("{\"metadata\":{\"name\":\"a\"}}");
+    object = json_of("{\"metadata\":{\"name\":\"a\"}}");
 }
 
 static void fini(void)
@@ -47,7 +40,7 @@ TestSuite(apply, .init = init, .fini = fini);
 /* Returns the code of the refusal, 0: none. */
 static int apply(const char *manager, bool force, const char *config_text)
 {
-    SCOPED_JSON *config = parse(config_text);
+    SCOPED_JSON *config = json_of(config_text);
     struct apply_request request = {resource_find(table, "x.dev", "v1", "things"), manager, "status", force};
     struct json *fields = NULL;
     struct json *refused = apply_configuration(&request, config, object, &fields);

@@ -4,13 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-static struct json *parse(const char *text)
-{
-    struct json *value = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, &error), 0, "%s", error.message);
-    return value;
-}
+#include "tests/unit/json_of.h"
 
 static const char pod_text[] =
     "{\"metadata\":{\"name\":\"digits-0\",\"namespace\":\"lab\",\"uid\":\"u-1\",\"labels\":{\"app\":\"x\","
@@ -20,16 +14,16 @@ static struct json *look_up(void *context, const char *plural, const char *name)
 {
     (void)context;
     if (strcmp(plural, "configmaps") == 0 && strcmp(name, "settings") == 0)
-        return parse("{\"kind\":\"ConfigMap\",\"data\":{\"mode\":\"fast\",\"level\":\"3\"}}");
+        return json_of("{\"kind\":\"ConfigMap\",\"data\":{\"mode\":\"fast\",\"level\":\"3\"}}");
     if (strcmp(plural, "secrets") == 0 && strcmp(name, "keys") == 0)
-        return parse("{\"kind\":\"Secret\",\"data\":{\"token\":\"c2VjcmV0IQ==\"}}");
+        return json_of("{\"kind\":\"Secret\",\"data\":{\"token\":\"c2VjcmV0IQ==\"}}");
     return NULL;
 }
 
 static int resolve(struct environment *environment, const char *container_text, struct error *error)
 {
-    SCOPED_JSON *pod = parse(pod_text);
-    SCOPED_JSON *container = parse(container_text);
+    SCOPED_JSON *pod = json_of(pod_text);
+    SCOPED_JSON *container = json_of(container_text);
     struct environment_source source = {.pod = pod, .lookup = look_up};
     return environment_resolve(environment, container, &source, error);
 }
@@ -82,7 +76,7 @@ Test(node_environment, downward_fields)
 
 Test(node_environment, labels_as_lines)
 {
-    SCOPED_JSON *pod = parse(pod_text);
+    SCOPED_JSON *pod = json_of(pod_text);
     SCOPED_FREE char *lines = pod_field(pod, "metadata.labels");
     cr_assert_str_eq(lines, "app=\"x\"\ncoxswain.dev/role=\"worker\"\n");
     cr_assert_null(pod_field(pod, "spec.secret"));

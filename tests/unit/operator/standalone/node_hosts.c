@@ -5,14 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
-
-static struct json *parse(const char *text)
-{
-    struct json *value = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, &error), 0, "%s", error.message);
-    return value;
-}
+#include "tests/unit/json_of.h"
 
 static struct json *service_make(bool publish_not_ready)
 {
@@ -20,7 +13,7 @@ static struct json *service_make(bool publish_not_ready)
         "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"lab\"},\"spec\":{\"clusterIP\":\"None\","
         "\"publishNotReadyAddresses\":%s,\"selector\":{\"job\":\"u\",\"coxswain.dev/current\":\"true\"}}}",
         publish_not_ready ? "true" : "false");
-    return parse(text);
+    return json_of(text);
 }
 
 static struct json *pod_make(const char *name_space, const char *host, const char *address, const char *current,
@@ -32,7 +25,7 @@ static struct json *pod_make(const char *name_space, const char *host, const cha
         "\"spec\":{\"hostname\":\"%s\",\"subdomain\":\"digits\"},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\","
         "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
         host, name_space, current, host, phase, address, ready);
-    return parse(text);
+    return json_of(text);
 }
 
 Test(node_hosts, follows_the_selector_as_dns_would)

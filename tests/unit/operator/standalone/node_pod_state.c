@@ -4,15 +4,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define NOW 1000000
+#include "tests/unit/json_of.h"
 
-static struct json *parse(const char *text)
-{
-    struct json *value = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, &error), 0, "%s", error.message);
-    return value;
-}
+#define NOW 1000000
 
 static void run_to_end(struct pod_state *state, unsigned index, int exit_code, int64_t now_ms)
 {
@@ -35,7 +29,7 @@ static const char one_container[] = "{\"spec\":{\"restartPolicy\":\"Never\",\"co
 
 Test(node_pod_state, from_pending_to_ready_to_succeeded)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "127.70.0.1", NOW);
@@ -67,7 +61,7 @@ Test(node_pod_state, from_pending_to_ready_to_succeeded)
 
 Test(node_pod_state, a_killed_container_fails_the_pod)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     pod_state_init(&state, pod, "", NOW);
     run_to_end(&state, 0, 137, NOW);
@@ -78,7 +72,7 @@ Test(node_pod_state, a_killed_container_fails_the_pod)
 
 Test(node_pod_state, a_command_that_cannot_run_is_a_start_error)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     pod_state_init(&state, pod, "", NOW);
     container_state_starting(&state.containers[0]);
@@ -93,7 +87,7 @@ Test(node_pod_state, a_command_that_cannot_run_is_a_start_error)
 
 Test(node_pod_state, missing_configuration_waits)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "", NOW);
@@ -114,7 +108,7 @@ static const char with_init[] =
 
 Test(node_pod_state, init_containers_one_after_the_other_then_all_others)
 {
-    SCOPED_JSON *pod = parse(with_init);
+    SCOPED_JSON *pod = json_of(with_init);
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "", NOW);
@@ -133,7 +127,7 @@ Test(node_pod_state, init_containers_one_after_the_other_then_all_others)
 
 Test(node_pod_state, a_failed_init_container_fails_the_pod)
 {
-    SCOPED_JSON *pod = parse(with_init);
+    SCOPED_JSON *pod = json_of(with_init);
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "", NOW);
@@ -146,7 +140,7 @@ Test(node_pod_state, a_failed_init_container_fails_the_pod)
 Test(node_pod_state, one_of_two_ends_and_the_pod_goes_on)
 {
     SCOPED_JSON *pod =
-        parse("{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\"},{\"name\":\"d\"}]}}");
+        json_of("{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\"},{\"name\":\"d\"}]}}");
     struct pod_state state;
     pod_state_init(&state, pod, "", NOW);
     container_state_starting(&state.containers[1]);
@@ -160,7 +154,7 @@ Test(node_pod_state, one_of_two_ends_and_the_pod_goes_on)
 
 Test(node_pod_state, restarts_back_off)
 {
-    SCOPED_JSON *pod = parse("{\"spec\":{\"restartPolicy\":\"OnFailure\",\"containers\":[{\"name\":\"c\"}]}}");
+    SCOPED_JSON *pod = json_of("{\"spec\":{\"restartPolicy\":\"OnFailure\",\"containers\":[{\"name\":\"c\"}]}}");
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "", NOW);
@@ -182,7 +176,7 @@ Test(node_pod_state, restarts_back_off)
 
 Test(node_pod_state, nothing_starts_once_it_stops)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     int64_t next;
     pod_state_init(&state, pod, "", NOW);
@@ -194,12 +188,12 @@ Test(node_pod_state, nothing_starts_once_it_stops)
 
 Test(node_pod_state, foreign_conditions_and_transition_times_are_kept)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     pod_state_init(&state, pod, "", NOW);
     SCOPED_JSON *previous =
-        parse("{\"qosClass\":\"BestEffort\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\"},"
-              "{\"type\":\"Ready\",\"status\":\"False\",\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"}]}");
+        json_of("{\"qosClass\":\"BestEffort\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\"},"
+                "{\"type\":\"Ready\",\"status\":\"False\",\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"}]}");
     SCOPED_JSON *status = pod_state_status(&state, previous, NOW);
     cr_assert_str_eq(condition(status, "DisruptionTarget"), "True");
     cr_assert_str_eq(json_string_at(status, "qosClass", ""), "BestEffort");
@@ -212,7 +206,7 @@ Test(node_pod_state, foreign_conditions_and_transition_times_are_kept)
 
 Test(node_pod_state, a_lost_pod_is_a_disruption)
 {
-    SCOPED_JSON *pod = parse(one_container);
+    SCOPED_JSON *pod = json_of(one_container);
     struct pod_state state;
     pod_state_init(&state, pod, "127.70.0.1", NOW);
     container_state_started(&state.containers[0], 77, NOW, false);

@@ -10,6 +10,7 @@
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "tests/unit/json_of.h"
 
 static char work[] = "/tmp/cox-volumes-XXXXXX";
 static char *state, *pod_directory, *given;
@@ -34,21 +35,13 @@ static void teardown(void)
 
 TestSuite(node_volumes, .init = setup, .fini = teardown);
 
-static struct json *parse(const char *text)
-{
-    struct json *value = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, &error), 0, "%s", error.message);
-    return value;
-}
-
 static const char *settings = "{\"data\":{\"colour\":\"green\",\"size\":\"small\"}}"; /* NULL: gone */
 
 static struct json *look_up(void *context, const char *plural, const char *name)
 {
     (void)context;
     if (settings && strcmp(plural, "configmaps") == 0 && strcmp(name, "settings") == 0)
-        return parse(settings);
+        return json_of(settings);
     return NULL;
 }
 
@@ -60,8 +53,8 @@ static int resolve(const char *volume, const char *mount, struct volume_mounts *
                       "\"spec\":{\"volumes\":[{\"name\":\"v\",%s}]}}",
                       volume);
     SCOPED_FREE char *mounts = memory_format("{\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/in\"%s}]}", mount);
-    SCOPED_JSON *pod = parse(text);
-    SCOPED_JSON *container = parse(mounts);
+    SCOPED_JSON *pod = json_of(text);
+    SCOPED_JSON *container = json_of(mounts);
     struct node_volume claims[] = {{"named", given}};
     struct node_options options = {.state_directory = state, .volumes = claims, .volume_count = 1};
     struct environment_source configuration = {.pod = pod, .lookup = look_up};
@@ -169,7 +162,7 @@ Test(node_volumes, chosen_keys_under_other_names)
 static void refresh(const char *volume)
 {
     SCOPED_FREE char *text = memory_format("{\"spec\":{\"volumes\":[{\"name\":\"v\",%s}]}}", volume);
-    SCOPED_JSON *pod = parse(text);
+    SCOPED_JSON *pod = json_of(text);
     struct node_options options = {.state_directory = state};
     struct environment_source configuration = {.pod = pod, .lookup = look_up};
     volumes_refresh(&(struct volume_source){&options, &configuration, pod_directory});

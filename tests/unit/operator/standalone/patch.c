@@ -4,25 +4,20 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(patch);
+#include "tests/unit/json_of.h"
 
-static struct json *parse(const char *text)
-{
-    struct json *value;
-    cr_assert_eq(json_parse(text, strlen(text), 65536, &value, NULL), 0, "%s", text);
-    return value;
-}
+TestSuite(patch);
 
 static void expect_json(const char *target_text, const char *patch_text, const char *expected_text)
 {
-    SCOPED_JSON *target = parse(target_text), *patch = parse(patch_text);
+    SCOPED_JSON *target = json_of(target_text), *patch = json_of(patch_text);
     struct error error = ERROR_INIT;
     int result = patch_apply_json(&target, patch, &error);
     if (expected_text == NULL) {
         cr_expect_eq(result, -1, "%s", patch_text);
         return;
     }
-    SCOPED_JSON *expected = parse(expected_text);
+    SCOPED_JSON *expected = json_of(expected_text);
     cr_expect_eq(result, 0, "%s: %s", patch_text, error.message);
     cr_expect(json_equal(target, expected), "%s", patch_text);
 }
@@ -42,7 +37,7 @@ Test(patch, json_patch_as_in_rfc_6902)
 
 static void expect_strategic(const char *target_text, const char *patch_text, const char *expected_text)
 {
-    SCOPED_JSON *target = parse(target_text), *patch = parse(patch_text), *expected = parse(expected_text);
+    SCOPED_JSON *target = json_of(target_text), *patch = json_of(patch_text), *expected = json_of(expected_text);
     struct error error = ERROR_INIT;
     cr_expect_eq(patch_apply_strategic(target, patch, &error), 0, "%s", error.message);
     cr_expect(json_equal(target, expected), "%s", patch_text);

@@ -8,6 +8,7 @@
 #include "common/memory.h"
 #include "operator/standalone/bootstrap.h"
 #include "operator/standalone/registry_write.h"
+#include "tests/unit/json_of.h"
 
 TestSuite(registry);
 
@@ -22,16 +23,9 @@ static struct registry *new_registry(void)
     return registry;
 }
 
-static struct json *parse(const char *text)
-{
-    struct json *value;
-    cr_assert_eq(json_parse(text, strlen(text), 65536, &value, NULL), 0, "%s", text);
-    return value;
-}
-
 static struct json *create(struct registry *registry, const char *plural, const char *text)
 {
-    SCOPED_JSON *object = parse(text);
+    SCOPED_JSON *object = json_of(text);
     struct json *stored;
     struct error error = ERROR_INIT;
     cr_assert_eq(registry_create(registry, plural, object, &stored, &error), 0, "%s", error.message);
@@ -126,7 +120,7 @@ Test(registry, finalizers_hold_an_object)
                           .namespace = "default",
                           .name = "f",
                           .warnings = json_new_array()};
-    SCOPED_JSON *patch = parse("{\"metadata\":{\"finalizers\":null}}");
+    SCOPED_JSON *patch = json_of("{\"metadata\":{\"finalizers\":null}}");
     cr_expect_null(registry_write_patch(registry, &write, PATCH_MERGE, patch));
     cr_expect_not(exists(registry, "configmaps", "f"));
     json_free(write.warnings);
@@ -157,7 +151,8 @@ Test(registry, observers_hear_of_commits_only)
 Test(registry, a_bad_pod_is_refused_with_causes)
 {
     struct registry *registry = new_registry();
-    SCOPED_JSON *pod = parse("{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\"},\"spec\":{\"containers\":[]}}");
+    SCOPED_JSON *pod =
+        json_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\"},\"spec\":{\"containers\":[]}}");
     struct error error = ERROR_INIT;
     cr_expect_eq(registry_create(registry, "pods", pod, NULL, &error), -1);
     cr_expect_eq(error.http_status, 422);
@@ -180,7 +175,7 @@ Test(registry, a_pod_with_two_handlers_or_sources_is_refused)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         SCOPED_FREE char *text =
             memory_format("{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\"},\"spec\":{%s}}", specs[i][0]);
-        SCOPED_JSON *pod = parse(text);
+        SCOPED_JSON *pod = json_of(text);
         struct error error = ERROR_INIT;
         cr_expect_eq(registry_create(registry, "pods", pod, NULL, &error), -1, "row %zu", i);
         cr_expect(strstr(error.message, specs[i][1]), "row %zu: %s", i, error.message);

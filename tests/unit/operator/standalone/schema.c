@@ -4,14 +4,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(schema);
+#include "tests/unit/json_of.h"
 
-static struct json *parse(const char *text)
-{
-    struct json *value;
-    cr_assert_eq(json_parse(text, strlen(text), 65536, &value, NULL), 0, "%s", text);
-    return value;
-}
+TestSuite(schema);
 
 static const char schema_text[] =
     "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"required\":[\"kind\"],\"properties\":{"
@@ -25,7 +20,7 @@ static const char schema_text[] =
 
 static void expect_causes(const char *value_text, const char *expected)
 {
-    SCOPED_JSON *schema = parse(schema_text), *value = parse(value_text), *causes = json_new_array();
+    SCOPED_JSON *schema = json_of(schema_text), *value = json_of(value_text), *causes = json_new_array();
     SCOPED_BUFFER text;
     buffer_init(&text, 4096);
     schema_validate(schema, value, causes);
@@ -52,15 +47,16 @@ Test(schema, says_what_is_wrong_as_the_api_server_does)
 
 Test(schema, prunes_and_defaults)
 {
-    SCOPED_JSON *schema = parse(schema_text), *unknown = json_new_array();
+    SCOPED_JSON *schema = json_of(schema_text), *unknown = json_new_array();
     SCOPED_JSON *value =
-        parse("{\"kind\":\"T\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"kind\":\"A\",\"bogus\":1,\"name\":null,"
-              "\"free\":{\"any\":1},\"list\":[{\"n\":\"x\",\"m\":1}]}}");
+        json_of("{\"kind\":\"T\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"kind\":\"A\",\"bogus\":1,\"name\":null,"
+                "\"free\":{\"any\":1},\"list\":[{\"n\":\"x\",\"m\":1}]}}");
     schema_prune(schema, value, unknown);
     schema_default(schema, value);
-    SCOPED_JSON *expected = parse("{\"kind\":\"T\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"kind\":\"A\",\"count\":3,"
-                                  "\"free\":{\"any\":1},\"list\":[{\"n\":\"x\"}]}}");
-    SCOPED_JSON *paths = parse("[\"spec.bogus\",\"spec.list[0].m\"]");
+    SCOPED_JSON *expected =
+        json_of("{\"kind\":\"T\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"kind\":\"A\",\"count\":3,"
+                "\"free\":{\"any\":1},\"list\":[{\"n\":\"x\"}]}}");
+    SCOPED_JSON *paths = json_of("[\"spec.bogus\",\"spec.list[0].m\"]");
     cr_expect(json_equal(value, expected));
     cr_expect(json_equal(unknown, paths));
 }

@@ -4,20 +4,15 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(selector);
+#include "tests/unit/json_of.h"
 
-static struct json *parse(const char *text)
-{
-    struct json *value;
-    cr_assert_eq(json_parse(text, strlen(text), 65536, &value, NULL), 0);
-    return value;
-}
+TestSuite(selector);
 
 static bool selects(const char *text, const char *labels)
 {
     struct error error = ERROR_INIT;
     struct selector selector;
-    SCOPED_JSON *json = parse(labels);
+    SCOPED_JSON *json = json_of(labels);
     cr_assert_eq(selector_parse_labels(text, &selector, &error), 0, "%s: %s", text, error.message);
     bool matches = selector_matches_labels(&selector, json);
     selector_release(&selector);
@@ -52,7 +47,7 @@ Test(selector, fields_are_those_of_the_type)
 {
     struct resource_table *table = resource_table_new();
     const struct resource *pods = resource_find_plural(table, "pods");
-    SCOPED_JSON *pod = parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"phase\":\"Running\"}}");
+    SCOPED_JSON *pod = json_of("{\"metadata\":{\"name\":\"p\"},\"status\":{\"phase\":\"Running\"}}");
     struct selector selector;
     struct error error = ERROR_INIT;
     cr_assert_eq(selector_parse_fields(pods, "metadata.name=p,status.phase!=Failed", &selector, &error), 0);

@@ -3,6 +3,7 @@
  * The memory plan against what devices then really hold, and the words for one that does not fit.
  */
 #include "worker/train/memory_budget.h"
+#include "tests/unit/json_of.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -92,8 +93,7 @@ static void open_job(struct scene *scene, const char *strategy, int devices, con
         "{\"name\":\"test\",\"strategy\":{%s},\"devices\":{\"count\":%d},\"model\":{%s},\"data\":{\"format\":"
         "\"Synthetic\",\"examples\":600},\"training\":{\"steps\":1,%s}}",
         strategy, devices, model, training);
-    SCOPED_JSON *json = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
+    SCOPED_JSON *json = json_of(text);
     cr_assert_eq(job_document_parse(json, &scene->job, &error), 0, "%s", error.message);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/execute/execute.h"
 
+#include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
@@ -630,9 +631,7 @@ Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
 /* As make_anything answers, but for the events. */
 static void execute_with_template(const char *text)
 {
-    struct error error = ERROR_INIT;
-    SCOPED_JSON *template = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &template, &error), 0);
+    SCOPED_JSON *template = json_of(text);
     scene.job.roles[ROLE_WORKER].template = template;
     execute();
     scene.job.roles[ROLE_WORKER].template = NULL;

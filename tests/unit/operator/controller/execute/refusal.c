@@ -7,6 +7,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "tests/unit/json_of.h"
 
 static const char *const storages[] = {"data", "runs"};
 static const struct pod_source server = {ROLE_PS, storages, 2};
@@ -98,8 +99,7 @@ static const struct {
 static enum obstacle_kind refuse(size_t row, bool has_run, char **ret_message)
 {
     struct error error = ERROR_INIT;
-    SCOPED_JSON *status = NULL;
-    cr_assert_eq(json_parse(rows[row].status, strlen(rows[row].status), 4096, &status, NULL), 0);
+    SCOPED_JSON *status = json_of(rows[row].status);
     error_set(&error, rows[row].error, "%s", rows[row].words);
     error.http_status = rows[row].http_status;
     return refusal_of_create(&error, status, &server, has_run, ret_message);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "tests/unit/json_of.h"
 
 static struct training_job parse(const char *spec)
 {
@@ -15,10 +16,9 @@ static struct training_job parse(const char *spec)
         "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"a/b:1\",%s},"
         "\"status\":{\"controllerState\":{\"incarnation\":5,\"attempt\":2}}}",
         spec);
-    SCOPED_JSON *object = NULL;
     struct training_job job;
     struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &object, &error), 0, "%s", error.message);
+    SCOPED_JSON *object = json_of(text);
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
     return job;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 static struct group_view group;
@@ -154,10 +155,9 @@ static struct json *build(struct training_job *job)
 
 static struct training_job parse(const char *text)
 {
-    SCOPED_JSON *object = NULL;
     struct training_job job;
     struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &object, &error), 0, "%s", error.message);
+    SCOPED_JSON *object = json_of(text);
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
     return job;
 }

@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "operator/controller/objects/service_build.h"
 #include "operator/controller/plan/plan.h"
+#include "tests/unit/json_of.h"
 
 #define HEAD                                                                                                           \
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"                              \
@@ -24,10 +25,9 @@
 
 static struct training_job parse(const char *text)
 {
-    SCOPED_JSON *object = NULL;
     struct training_job job;
     struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &object, &error), 0, "%s", error.message);
+    SCOPED_JSON *object = json_of(text);
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
     return job;
 }
@@ -111,8 +111,7 @@ Test(pod_build, job_document_carries_the_crew)
     struct error error = ERROR_INIT;
     SCOPED_JSON *pod = build(&job, 0, &error);
     const char *text = variable(container_of(pod, "trainer"), "COXSWAIN_JOB");
-    SCOPED_JSON *document = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &document, &error), 0, "%s", error.message);
+    SCOPED_JSON *document = json_of(text);
     struct job_document parsed;
     cr_assert_eq(job_document_parse(document, &parsed, &error), 0, "the worker must understand it: %s", error.message);
     cr_assert_eq(parsed.crew.role_count, 1);

@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/unit/json_of.h"
+
 static int64_t value(const char *text)
 {
     int64_t thousandths = -1;
@@ -34,19 +36,12 @@ Test(quantity, every_form_is_read)
         cr_expect_eq(value(forms[i].text), forms[i].thousandths, "%s: %ld", forms[i].text, (long)value(forms[i].text));
 }
 
-static struct json *parse(const char *text)
-{
-    struct json *json = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, NULL), 0);
-    return json;
-}
-
 Test(quantity, a_pod_needs_the_sum_of_its_containers_or_its_largest_first_one)
 {
     SCOPED_JSON *spec =
-        parse("{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1500m\",\"memory\":\"1Gi\"},"
-              "\"limits\":{\"cpu\":4,\"nvidia.com/gpu\":1}}},{\"resources\":{\"requests\":{\"cpu\":\"0.5\"}}}],"
-              "\"initContainers\":[{\"resources\":{\"requests\":{\"memory\":\"3Gi\"}}}]}");
+        json_of("{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1500m\",\"memory\":\"1Gi\"},"
+                "\"limits\":{\"cpu\":4,\"nvidia.com/gpu\":1}}},{\"resources\":{\"requests\":{\"cpu\":\"0.5\"}}}],"
+                "\"initContainers\":[{\"resources\":{\"requests\":{\"memory\":\"3Gi\"}}}]}");
     SCOPED_JSON *one = quantities_of_pod(spec);
     cr_assert_str_eq(json_string_at(one, "cpu", ""), "2");
     cr_assert_str_eq(json_string_at(one, "memory", ""), "3221225472");
@@ -59,7 +54,7 @@ Test(quantity, a_pod_needs_the_sum_of_its_containers_or_its_largest_first_one)
 static const char *cpu_of_pod(const char *spec)
 {
     static char cpu[QUANTITY_TEXT_MAX];
-    SCOPED_JSON *parsed = parse(spec);
+    SCOPED_JSON *parsed = json_of(spec);
     SCOPED_JSON *amounts = quantities_of_pod(parsed);
     snprintf(cpu, sizeof cpu, "%s", json_string_at(amounts, "cpu", ""));
     return cpu;
@@ -98,7 +93,7 @@ Test(quantity, what_runs_pods_takes_its_part_and_a_pod_may_request_as_a_whole)
 
 Test(quantity, sums_do_not_overflow)
 {
-    SCOPED_JSON *most = parse("{\"cpu\":\"8P\"}");
+    SCOPED_JSON *most = json_of("{\"cpu\":\"8P\"}");
     SCOPED_JSON *sum = json_new_object();
     quantities_add(sum, most, 1);
     quantities_add(sum, most, 1000);

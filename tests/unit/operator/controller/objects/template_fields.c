@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "tests/unit/json_of.h"
 
 Test(template_fields, only_what_no_template_has_is_unknown)
 {
@@ -20,9 +21,7 @@ Test(template_fields, only_what_no_template_has_is_unknown)
         {"{\"metadata\":{\"label\":{\"team\":\"a\"}}}", "metadata.label"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        SCOPED_JSON *template = NULL;
-        struct error error = ERROR_INIT;
-        cr_assert_eq(json_parse(rows[i].template, strlen(rows[i].template), 1 << 16, &template, &error), 0);
+        SCOPED_JSON *template = json_of(rows[i].template);
         SCOPED_FREE char *unknown = template_fields_unknown(template);
         cr_expect_str_eq(unknown ? unknown : "", rows[i].unknown ? rows[i].unknown : "", "row %zu", i);
     }

@@ -5,13 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct json *parse(const char *text)
-{
-    struct json *value = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &value, &error), 0, "%s: %s", text, error.message);
-    return value;
-}
+#include "tests/unit/json_of.h"
 
 Test(template_overlay, table)
 {
@@ -46,9 +40,9 @@ Test(template_overlay, table)
         {"{\"a\":{\"b\":1}}", "{\"a\":\"text\"}", "{\"a\":\"text\"}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        SCOPED_JSON *base = parse(rows[i].base);
-        SCOPED_JSON *overlay = parse(rows[i].overlay);
-        SCOPED_JSON *expected = parse(rows[i].expected);
+        SCOPED_JSON *base = json_of(rows[i].base);
+        SCOPED_JSON *overlay = json_of(rows[i].overlay);
+        SCOPED_JSON *expected = json_of(rows[i].expected);
         template_overlay(base, overlay);
         cr_expect(json_equal(base, expected), "row %zu", i);
     }

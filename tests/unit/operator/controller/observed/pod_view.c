@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "tests/unit/json_of.h"
 
 /* As the cache keeps it. */
 static struct pod_record *record_of(const char *text)
 {
-    SCOPED_JSON *pod = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &pod, &error), 0, "%s", error.message);
+    SCOPED_JSON *pod = json_of(text);
     return pod_record_read(pod);
 }
 

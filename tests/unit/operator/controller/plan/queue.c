@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "operator/controller/objects/queue_build.h"
+#include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 static struct workload_view workload;
@@ -254,14 +255,6 @@ Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
 
 /* ---------------------------------------------------------------- what is read and written */
 
-static struct json *parse(const char *text)
-{
-    struct json *json = NULL;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
-    return json;
-}
-
 static const char *flavor(void *context, const char *name)
 {
     (void)context;
@@ -292,7 +285,7 @@ static void expect(const struct json *json, const char *expected)
 
 Test(queue, a_workload_is_read)
 {
-    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\""));
+    SCOPED_JSON *object = json_of(ADMITTED("\"cpu\":\"spot\""));
     SCOPED_FREE struct workload_view *view = workload_view_new(object);
     cr_assert(view->reserved && view->admitted && view->evicted && view->has_admission && !view->finished);
     cr_assert(!view->pods_ready);
@@ -305,13 +298,13 @@ Test(queue, a_workload_is_read)
 
 Test(queue, flavors_and_checks_say_where_pods_belong)
 {
-    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\",\"memory\":\"spot\",\"nvidia.com/gpu\":\"gpu\""));
+    SCOPED_JSON *object = json_of(ADMITTED("\"cpu\":\"spot\",\"memory\":\"spot\",\"nvidia.com/gpu\":\"gpu\""));
     SCOPED_FREE struct workload_view *view = workload_view_new(object);
     char *missing = NULL;
     SCOPED_JSON *placement = queue_placement(view, flavor, NULL, &missing);
     cr_assert_null(missing);
-    SCOPED_JSON *pod = parse("{\"metadata\":{\"labels\":{\"mine\":\"1\"}},\"spec\":{\"nodeSelector\":{\"own\":\"1\"},"
-                             "\"tolerations\":[{\"key\":\"o\"}]}}");
+    SCOPED_JSON *pod = json_of("{\"metadata\":{\"labels\":{\"mine\":\"1\"}},\"spec\":{\"nodeSelector\":{\"own\":\"1\"},"
+                               "\"tolerations\":[{\"key\":\"o\"}]}}");
     queue_place(pod, ROLE_WORKER, placement);
     expect(json_member(pod, "spec"), "{\"nodeSelector\":{\"own\":\"1\",\"pool\":\"spot\",\"gpu\":\"a\",\"rack\":\"7\"},"
                                      "\"tolerations\":[{\"key\":\"o\"},{\"key\":\"spot\"},{\"key\":\"t\"}]}");
@@ -322,7 +315,7 @@ Test(queue, flavors_and_checks_say_where_pods_belong)
 
 Test(queue, a_flavor_that_is_missing_is_named)
 {
-    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\",\"memory\":\"lost\""));
+    SCOPED_JSON *object = json_of(ADMITTED("\"cpu\":\"spot\",\"memory\":\"lost\""));
     SCOPED_FREE struct workload_view *view = workload_view_new(object);
     SCOPED_FREE char *missing = NULL;
     cr_assert_null(queue_placement(view, flavor, NULL, &missing));
@@ -337,7 +330,7 @@ Test(queue, a_flavor_that_is_missing_is_named)
 
 static struct json *build(const char *version)
 {
-    SCOPED_JSON *object = parse(JOB);
+    SCOPED_JSON *object = json_of(JOB);
     SCOPED(training_job_release) struct training_job job;
     struct error error = ERROR_INIT;
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
