@@ -979,27 +979,21 @@ static void expect_nothing_lost(struct play play)
     tear_down(&play);
 }
 
-Test(histories, servers_that_are_asked_to_leave_lose_nothing)
-{
-    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .share_memory = true});
-}
-
+#define NOTHING_LOST(name, ...)                                                                                        \
+    Test(histories, name)                                                                                              \
+    {                                                                                                                  \
+        expect_nothing_lost(__VA_ARGS__);                                                                              \
+    }
+NOTHING_LOST(servers_that_are_asked_to_leave_lose_nothing,
+             (struct play){.mode = PARAMETER_SERVER_ASYNC, .share_memory = true})
 /* The next chief does not know what was done. If one server had an update that another, which left, had not acknowledged, the update is
  * sent to the successor of that one. */
-Test(histories, servers_that_are_asked_to_leave_with_their_chief_lose_nothing)
-{
-    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .follows = true});
-}
-
-Test(histories, synchronous_servers_that_are_asked_to_leave_lose_nothing)
-{
-    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_SYNCHRONOUS});
-}
-
-Test(histories, servers_that_are_all_asked_to_leave_lose_nothing)
-{
-    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true});
-}
+NOTHING_LOST(servers_that_are_asked_to_leave_with_their_chief_lose_nothing,
+             (struct play){.mode = PARAMETER_SERVER_ASYNC, .follows = true})
+NOTHING_LOST(synchronous_servers_that_are_asked_to_leave_lose_nothing,
+             (struct play){.mode = PARAMETER_SERVER_SYNCHRONOUS})
+NOTHING_LOST(servers_that_are_all_asked_to_leave_lose_nothing,
+             (struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true})
 
 static void expect_synchronous(struct play play, unsigned seed)
 {
@@ -1074,33 +1068,17 @@ static void expect_the_bound(struct play play, unsigned seed, unsigned kills_eve
     tear_down(&play);
 }
 
-Test(histories, nobody_waits_for_a_worker_that_is_spare)
-{
-    expect_the_bound((struct play){.staleness = 2, .spare = 1}, 5, 0);
-}
-
-Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills)
-{
-    expect_the_bound((struct play){.staleness = 2, .spare = 1, .freezes = true}, 61, 12);
-}
-
-Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills_of_the_chief)
-{
-    expect_the_bound((struct play){.staleness = 3, .spare = 1, .freezes = true, .leaderless = true, .slow = true}, 67,
-                     12);
-}
-
-Test(histories, the_bound_is_never_exceeded)
-{
-    expect_the_bound((struct play){.staleness = 2}, 3, 0);
-}
-
-Test(histories, the_bound_is_never_exceeded_through_kills)
-{
-    expect_the_bound((struct play){.staleness = 2, .freezes = true}, 53, 12);
-}
-
-Test(histories, the_bound_is_never_exceeded_through_kills_of_the_chief)
-{
-    expect_the_bound((struct play){.staleness = 3, .freezes = true, .leaderless = true, .slow = true}, 59, 12);
-}
+#define BOUND(name, ...)                                                                                               \
+    Test(histories, name)                                                                                              \
+    {                                                                                                                  \
+        expect_the_bound(__VA_ARGS__);                                                                                 \
+    }
+BOUND(nobody_waits_for_a_worker_that_is_spare, (struct play){.staleness = 2, .spare = 1}, 5, 0)
+BOUND(nobody_waits_for_a_worker_that_is_spare_through_kills, (struct play){.staleness = 2, .spare = 1, .freezes = true},
+      61, 12)
+BOUND(nobody_waits_for_a_worker_that_is_spare_through_kills_of_the_chief,
+      (struct play){.staleness = 3, .spare = 1, .freezes = true, .leaderless = true, .slow = true}, 67, 12)
+BOUND(the_bound_is_never_exceeded, (struct play){.staleness = 2}, 3, 0)
+BOUND(the_bound_is_never_exceeded_through_kills, (struct play){.staleness = 2, .freezes = true}, 53, 12)
+BOUND(the_bound_is_never_exceeded_through_kills_of_the_chief,
+      (struct play){.staleness = 3, .freezes = true, .leaderless = true, .slow = true}, 59, 12)

@@ -675,17 +675,14 @@ static void expect_restored(int64_t step, int64_t own, int64_t other, int64_t ex
     scene_close(&scene);
 }
 
-Test(peer_to_peer, what_each_had_finished_comes_back_with_a_checkpoint, .timeout = 300)
-{
-    expect_restored(5, 28, 15, 28, 15);
-}
-
+#define RESTORED(name, ...)                                                                                            \
+    Test(peer_to_peer, name, .timeout = 300)                                                                           \
+    {                                                                                                                  \
+        expect_restored(__VA_ARGS__);                                                                                  \
+    }
+RESTORED(what_each_had_finished_comes_back_with_a_checkpoint, 5, 28, 15, 28, 15)
 /* They overshoot the last step together. */
-Test(peer_to_peer, what_each_had_finished_at_the_end_comes_back_with_a_checkpoint, .timeout = 300)
-{
-    expect_restored(100, 420, 400, 420, 400);
-}
-
+RESTORED(what_each_had_finished_at_the_end_comes_back_with_a_checkpoint, 100, 420, 400, 420, 400)
 /* All examples are no whole number of the batches that there are now: the run stays over. */
 Test(peer_to_peer, what_each_had_finished_of_a_run_that_is_over_comes_back_with_other_batches, .timeout = 300)
 {
@@ -693,16 +690,9 @@ Test(peer_to_peer, what_each_had_finished_of_a_run_that_is_over_comes_back_with_
     expect_restored(100, 0, 795, 5, 795);
 }
 
-Test(peer_to_peer, a_checkpoint_that_does_not_tell_counts_as_the_chief_s, .timeout = 300)
-{
-    expect_restored(5, 0, 0, 40, 0);
-}
-
+RESTORED(a_checkpoint_that_does_not_tell_counts_as_the_chief_s, 5, 0, 0, 40, 0)
 /* The checkpoint's batches were larger. */
-Test(peer_to_peer, a_checkpoint_keeps_its_step_with_another_batch_size, .timeout = 300)
-{
-    expect_restored(5, 56, 30, 40, 0);
-}
+RESTORED(a_checkpoint_keeps_its_step_with_another_batch_size, 5, 56, 30, 40, 0)
 
 static int fresh_state(void *context, struct error *error)
 {
