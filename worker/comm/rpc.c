@@ -33,9 +33,13 @@ static void *rpc_run(void *context)
     struct rpc *rpc = context;
     int64_t tick_ns = rpc->tick_ms * 1000000;
     int64_t next_tick = clock_monotonic_ns() + tick_ns;
+    rpc_connections_block_signals();
     pulse_start(&rpc->pulse, "hears messages");
     while (!atomic_load(&rpc->stopping) || !rpc_wind_down(rpc)) {
         pulse_beat(&rpc->pulse);
+        if (rpc->has_written)
+            rpc_connections_carry(rpc->connections);
+        rpc->has_written = false;
         int64_t wait = next_tick - clock_monotonic_ns();
         int64_t asked_ms = clock_monotonic_ms();
         bool quiet = rpc_connections_are_quiet(rpc->connections);

@@ -67,8 +67,11 @@ static int secure_further(struct connection *connection, struct error *error)
 {
     struct link *link = &connection->link;
     bool answers = connection->door != NULL;
-    if (link->tls == NULL && tls_session_new(link->socket, answers, &link->tls, error) < 0)
-        return -1;
+    if (link->tls == NULL) {
+        if (tls_session_new(link->socket, answers, &link->tls, error) < 0)
+            return -1;
+        tls_session_read_ahead(link->tls);
+    }
     int secured = tls_session_handshake(link->tls, error);
     if (secured <= 0)
         return secured;
@@ -169,66 +172,73 @@ static void flow_take(struct flow *flow, size_t length)
         flow->start = flow->end = 0;
 }
 
-/* From gRPC to the network; true when a byte was moved. */
-static bool carry_out(struct connection *connection)
+/* From gRPC to the network. Whatever is left there afterwards, epoll tells of it. */
+static void carry_out(struct connection *connection)
 {
     struct flow *flow = connection->to_peer;
-    bool moved = false;
-    if (flow_length(flow) == 0 && !connection->grpc_ended) {
-        ssize_t got = recv(connection->local, flow->bytes, FLOW_BYTES, MSG_DONTWAIT);
-        if (got > 0)
-            flow->end = (size_t)got;
-        else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-            connection->grpc_ended = true;
-        moved = got > 0;
+    bool full = true; /* the last look at gRPC's end found as much as there is room for */
+    for (unsigned turn = 0; full && turn < TURNS; turn++) {
+        if (flow_length(flow) == 0 && !connection->grpc_ended) {
+            ssize_t got = recv(connection->local, flow->bytes, FLOW_BYTES, MSG_DONTWAIT);
+            if (got > 0)
+                flow->end = (size_t)got;
+            else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+                connection->grpc_ended = true;
+        }
+        full = flow->start == 0 && flow->end == FLOW_BYTES;
+        for (size_t written = 1; written > 0 && flow_length(flow) > 0 && !connection->peer_ended;) {
+            struct iovec part = {flow->bytes + flow->start, flow_length(flow)};
+            written = tls_session_write(connection->link.tls, &part, 1, &connection->peer_ended);
+            flow_take(flow, written);
+        }
+        full = full && flow_length(flow) == 0;
     }
-    while (flow_length(flow) > 0 && !connection->peer_ended) {
-        struct iovec part = {flow->bytes + flow->start, flow_length(flow)};
-        size_t written = tls_session_write(connection->link.tls, &part, 1, &connection->peer_ended);
-        if (written == 0)
-            break;
-        flow_take(flow, written);
-        moved = true;
-    }
-    return moved;
 }
 
-/* From the network to gRPC. */
-static bool carry_in(struct connection *connection)
+/* Fills the empty flow with what has come. */
+static void read_peer(struct connection *connection, struct flow *flow)
 {
-    struct flow *flow = connection->to_grpc;
-    bool moved = false;
-    for (size_t got = 1; flow->start == 0 && flow->end < FLOW_BYTES && got > 0 && !connection->peer_ended;) {
+    size_t got;
+    do {
         got = tls_session_read(connection->link.tls, flow->bytes + flow->end, FLOW_BYTES - flow->end,
                                &connection->peer_ended);
         flow->end += got;
-        moved |= got > 0;
-    }
-    if (flow_length(flow) > 0) {
+    } while (got > 0 && flow->end < FLOW_BYTES && !connection->peer_ended &&
+             tls_session_has_unread(connection->link.tls));
+}
+
+/* From the network to gRPC. Returns true when there may be more to copy, for which no event would come. */
+static bool carry_in(struct connection *connection)
+{
+    struct flow *flow = connection->to_grpc;
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        if (flow_length(flow) == 0 && !connection->peer_ended)
+            read_peer(connection, flow);
+        if (flow_length(flow) == 0)
+            return false;
         ssize_t sent =
             send(connection->local, flow->bytes + flow->start, flow_length(flow), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0)
             flow_take(flow, (size_t)sent);
         else if (sent < 0 && errno != EAGAIN && errno != EINTR)
             flow_take(flow, flow_length(flow)); /* gRPC has gone and wants nothing more */
-        moved |= sent > 0;
+        if (flow_length(flow) > 0 || (!connection->peer_ended && !tls_session_has_unread(connection->link.tls)))
+            return false;
     }
-    return moved;
+    return true;
 }
 
-/* Returns true when there may be more to copy, for which no event would come. */
-static bool carry(struct connection *connection)
+/* `out`, `in`: which way something may be carried. Returns as carry_in. */
+static bool carry(struct connection *connection, bool out, bool in)
 {
-    bool moved = true;
-    for (unsigned turn = 0; moved && turn < TURNS; turn++) {
-        moved = carry_out(connection);
-        moved |= carry_in(connection);
-    }
+    if (out)
+        carry_out(connection);
+    bool more = in && carry_in(connection);
     bool nothing_for_peer = connection->peer_ended || flow_length(connection->to_peer) == 0;
     if ((connection->grpc_ended && nothing_for_peer) ||
         (connection->peer_ended && flow_length(connection->to_grpc) == 0))
         connection_end(connection, NULL);
-    return moved;
+    return more;
 }
 
 /* ---------------------------------------------------------------- events */
@@ -260,17 +270,19 @@ static void watch_open(struct connection *connection, bool more)
     connections_watch(connection->local, &connection->local_watch, local);
 }
 
-void connection_advance(struct connection *connection)
+static void advance(struct connection *connection, bool out, bool in)
 {
     struct error error = ERROR_INIT;
     int further = 1;
+    out |= connection->state < CONNECTION_OPEN;
+    in |= connection->state < CONNECTION_OPEN;
     while (further > 0 && connection->state < CONNECTION_OPEN)
         further = open_further(connection, &error);
     if (further < 0) {
         connection_end(connection, &error);
         return;
     }
-    bool more = connection->state == CONNECTION_OPEN && carry(connection);
+    bool more = connection->state == CONNECTION_OPEN && carry(connection, out, in);
     if (connection->state == CONNECTION_OPEN)
         watch_open(connection, more);
     else if (connection->state != CONNECTION_GONE)
@@ -279,8 +291,9 @@ void connection_advance(struct connection *connection)
 
 void connection_on_link(void *owner, uint32_t events)
 {
-    (void)events;
-    connection_advance(owner);
+    struct connection *connection = owner;
+    bool room = (events & EPOLLOUT) != 0; /* or there is more (watch_open) */
+    advance(connection, room, (events & ~(uint32_t)EPOLLOUT) != 0 || room);
 }
 
 /* gRPC's end may close while this side waits for something else. */
@@ -290,7 +303,7 @@ void connection_on_local(void *owner, uint32_t events)
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && connection->until_ns == 0)
         connection->until_ns = clock_monotonic_ns() + LINGER_NS;
     if (connection->state == CONNECTION_OPEN)
-        connection_advance(connection);
+        advance(connection, (events & ~(uint32_t)EPOLLOUT) != 0, (events & EPOLLOUT) != 0);
     else if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
         connection_end(connection, NULL);
 }

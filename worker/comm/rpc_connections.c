@@ -69,10 +69,8 @@ static void sweep(struct rpc_connections *all)
     all->end = place;
 }
 
-static void serve(int epoll, int most)
+static void handle(const struct epoll_event *events, int count)
 {
-    struct epoll_event events[MEMBER_EVENTS_MAX];
-    int count = epoll_wait(epoll, events, most, 0);
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
         if (watch != NULL)
@@ -82,9 +80,10 @@ static void serve(int epoll, int most)
 
 static void serve_members(struct rpc_connections *all)
 {
+    struct epoll_event events[MEMBER_EVENTS_MAX];
     bool clogged = false;
     atomic_store(&all->busy, true);
-    serve(all->members, MEMBER_EVENTS_MAX);
+    handle(events, epoll_wait(all->members, events, MEMBER_EVENTS_MAX, 0));
     for (struct connection *one = all->first; one != NULL && !clogged; one = one->next)
         clogged = one->state == CONNECTION_OPEN && flow_length(one->to_grpc) > 0;
     atomic_store(&all->busy, clogged);
@@ -128,23 +127,28 @@ static bool wind_down(struct rpc_connections *all)
     return all->first == NULL;
 }
 
+void rpc_connections_block_signals(void)
+{
+    sigset_t pipes;
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipes, NULL);
+}
+
 static void *run(void *context)
 {
     struct rpc_connections *all = context;
     int64_t next_look = 0, stop_ns = 0;
-    sigset_t pipes; /* OpenSSL writes to sockets whose other end may have closed */
-    sigemptyset(&pipes);
-    sigaddset(&pipes, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipes, NULL);
+    rpc_connections_block_signals();
     pulse_start(&all->pulse, "accepts connections at the control port");
     for (bool done = false; !done;) {
-        struct pollfd waits = {.fd = all->epoll, .events = POLLIN};
-        (void)poll(&waits, 1, LOOK_MS);
+        struct epoll_event events[EVENTS_MAX];
+        int count = epoll_wait(all->epoll, events, EVENTS_MAX, LOOK_MS);
         int64_t now = clock_monotonic_ns();
         pulse_beat(&all->pulse);
         pthread_mutex_lock(&all->lock);
         serve_members(all);
-        serve(all->epoll, EVENTS_MAX);
+        handle(events, count); /* nothing is freed before sweep */
         if (now >= next_look) {
             end_the_late(all, now);
             next_look = now + LOOK_MS * 1000000LL;
@@ -331,6 +335,14 @@ void rpc_dialled_release(struct rpc_dialled *dialled)
         return;
     pthread_mutex_destroy(&dialled->lock);
     free(dialled);
+}
+
+void rpc_connections_carry(struct rpc_connections *all)
+{
+    if (pthread_mutex_trylock(&all->lock) != 0)
+        return;
+    serve_members(all);
+    pthread_mutex_unlock(&all->lock);
 }
 
 bool rpc_connections_find(struct rpc_connections *all, const unsigned char token[CONNECTION_TOKEN_BYTES],

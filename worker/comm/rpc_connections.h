@@ -4,7 +4,8 @@
  * thread per `rpc` accepts and dials connections, authenticates and encrypts them
  * (tls_session.h, introduction.h), and only then hands gRPC one end of a local
  * socket pair, whose other end it copies to and from the connection. So gRPC never
- * sees a byte from outside the crew.
+ * sees a byte from outside the crew. The rpc's thread copies as well, after it has
+ * written (rpc_connections_carry).
  *
  * Connections that have not proven themselves are strangers: at most STRANGERS_MAX
  * at a time, each for STRANGER_MS. When another one comes, the address with the
@@ -50,6 +51,12 @@ int rpc_connections_dial(struct rpc_connections *connections, const char *addres
 /* -1, with the reason, when the connection was never established. */
 int rpc_dialled_result(struct rpc_dialled *dialled, struct error *error);
 void rpc_dialled_release(struct rpc_dialled *dialled);
+
+/* Copies on the calling thread what gRPC has written and what has come, unless the connections' thread is doing so: bytes go out sooner
+ * than that thread wakes up. The calling thread must have called rpc_connections_block_signals. */
+void rpc_connections_carry(struct rpc_connections *connections);
+/* Blocks SIGPIPE, which OpenSSL raises when it writes to a socket whose other end has closed. */
+void rpc_connections_block_signals(void);
 
 /* Which pod opened the accepted connection with this token; false: there is no such connection. */
 bool rpc_connections_find(struct rpc_connections *connections, const unsigned char token[CONNECTION_TOKEN_BYTES],

@@ -2,7 +2,8 @@
  *
  * What the files that implement rpc_connections.h share: rpc_connections.c (the
  * thread), rpc_connection.c (one connection) and rpc_door.c (listening sockets).
- * Everything but the exceptions below happens on the thread with the lock held.
+ * Everything happens with the lock held: on the thread, or what concerns open
+ * connections also on the rpc's (rpc_connections_carry). Only the thread frees them.
  */
 #ifndef COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H
 #define COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H
@@ -103,8 +104,7 @@ struct rpc_connections {
 void connections_add(struct rpc_connections *all, struct connection *connection);
 void connections_watch(int descriptor, struct watch *watch, uint32_t events);
 
-/* rpc_connection.c: does all that can be done now. */
-void connection_advance(struct connection *connection);
+/* rpc_connection.c: do all that can be done now. */
 void connection_on_link(void *owner, uint32_t events);
 void connection_on_local(void *owner, uint32_t events);
 /* Closes it. The reason, unless it is NULL, goes to whoever dialled, or to the log when it was a stranger. */

@@ -77,6 +77,7 @@ struct rpc {
     void *tick_context;
     int64_t tick_ms;
     int64_t read_until_ms;
+    bool has_written; /* gRPC was given something since the connections were last looked after */
     atomic_bool ticks;
     grpc_channel *wake_channel;
     grpc_call *wake_call;

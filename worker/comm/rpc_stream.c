@@ -92,6 +92,7 @@ static void stream_settle(struct rpc_stream *stream)
 void rpc_stream_batch(struct rpc_stream *stream, const grpc_op *operations, size_t count, struct completion *tag)
 {
     stream->outstanding++;
+    stream->rpc->has_written = true;
     if (grpc_call_start_batch(stream->call, operations, count, tag, NULL) != GRPC_CALL_OK)
         abort();
 }

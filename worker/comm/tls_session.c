@@ -16,6 +16,7 @@
 
 /* One record at a time (RFC 8446, 5.1). */
 #define RECORD_BYTES ((size_t)16384)
+#define READ_AHEAD_BYTES (2 * (RECORD_BYTES + 256)) /* two records */
 /* A key of AES-GCM may protect 2^24.5 of them (RFC 8446, 5.5); ours take a new one long before. */
 #define RECORDS_A_KEY ((uint64_t)1 << 20)
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
@@ -290,4 +291,15 @@ short tls_session_events(const struct tls_session *session, bool reads, bool wri
 bool tls_session_has_input(const struct tls_session *session)
 {
     return SSL_pending(session->ssl) > 0;
+}
+
+void tls_session_read_ahead(struct tls_session *session)
+{
+    SSL_set_read_ahead(session->ssl, 1);
+    SSL_set_default_read_buffer_len(session->ssl, READ_AHEAD_BYTES);
+}
+
+bool tls_session_has_unread(const struct tls_session *session)
+{
+    return SSL_has_pending(session->ssl) == 1;
 }

@@ -40,4 +40,10 @@ short tls_session_events(const struct tls_session *session, bool reads, bool wri
 /* Returns whether there are bytes to read that were already taken from the socket. */
 bool tls_session_has_input(const struct tls_session *session);
 
+/* Call it before the handshake. Each read then takes from the socket whatever is there, instead of one record's head and then its body. Bytes may lie in
+ * the session for which poll(2) does not wake anybody: after each read ask tls_session_has_unread, which is also true of a part of a
+ * record, that cannot be read yet. */
+void tls_session_read_ahead(struct tls_session *session);
+bool tls_session_has_unread(const struct tls_session *session);
+
 #endif

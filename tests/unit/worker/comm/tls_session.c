@@ -87,6 +87,31 @@ Test(tls_session, carries_bytes_both_ways_and_waits_where_it_must)
     crew_files_close(&files);
 }
 
+Test(tls_session, reading_ahead_takes_several_records_at_once_and_says_so)
+{
+    struct crew_files files;
+    struct ends ends;
+    bool closed = false;
+    char word[4] = "word", got[16];
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    ends_open(&ends, files.directory, files.directory);
+    tls_session_read_ahead(ends.answers);
+    cr_assert(shake_hands(&ends), "%s", ends.error.message);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(tls_session_write(ends.dials, &(struct iovec){word, sizeof word}, 1, &closed), 4);
+    struct pollfd waits = {.fd = ends.sockets[1], .events = POLLIN};
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(tls_session_read(ends.answers, got, sizeof got, &closed), 4);
+        cr_assert_eq(poll(&waits, 1, 0), 0, "all has been taken from the socket");
+        cr_assert_eq(tls_session_has_unread(ends.answers), i < 2);
+    }
+    cr_assert_eq(tls_session_read(ends.answers, got, sizeof got, &closed), 0);
+    cr_assert_not(closed);
+    ends_close(&ends);
+    crew_files_close(&files);
+}
+
 Test(tls_session, another_jobs_certificate_is_refused)
 {
     struct crew_files ours, theirs;
