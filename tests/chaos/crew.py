@@ -217,7 +217,7 @@ class Crew:
         role = next(role for role in self.roles() if role["name"] == name)
         former, role["count"] = role["count"], count
         if name == "worker":
-            self.job["workers"] = count
+            self.job["workers"] = {"replicas": count}
         for index in range(former, count):
             self.spawn(name, index)
         for index in range(count, former):
