@@ -33,8 +33,8 @@ const char *trainer_listen_address(const struct trainer *trainer)
     return is_address(host) ? host : NULL;
 }
 
-/* Loads the key and the certificates of the crew, and fixes as which pod this process introduces itself. */
-int trainer_open_secrets(struct trainer *trainer, struct error *error)
+/* Loads the key of the crew, and fixes as which pod this process introduces itself. */
+int trainer_open_key(struct trainer *trainer, struct error *error)
 {
     const struct identity *identity = trainer->identity;
     const struct crew_seat *seat = crew_own_seat(&trainer->crew);
@@ -43,9 +43,13 @@ int trainer_open_secrets(struct trainer *trainer, struct error *error)
     snprintf(own.role, sizeof own.role, "%s", seat->role);
     snprintf(own.job_uid, sizeof own.job_uid, "%s", identity->job_uid);
     pod_identity_set_own(&own);
-    if (identity->crew_key_file && crew_key_load(identity->crew_key_file, error) < 0)
-        return -1;
-    return identity->crew_tls_directory ? crew_certificates_open(identity->crew_tls_directory, error) : 0;
+    return identity->crew_key_file ? crew_key_load(identity->crew_key_file, error) : 0;
+}
+
+int trainer_open_certificates(struct trainer *trainer, struct error *error)
+{
+    const char *directory = trainer->identity->crew_tls_directory;
+    return directory ? crew_certificates_open(directory, error) : 0;
 }
 
 /* Opens the port for other members' bulk data. */

@@ -23,10 +23,11 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error); /* traine
 /* Returns the options for a graph of the whole model that takes part in training. In
  * trainer_model.c. */
 struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device);
-int trainer_open_data(struct trainer *trainer, struct error *error);     /* trainer_model.c */
-int trainer_open_state(struct trainer *trainer, struct error *error);    /* trainer_model.c */
-int trainer_open_secrets(struct trainer *trainer, struct error *error);  /* trainer_crew.c */
-int trainer_open_member(struct trainer *trainer, struct error *error);   /* trainer_crew.c */
-int trainer_open_strategy(struct trainer *trainer, struct error *error); /* trainer_strategy.c */
+int trainer_open_data(struct trainer *trainer, struct error *error);         /* trainer_model.c */
+int trainer_open_state(struct trainer *trainer, struct error *error);        /* trainer_model.c */
+int trainer_open_key(struct trainer *trainer, struct error *error);          /* trainer_crew.c */
+int trainer_open_certificates(struct trainer *trainer, struct error *error); /* trainer_crew.c */
+int trainer_open_member(struct trainer *trainer, struct error *error);       /* trainer_crew.c */
+int trainer_open_strategy(struct trainer *trainer, struct error *error);     /* trainer_strategy.c */
 
 #endif
