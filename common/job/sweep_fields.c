@@ -7,7 +7,7 @@
 #define INDICES_MAX 65536
 /* Integers of a parameter: so that any number of them, and any difference, is exact in a double. */
 #define INTEGER_MAX 1000000000000
-#define REAL_MAX 1e300
+#define REAL_MAX 1e15 /* API servers compare whole numbers with bounds as 64-bit integers */
 
 /* ---------------------------------------------------------------- spec */
 
