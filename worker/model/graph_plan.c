@@ -583,6 +583,8 @@ int graph_plan_buckets(struct graph *graph, struct error *error)
     graph->buckets = memory_allocate(most, sizeof *graph->buckets);
     graph->bucket_layers = memory_allocate(most, sizeof *graph->bucket_layers);
     graph->bucket_events = memory_allocate(most, sizeof(struct device_event *));
+    if (graph->program != NULL)
+        cut_range(graph, 0, end, 0);
     for (unsigned i = graph->node_count; i-- > 0;) {
         int own = first_own_tensor(&graph->nodes[i]);
         if (own < 0)

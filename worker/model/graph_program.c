@@ -10,23 +10,6 @@
 #include "worker/model/graph_internal.h"
 #include "worker/model/program.h"
 
-/* Cuts the layout into buckets; bucket 0 is the end of it. */
-static int plan_buckets(struct graph *graph, struct error *error)
-{
-    int64_t limit = GRAPH_BUCKET_BYTES / (int64_t)sizeof(float), elements = graph->layout.elements;
-    unsigned count = (unsigned)((elements + limit - 1) / limit);
-    graph->buckets = memory_allocate(count, sizeof *graph->buckets);
-    graph->bucket_events = memory_allocate(count, sizeof(struct device_event *));
-    graph->bucket_count = count;
-    for (unsigned b = 0; b < count; b++) {
-        int64_t first = elements * (count - 1 - b) / count, end = elements * (count - b) / count;
-        graph->buckets[b] = (struct graph_bucket){first, end - first};
-        if (!graph->plan_only && device_event_new(graph->device, &graph->bucket_events[b], error) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int graph_program_build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     graph->program = options->program;
@@ -49,7 +32,7 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
     graph->workspace_bytes = options->evaluation_only ? 0 : flat; /* gradients of one call */
     if (!options->plan_only && !options->evaluation_only)
         graph->program_gradients = memory_allocate((size_t)graph->layout.elements, sizeof(float));
-    return plan_buckets(graph, error);
+    return graph_plan_buckets(graph, error);
 }
 
 unsigned graph_program_pieces(const struct graph *graph, struct parameter_piece *ret_pieces)
@@ -84,7 +67,7 @@ static void add_gradients(const struct graph *graph, const struct graph_pass *pa
         pass->gradients[i] += scale * from[i];
 }
 
-/* XLA reads no target that does not exist, but gives no error either. */
+/* XLA does not report a class that is out of range, so it is checked here. */
 static int check_targets(const struct graph *graph, const void *targets, int64_t count, struct error *error)
 {
     const int32_t *classes = targets;
