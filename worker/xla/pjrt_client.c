@@ -170,23 +170,39 @@ const char *xla_client_description(const struct xla_client *client)
 /* A CompileOptionsProto whose executable_build_options (field 3) say num_replicas (4) = num_partitions (5) = 1. */
 static const char compile_options[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01};
 
+static int get_executable(const struct xla_client *client, PJRT_LoadedExecutable *loaded,
+                          PJRT_Executable **ret_executable, struct error *error)
+{
+    PJRT_LoadedExecutable_GetExecutable_Args get =
+        ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args, .loaded_executable = loaded);
+    int result =
+        check(client->api, client->api->PJRT_LoadedExecutable_GetExecutable(&get), "look at the program", error);
+    if (result == 0)
+        *ret_executable = get.executable;
+    return result;
+}
+
+static void release_executable(const struct xla_client *client, PJRT_Executable *executable)
+{
+    PJRT_Executable_Destroy_Args destroy = ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = executable);
+    (void)check(client->api, client->api->PJRT_Executable_Destroy(&destroy), "", NULL);
+}
+
 /* Reads what the plugin says of the compiled program. */
 static int inspect(struct xla_executable *executable, struct error *error)
 {
-    const PJRT_Api *api = executable->client->api;
-    PJRT_LoadedExecutable_GetExecutable_Args get =
-        ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args, .loaded_executable = executable->loaded);
-    if (check(api, api->PJRT_LoadedExecutable_GetExecutable(&get), "look at the program", error) < 0)
+    const struct xla_client *client = executable->client;
+    PJRT_Executable *program;
+    if (get_executable(client, executable->loaded, &program, error) < 0)
         return -1;
-    PJRT_Executable_NumOutputs_Args outputs = ARGUMENTS(PJRT_Executable_NumOutputs_Args, .executable = get.executable);
+    PJRT_Executable_NumOutputs_Args outputs = ARGUMENTS(PJRT_Executable_NumOutputs_Args, .executable = program);
     PJRT_Executable_GetCompiledMemoryStats_Args memory =
-        ARGUMENTS(PJRT_Executable_GetCompiledMemoryStats_Args, .executable = get.executable);
-    int result = check(api, api->PJRT_Executable_NumOutputs(&outputs), "count the program's results", error);
-    if (check(api, api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) == 0)
+        ARGUMENTS(PJRT_Executable_GetCompiledMemoryStats_Args, .executable = program);
+    int result =
+        check(client->api, client->api->PJRT_Executable_NumOutputs(&outputs), "count the program's results", error);
+    if (check(client->api, client->api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) == 0)
         executable->workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes;
-    (void)check(api,
-                api->PJRT_Executable_Destroy(&ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = get.executable)),
-                "", NULL);
+    release_executable(client, program);
     if (result == 0 && outputs.num_outputs > XLA_VALUES_MAX)
         return error_set(error, ERROR_INVALID, "a program with %zu results; at most %d are possible",
                          outputs.num_outputs, XLA_VALUES_MAX);
@@ -226,20 +242,17 @@ int xla_executable_compile(struct xla_client *client, const void *artifact, size
 
 int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error)
 {
-    const PJRT_Api *api = executable->client->api;
-    PJRT_LoadedExecutable_GetExecutable_Args get =
-        ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args, .loaded_executable = executable->loaded);
-    if (check(api, api->PJRT_LoadedExecutable_GetExecutable(&get), "look at the program", error) < 0)
+    const struct xla_client *client = executable->client;
+    PJRT_Executable *program;
+    if (get_executable(client, executable->loaded, &program, error) < 0)
         return -1;
-    PJRT_Executable_Serialize_Args serialise = ARGUMENTS(PJRT_Executable_Serialize_Args, .executable = get.executable);
-    int result = check(api, api->PJRT_Executable_Serialize(&serialise), "serialise the program", error);
+    PJRT_Executable_Serialize_Args serialise = ARGUMENTS(PJRT_Executable_Serialize_Args, .executable = program);
+    int result = check(client->api, client->api->PJRT_Executable_Serialize(&serialise), "serialise the program", error);
     if (result == 0) {
         result = buffer_append(code, serialise.serialized_bytes, serialise.serialized_bytes_size, error);
         serialise.serialized_executable_deleter(serialise.serialized_executable);
     }
-    (void)check(api,
-                api->PJRT_Executable_Destroy(&ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = get.executable)),
-                "", NULL);
+    release_executable(client, program);
     return result;
 }
 
@@ -281,7 +294,7 @@ int64_t xla_executable_workspace(const struct xla_executable *executable)
 static const PJRT_Buffer_Type types[] = {
     [XLA_FLOAT32] = PJRT_Buffer_Type_F32, [XLA_INT32] = PJRT_Buffer_Type_S32, [XLA_UINT32] = PJRT_Buffer_Type_U32};
 
-/* What one run holds: its arguments and results on the device. */
+/* The arguments and results of one run, on the device. */
 struct run {
     struct xla_client *client;
     unsigned argument_count, result_count;
