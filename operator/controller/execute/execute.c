@@ -743,7 +743,8 @@ static void adopt_pod(struct execution *execution, const struct training_job *jo
     json_set_string(metadata, "name", pod->name);
     json_set_string(metadata, "namespace", job->namespace);
     json_set_string(metadata, "uid", pod->uid);
-    json_append(json_set_array(metadata, "ownerReferences"), child_owner_reference(job));
+    json_append(json_set_array(metadata, "ownerReferences"),
+                child_owner_reference(TRAINING_JOB_KIND, job->name, job->uid));
     if (!execution->adoptions)
         ask_for_owner(execution);
     execution->adoptions = adoption;

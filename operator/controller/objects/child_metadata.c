@@ -6,13 +6,13 @@
 
 #include "common/contract/labels.h"
 
-struct json *child_owner_reference(const struct training_job *job)
+struct json *child_owner_reference(const char *kind, const char *name, const char *uid)
 {
     struct json *owner = json_new_object();
     json_set_string(owner, "apiVersion", API_GROUP_VERSION);
-    json_set_string(owner, "kind", TRAINING_JOB_KIND);
-    json_set_string(owner, "name", job->name);
-    json_set_string(owner, "uid", job->uid);
+    json_set_string(owner, "kind", kind);
+    json_set_string(owner, "name", name);
+    json_set_string(owner, "uid", uid);
     json_set_boolean(owner, "controller", true);
     json_set_boolean(owner, "blockOwnerDeletion", true);
     return owner;
@@ -22,7 +22,8 @@ void child_metadata_fill(struct json *metadata, const struct training_job *job, 
 {
     json_set_string(metadata, "name", name);
     json_set_string(metadata, "namespace", job->namespace);
-    json_append(json_set(metadata, "ownerReferences", json_new_array()), child_owner_reference(job));
+    json_append(json_set(metadata, "ownerReferences", json_new_array()),
+                child_owner_reference(TRAINING_JOB_KIND, job->name, job->uid));
     struct json *labels = json_member(metadata, "labels");
     if (json_type(labels) != JSON_OBJECT)
         labels = json_set(metadata, "labels", json_new_object());

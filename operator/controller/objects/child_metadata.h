@@ -11,8 +11,8 @@
 /* Sets name, namespace, ownerReferences and the labels in `metadata`; replaces earlier values. */
 void child_metadata_fill(struct json *metadata, const struct training_job *job, const char *name);
 
-/* Returns the owner reference that names the job as the controller; free with json_free. */
-struct json *child_owner_reference(const struct training_job *job);
+/* Returns the owner reference that names a TrainingJob or TrainingSweep as the controller; free with json_free. */
+struct json *child_owner_reference(const char *kind, const char *name, const char *uid);
 
 /* Sets a label or annotation to a decimal number. */
 void child_label_number(struct json *labels, const char *key, int64_t number);

@@ -133,13 +133,8 @@ static void fill_metadata(const struct training_sweep *sweep, int64_t trial, str
     json_set_string(labels, LABEL_SWEEP_NAME, sweep->name);
     child_label_number(labels, LABEL_TRIAL, trial);
     json_set_string(labels, LABEL_QUEUE_NAME, sweep->queue_name);
-    struct json *owner = json_append(json_set_array(metadata, "ownerReferences"), json_new_object());
-    json_set_string(owner, "apiVersion", API_GROUP_VERSION);
-    json_set_string(owner, "kind", TRAINING_SWEEP_KIND);
-    json_set_string(owner, "name", sweep->name);
-    json_set_string(owner, "uid", sweep->uid);
-    json_set_boolean(owner, "controller", true);
-    json_set_boolean(owner, "blockOwnerDeletion", true);
+    json_append(json_set_array(metadata, "ownerReferences"),
+                child_owner_reference(TRAINING_SWEEP_KIND, sweep->name, sweep->uid));
 }
 
 static int fill_values(const struct training_sweep *sweep, int64_t trial, struct json *spec, struct error *error)
