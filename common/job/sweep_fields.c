@@ -179,8 +179,9 @@ static const struct field spec_fields[] = {
      LONE,
      .flags = FIELD_MUTABLE,
      RANGE(1, SWEEP_TRIALS_MAX),
-     .description = "How many trials there are in all. Grid: at most so many, by default all points of the grid. A "
-                    "sweep that is over stays so."},
+     .description =
+         "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. "
+         "Raising it does not restart a sweep that is complete or has failed."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, max_failed_trials),

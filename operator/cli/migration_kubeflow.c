@@ -116,7 +116,7 @@ static void rename_parts(const struct kubeflow_kind *kind, const struct json *te
         json_set_string(port, "name", PORT_CREW_NAME);
 }
 
-/* For all that train. A variable that the template gives stays. */
+/* Sets a variable in the pods of every role that trains, unless the template sets it. */
 static void add_variable(struct crew *crew, const char *name, const char *value)
 {
     for (enum role role = ROLE_CHIEF; role <= ROLE_WORKER; role++) {

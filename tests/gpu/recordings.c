@@ -76,7 +76,7 @@ static void check_failure(struct side *gpu)
     side_clear(gpu);
 }
 
-/* Launches so much that a missing wait of another stream is seen. */
+/* Queues enough work that a stream which fails to wait for it reads a wrong sum. */
 static void add_often(struct side *gpu, const float *one, float *sum)
 {
     for (int i = 0; i < 200; i++)

@@ -178,7 +178,7 @@ int program_parse(const char *text, size_t length, struct program **ret_program,
 
 /* ---------------------------------------------------------------- files */
 
-/* A name in the document is one of the folder's own files: it says nothing of other folders. */
+/* Joins folder and name. A name in the document must not lead into another folder. */
 static int path_in(const char *folder, const char *name, const char *member, struct buffer *ret_path,
                    struct error *error)
 {
@@ -259,7 +259,7 @@ const char *program_weights(const struct program *program)
 
 /* ---------------------------------------------------------------- running */
 
-/* One call of each function, with zeros: what the document says of arguments and results is so, or is refused here. */
+/* Calls each function once, with zeros. Fails if the document does not describe its arguments and results correctly. */
 static int try_out(struct program *program, struct error *error)
 {
     size_t elements = (size_t)program->layout.elements;
@@ -377,8 +377,8 @@ static unsigned append_tensors(const struct program *program, const float *flat,
     return count;
 }
 
-/* Copies the examples of a call and fills it up with them, from the first on: statistics of a batch are then of examples
- * that are there. */
+/* Copies the examples of a short call and repeats them, from the first one, until the batch is full. Repeated examples,
+ * unlike zeros, keep the statistics of a batch close to those of the data. */
 static void *fill_up(const void *from, size_t bytes, int64_t examples, int64_t batch)
 {
     char *filled = memory_allocate((size_t)batch, bytes);

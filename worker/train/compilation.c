@@ -62,7 +62,7 @@ static char *cache_path(const struct trainer *trainer, struct error *error)
     return buffer_take(&text);
 }
 
-/* Whatever is wrong with the cache: then the program is compiled. */
+/* Returns false if the program must be compiled: nothing is cached, or the file is not valid. */
 static bool load_cached(struct trainer *trainer, const char *path)
 {
     SCOPED_BUFFER file;

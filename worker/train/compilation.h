@@ -23,8 +23,8 @@ struct trainer;
  * be compiled or is not what its document says. */
 int compilation_run(struct trainer *trainer, const char *folder, struct error *error);
 
-/* What that process does (--compile-program): compiles the program, prints what it needs, and writes the code to the
- * descriptor --compiled-to, if there is one. */
+/* Runs coxswain-worker --compile-program, which compilation_run starts: compiles the program, prints what it needs, and
+ * writes the code to the descriptor --compiled-to, if there is one. */
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error);
 

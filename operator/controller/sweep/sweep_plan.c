@@ -23,7 +23,8 @@ struct sweep_planning {
     int64_t total, started;
     struct index_set pending, succeeded, failed;
     const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
-    const struct trial_note **notes; /* likewise; the last one of a trial counts */
+    const struct trial_note *
+        *notes; /* by number, the last note of each trial that has been started; NULL: there is no note */
 };
 
 /* ---------------------------------------------------------------- parts of the plan */
