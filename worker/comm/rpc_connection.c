@@ -264,8 +264,8 @@ static void watch_open(struct connection *connection, bool more)
     size_t out = flow_length(connection->to_peer), in = flow_length(connection->to_grpc);
     uint32_t link = (in == 0 && !connection->peer_ended ? EPOLLIN : 0u) | (out > 0 || more ? EPOLLOUT : 0u);
     uint32_t local = (in > 0 ? EPOLLOUT : 0u);
-    if (!connection->grpc_ended && connection->until_ns == 0)
-        local |= EPOLLRDHUP | (out == 0 ? EPOLLIN : 0u);
+    if (!connection->grpc_ended)
+        local |= (connection->until_ns == 0 ? EPOLLRDHUP : 0u) | (out == 0 ? EPOLLIN : 0u);
     connections_watch(connection->link.socket, &connection->link_watch, link);
     connections_watch(connection->local, &connection->local_watch, local);
 }

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 #include "worker/comm/crew_key.h"
@@ -235,6 +236,19 @@ Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 120)
     sem_wait(&client.witness.done);
     cr_assert(client.witness.failed);
     rpc_free(client.rpc);
+}
+
+/* Ten in a row: a connection's thread that had to be stopped by its second for last bytes would take ten seconds. */
+Test(rpc, a_closed_channel_is_not_waited_for, .timeout = 120)
+{
+    struct witness served;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    int64_t begun = clock_monotonic_ms();
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(call(port), ERROR_NONE);
+    cr_assert_lt(clock_monotonic_ms() - begun, 5000);
+    rpc_free(server);
 }
 
 Test(rpc, an_unknown_method_is_unsupported, .timeout = 120)
