@@ -80,7 +80,7 @@ static void handle(const struct epoll_event *events, int count)
 
 static void serve_members(struct rpc_connections *all)
 {
-    struct epoll_event events[MEMBER_EVENTS_MAX];
+    struct epoll_event events[MEMBER_EVENTS_MAX] = {0};
     bool clogged = false;
     atomic_store(&all->busy, true);
     handle(events, epoll_wait(all->members, events, MEMBER_EVENTS_MAX, 0));
@@ -142,7 +142,7 @@ static void *run(void *context)
     rpc_connections_block_signals();
     pulse_start(&all->pulse, "accepts connections at the control port");
     for (bool done = false; !done;) {
-        struct epoll_event events[EVENTS_MAX];
+        struct epoll_event events[EVENTS_MAX] = {0};
         int count = epoll_wait(all->epoll, events, EVENTS_MAX, LOOK_MS);
         int64_t now = clock_monotonic_ns();
         pulse_beat(&all->pulse);
