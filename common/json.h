@@ -40,6 +40,10 @@ DEFINE_SCOPE_FREE(struct json *, json_free)
 int json_print(const struct json *value, struct buffer *out, struct error *error);
 int json_print_indented(const struct json *value, struct buffer *out, struct error *error);
 
+/* A string, a number or a boolean as text, such as "c10d", "2" or "true", numbers as json_print has them; NULL for other values.
+ * Free with free(). */
+char *json_scalar_text(const struct json *value);
+
 enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 enum json_type json_type(const struct json *value); /* JSON_ABSENT for NULL */
 const char *json_type_name(enum json_type type);    /* "object", "string", … */

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "common/memory.h"
 #include "common/utf8.h"
 
 #define INTEGER_MAX 9007199254740992.0 /* 2^53 */
+#define SCALAR_TEXT_MAX 64
 #define INDENT_WIDTH 2
 
 struct printer {
@@ -183,4 +185,16 @@ int json_print(const struct json *value, struct buffer *out, struct error *error
 int json_print_indented(const struct json *value, struct buffer *out, struct error *error)
 {
     return print_value(&(struct printer){.out = out, .indented = true, .error = error}, value);
+}
+
+char *json_scalar_text(const struct json *value)
+{
+    struct buffer text;
+    if (json_type(value) == JSON_STRING)
+        return memory_copy_string(json_string(value, ""));
+    if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_BOOLEAN)
+        return NULL;
+    buffer_init(&text, SCALAR_TEXT_MAX);
+    json_print(value, &text, NULL);
+    return buffer_take(&text);
 }

@@ -10,8 +10,6 @@
 #include "common/job/fields.h"
 #include "common/memory.h"
 
-#define TEXT_MAX 4096
-
 /* ---------------------------------------------------------------- notes */
 
 void migration_note(struct migration *migration, const char *field, const char *format, ...)
@@ -38,17 +36,6 @@ void migration_leave_out(struct migration *migration, const struct json *value, 
         SCOPED_FREE char *inner = memory_format("%s%s%s", path, *path ? "." : "", json_key(member));
         migration_leave_out(migration, member, inner, instead);
     }
-}
-
-char *migration_text(const struct json *value)
-{
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
-    if (json_type(value) == JSON_STRING)
-        return memory_copy_string(json_string(value, ""));
-    if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_BOOLEAN)
-        return NULL;
-    return json_print(value, &text, NULL) < 0 ? NULL : buffer_take(&text);
 }
 
 /* ---------------------------------------------------------------- what this version knows */
@@ -157,7 +144,7 @@ void migration_put(struct migration *migration, const char *to, struct json *val
 static void apply(struct migration *migration, const struct migration_row *row)
 {
     struct json *value = migration_take(migration, row->from);
-    SCOPED_FREE char *text = migration_text(value);
+    SCOPED_FREE char *text = json_scalar_text(value);
     bool harmless = text && row->harmless && strcmp(text, row->harmless) == 0;
     bool empty = json_type(value) == JSON_OBJECT && !json_first(value);
     if (value && row->to && !harmless && !empty) {

@@ -61,9 +61,6 @@ void migration_leave_out(struct migration *migration, const struct json *value, 
 void migration_note(struct migration *migration, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A scalar as text: "c10d", "2", "true"; NULL for other values; release with free(). */
-char *migration_text(const struct json *value);
-
 void migration_from_v1alpha1(struct migration *migration);
 void migration_from_kubeflow(struct migration *migration, const struct json *document);
 

@@ -249,7 +249,7 @@ static void put_variables(struct migration *migration, struct crew *crew)
 {
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         SCOPED_JSON *value = migration_take(migration, variables[i].from);
-        SCOPED_FREE char *text = migration_text(value);
+        SCOPED_FREE char *text = json_scalar_text(value);
         if (!text)
             migration_leave_out(migration, value, variables[i].from, MIGRATION_WRONG);
         else if (strcmp(text, variables[i].usual) != 0)
@@ -276,7 +276,7 @@ static int64_t gpu_limit(const struct json *template, const char **ret_resource)
     const struct json *limits = json_at(trainer(template), "resources.limits");
     for (const struct json *limit = json_first(limits); limit; limit = json_next(limit)) {
         const char *slash = strrchr(json_key(limit), '/');
-        SCOPED_FREE char *text = migration_text(limit);
+        SCOPED_FREE char *text = json_scalar_text(limit);
         int64_t count = 0;
         if (!slash || strcmp(slash, "/gpu") != 0 || !text || !number_parse(text, &count))
             continue;
@@ -316,7 +316,7 @@ static void put_processes(struct migration *migration, struct crew *crew)
     const struct replicas *chief = &crew->roles[ROLE_CHIEF], *workers = &crew->roles[ROLE_WORKER];
     SCOPED_JSON *given = migration_take(migration, "spec.nprocPerNode");
     SCOPED_JSON *earlier = migration_take(migration, "spec.elasticPolicy.nProcPerNode");
-    SCOPED_FREE char *text = migration_text(earlier ? earlier : given);
+    SCOPED_FREE char *text = json_scalar_text(earlier ? earlier : given);
     const char *resource = "", *of_chief = "";
     int64_t gpus = gpu_limit(workers->template, &resource), processes = gpus;
     bool counted = text && number_parse(text, &processes), word = text && !counted;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/sweep/suggestion.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/memory.h"
 #include "common/philox.h"
 
 #define NUMBER_TEXT_MAX 40
@@ -78,18 +76,4 @@ struct json *suggestion_value(const struct training_sweep *sweep, unsigned param
     if (sweep->algorithm.type == SWEEP_RANDOM)
         return random_value(wanted, draw(sweep, parameter, trial));
     return choice(wanted, trial / grid_size(sweep, parameter + 1) % choices_of(wanted));
-}
-
-char *suggestion_text(const struct json *value)
-{
-    double number = json_number(value, 0);
-    switch (json_type(value)) {
-    case JSON_STRING:
-        return memory_copy_string(json_string(value, ""));
-    case JSON_BOOLEAN:
-        return memory_copy_string(json_boolean(value, false) ? "true" : "false");
-    default:
-        return floor(number) == number && fabs(number) < EXACT_MAX ? memory_format("%" PRId64, (int64_t)number)
-                                                                   : decimal_text(number);
-    }
 }

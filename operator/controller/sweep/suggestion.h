@@ -15,7 +15,4 @@ int64_t suggestion_count(const struct training_sweep *sweep);
  * if that leaves them in the range. Free with json_free. */
 struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);
 
-/* Returns such a value as text: whole numbers without a point or an exponent. Free with free(). */
-char *suggestion_text(const struct json *value);
-
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "common/utf8.h"
 #include "operator/controller/plan/index_set.h"
@@ -164,11 +165,10 @@ static void take_best(struct sweep_planning *planning, int64_t trial, const char
     best->parameters = arena_allocate(arena, sweep->parameter_count, sizeof *best->parameters);
     best->parameter_count = sweep->parameter_count;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
-        const struct sweep_parameter *parameter = &sweep->parameters[i];
         SCOPED_JSON *suggested = suggestion_value(sweep, i, trial);
-        SCOPED_FREE char *text = suggestion_text(suggested);
+        SCOPED_FREE char *text = json_scalar_text(suggested);
         best->parameters[i] = (struct sweep_assignment){
-            .name = parameter->path ? parameter->path : parameter->env,
+            .name = sweep_parameter_name(&sweep->parameters[i]),
             .value = arena_copy_string(arena, text),
         };
     }

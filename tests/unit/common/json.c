@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/memory.h"
+
 #define CEILING 4096
 
 static struct json *parsed(const char *text)
@@ -211,4 +213,19 @@ Test(json, always_prints_utf_8)
     json_append_string(list, "\x7f\xc2\x80\xef\xbb\xbf\xef\xbf\xbf\xf0\x9f\xbf\xbf\xf0\x9f\x98\x80");
     expect_text(list, "[\"caf\xc3\xa9 \xef\xbf\xbd cut \xef\xbf\xbd\xef\xbf\xbd\","
                       "\"\\u007f\\u0080\\ufeff\\uffff\\ud83f\\udfff\xf0\x9f\x98\x80\"]");
+}
+
+Test(json, scalars_as_text)
+{
+    static const char *const rows[][2] = {{"1e6", "1000000"}, {"-3", "-3"},     {"0.1", "0.1"}, {"1e-7", "1e-07"},
+                                          {"0", "0"},         {"true", "true"}, {"\"a\"", "a"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED_JSON *value = parsed(rows[i][0]);
+        SCOPED_FREE char *text = json_scalar_text(value);
+        cr_assert(text, "%s", rows[i][0]);
+        cr_expect_str_eq(text, rows[i][1]);
+    }
+    SCOPED_JSON *list = parsed("[null]");
+    cr_expect_null(json_scalar_text(list));
+    cr_expect_null(json_scalar_text(json_first(list)));
 }

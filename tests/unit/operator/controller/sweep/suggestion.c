@@ -8,7 +8,7 @@
 static void expect_text(const struct training_sweep *sweep, unsigned parameter, int64_t trial, const char *text)
 {
     SCOPED_JSON *value = suggestion_value(sweep, parameter, trial);
-    SCOPED_FREE char *found = suggestion_text(value);
+    SCOPED_FREE char *found = json_scalar_text(value);
     cr_expect_str_eq(found, text, "parameter %u of trial %ld: %s", parameter, (long)trial, found);
 }
 
@@ -107,20 +107,4 @@ Test(suggestion, a_narrow_range_is_not_rounded_out_of)
         cr_assert(json_number(value, 0) >= 1.00000011 && json_number(value, 0) <= 1.00000012);
     }
     training_sweep_release(&sweep);
-}
-
-Test(suggestion, texts)
-{
-    static const struct {
-        double number;
-        const char *text;
-    } rows[] = {{1e6, "1000000"}, {-3, "-3"}, {0.1, "0.1"}, {1e-7, "1e-07"}, {0, "0"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        SCOPED_JSON *value = json_new_number(rows[i].number);
-        SCOPED_FREE char *text = suggestion_text(value);
-        cr_expect_str_eq(text, rows[i].text);
-    }
-    SCOPED_JSON *truth = json_new_boolean(true);
-    SCOPED_FREE char *text = suggestion_text(truth);
-    cr_expect_str_eq(text, "true");
 }

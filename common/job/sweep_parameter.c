@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/sweep_parameter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/contract/main_container.h"
+#include "common/memory.h"
+
+const char *sweep_parameter_name(const struct sweep_parameter *parameter)
+{
+    return parameter->env ? parameter->env : parameter->path;
+}
+
+/* ---------------------------------------------------------------- a field of the template */
+
+/* The element of a list that a part of a path names; -1: it names none. */
+static int64_t element_number(const struct json *list, const char *part)
+{
+    char *end;
+    long long number = strtoll(part, &end, 10);
+    return end > part && *end == '\0' && number >= 0 && (size_t)number < json_count(list) ? number : -1;
+}
+
+/* What a part of a path names; NULL: nothing. */
+static struct json *child_of(const struct json *parent, const char *part)
+{
+    int64_t element = json_type(parent) == JSON_ARRAY ? element_number(parent, part) : -1;
+    return element >= 0 ? json_element(parent, (size_t)element) : json_member(parent, part);
+}
+
+static int no_place(const struct sweep_parameter *parameter, const char *part, struct error *error)
+{
+    return error_set(error, ERROR_INVALID,
+                     "spec.parameters: path %s leads nowhere: the template has no place for \"%s\" there; correct the "
+                     "path",
+                     parameter->path, part);
+}
+
+/* Takes `value` over. */
+static int set_part(const struct sweep_parameter *parameter, struct json *parent, const char *part, struct json *value,
+                    struct json **ret_value, struct error *error)
+{
+    int64_t element = json_type(parent) == JSON_ARRAY ? element_number(parent, part) : -1;
+    if (json_type(parent) == JSON_OBJECT) {
+        *ret_value = json_set(parent, part, value);
+    } else if (element >= 0) {
+        *ret_value = json_set_element(parent, (size_t)element, value);
+    } else {
+        json_free(value);
+        return no_place(parameter, part, error);
+    }
+    return 0;
+}
+
+static int enter_part(const struct sweep_parameter *parameter, struct json *parent, const char *part,
+                      struct json **ret_child, struct error *error)
+{
+    *ret_child = child_of(parent, part);
+    return *ret_child ? 0 : set_part(parameter, parent, part, json_new_object(), ret_child, error);
+}
+
+static int set_field(const struct sweep_parameter *parameter, const struct json *value, struct json *spec,
+                     struct error *error)
+{
+    SCOPED_FREE char *path = memory_copy_string(parameter->path);
+    struct json *at = spec;
+    char *part = path;
+    for (char *dot = strchr(part, '.'); dot; part = dot + 1, dot = strchr(part, '.')) {
+        *dot = '\0';
+        if (enter_part(parameter, at, part, &at, error) < 0)
+            return -1;
+    }
+    return set_part(parameter, at, part, json_copy(value), &at, error);
+}
+
+static const struct json *find_field(const char *parameter_path, const struct json *spec)
+{
+    SCOPED_FREE char *path = memory_copy_string(parameter_path);
+    const struct json *at = spec;
+    char *rest = path;
+    for (char *part = strsep(&rest, "."); part && at; part = strsep(&rest, "."))
+        at = child_of(at, part);
+    return at;
+}
+
+/* ---------------------------------------------------------------- a variable of the pods */
+
+static struct json *trainer_of(struct json *template)
+{
+    struct json *containers = json_set_array(json_set_object(template, "spec"), "containers");
+    const struct json *trainer = main_container(template);
+    for (struct json *item = json_first(containers); item; item = json_next(item))
+        if (item == trainer)
+            return item;
+    struct json *added = json_append(containers, json_new_object());
+    json_set_string(added, "name", TRAINER_CONTAINER);
+    return added;
+}
+
+static struct json *variable_of(const struct json *container, const char *name)
+{
+    struct json *variable = json_first(json_member(container, "env"));
+    while (variable && strcmp(json_string_at(variable, "name", ""), name) != 0)
+        variable = json_next(variable);
+    return variable;
+}
+
+static void set_variable(struct json *container, const char *name, const char *text)
+{
+    struct json *variable = variable_of(container, name);
+    if (!variable)
+        variable = json_append(json_set_array(container, "env"), json_new_object());
+    json_remove(variable, "valueFrom");
+    json_set_string(variable, "name", name);
+    json_set_string(variable, "value", text);
+}
+
+static void set_environment(const struct sweep_parameter *parameter, const struct json *value, struct json *spec)
+{
+    SCOPED_FREE char *text = json_scalar_text(value);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const char *section = role_section((enum role)role);
+        if (role == ROLE_WORKER || json_member(spec, section))
+            set_variable(trainer_of(json_set_object(json_set_object(spec, section), "template")), parameter->env, text);
+    }
+}
+
+static const struct json *find_environment(const char *name, const struct json *spec)
+{
+    const struct json *workers = json_member(spec, role_section(ROLE_WORKER));
+    return json_member(variable_of(main_container(json_member(workers, "template")), name), "value");
+}
+
+/* ---------------------------------------------------------------- a parameter */
+
+int sweep_parameter_put(const struct sweep_parameter *parameter, const struct json *value, struct json *spec,
+                        struct error *error)
+{
+    if (!parameter->env)
+        return set_field(parameter, value, spec, error);
+    set_environment(parameter, value, spec);
+    return 0;
+}
+
+const struct json *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec)
+{
+    return parameter->env ? find_environment(parameter->env, spec) : find_field(parameter->path, spec);
+}
+
+struct json *sweep_parameter_value(const struct sweep_parameter *parameter, const char *text)
+{
+    for (const struct json *item = json_first(parameter->values); item; item = json_next(item)) {
+        SCOPED_FREE char *known = json_scalar_text(item);
+        if (known && strcmp(known, text) == 0)
+            return json_copy(item);
+    }
+    char *end;
+    double number = strtod(text, &end);
+    bool is_number = end > text && *end == '\0' && isfinite(number);
+    return !parameter->values && is_number ? json_new_number(number) : NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts the values of a sweep's parameters into a TrainingJob's spec, and finds them there again. A value is a number, a string or a
+ * boolean; json_scalar_text gives its text, as a sweep's status has it.
+ */
+#ifndef COXSWAIN_JOB_SWEEP_PARAMETER_H
+#define COXSWAIN_JOB_SWEEP_PARAMETER_H
+
+#include "common/job/training_sweep.h"
+
+/* Returns the parameter's path or variable. Borrowed. */
+const char *sweep_parameter_name(const struct sweep_parameter *parameter);
+
+/* Puts a value at the parameter's path in `spec`, or into its variable of the container that trains, in the pods of all roles.
+ * ERROR_INVALID: the path leads nowhere; `spec` may then be partly changed. */
+int sweep_parameter_put(const struct sweep_parameter *parameter, const struct json *value, struct json *spec,
+                        struct error *error);
+
+/* Returns the value that stands there; NULL: none. Borrowed from `spec`. */
+const struct json *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec);
+
+/* Returns the value of the parameter that has that text; NULL: it has none. Free with json_free. */
+struct json *sweep_parameter_value(const struct sweep_parameter *parameter, const char *text);
+
+#endif
