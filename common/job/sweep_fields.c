@@ -116,17 +116,28 @@ static const struct field algorithm_fields[] = {
      .words = sweep_algorithm_words,
      .fallback = "Random",
      .description = "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
-                    "each trial draws every parameter independently."},
+                    "each trial draws every parameter independently. TPE: as Random at first, then every parameter is "
+                    "drawn where the trials so far had good results."},
     {.name = "seed",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, algorithm.seed),
      LONE,
      RANGE(0, 1000000000000),
      .fallback = "0",
-     .description = "What Random draws from: the values of a trial depend on nothing but the seed, the parameters and "
-                    "the trial's number."},
+     .description = "What Random and TPE draw from. With Random the values of a trial depend on nothing but the seed, "
+                    "the parameters and the trial's number; with TPE also on the results of the trials that were over "
+                    "when it was started."},
+    {.name = "startupTrials",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, algorithm.startup_trials),
+     LONE,
+     RANGE(1, SWEEP_TPE_TRIALS_MAX),
+     .fallback = "10",
+     ONLY_FOR("TPE"),
+     .description = "How many trials must have succeeded before others learn from them; until then values are drawn at "
+                    "random."},
 };
-static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields);
+static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields, .told_by = "type");
 
 static const struct field spec_fields[] = {
     {.name = "suspend",
@@ -180,7 +191,8 @@ static const struct field spec_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(1, SWEEP_TRIALS_MAX),
      .description =
-         "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. "
+         "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. With "
+         "TPE it is at most 1000. "
          "Raising it does not restart a sweep that is complete or has failed."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
@@ -236,6 +248,15 @@ static const struct field best_fields[] = {
 };
 static OBJECT_TYPE(best_type, "Best trial", best_fields);
 
+static const struct field record_fields[] = {
+    TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
+         "Its values of the parameters, in their order, with commas between them. Of a list the position counts, from "
+         "0."),
+    TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
+         "Its value of the metric; absent until it has succeeded."),
+};
+static OBJECT_TYPE(record_type, "Record of a trial", record_fields, .size = sizeof(struct trial_record));
+
 static const struct field sweep_state_fields[] = {
     COUNTER("started", sweep_status, started, "The trials with lower numbers have been promised, in this order."),
     TEXT("pending", sweep_status, pending, INDICES_MAX,
@@ -243,6 +264,14 @@ static const struct field sweep_state_fields[] = {
          "listed exists or was deleted."),
     TEXT("succeeded", sweep_status, succeeded, INDICES_MAX, "Trials that are counted as succeeded, such as 0-3,7."),
     TEXT("failed", sweep_status, failed, INDICES_MAX, "Trials that are counted as failed, such as 0-3,7."),
+    {.name = "history",
+     .kind = FIELD_LIST,
+     MEMBER(sweep_status, history),
+     COMPANION(sweep_status, history_count),
+     RANGE(0, SWEEP_TPE_TRIALS_MAX),
+     .type = &record_type,
+     .description = "With TPE: the trials that have been started, by number. Their values are drawn once and written "
+                    "here before the trials are created."},
 };
 static OBJECT_TYPE(sweep_state_type, "Controller state of a sweep", sweep_state_fields);
 

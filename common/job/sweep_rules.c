@@ -74,8 +74,14 @@ bool sweep_rule_grid_size(const struct json *self, const struct json *old)
     return !is_grid(self) || rule_has(self, "maxTrials") || sweep_grid_size(self) <= SWEEP_TRIALS_MAX;
 }
 
-bool sweep_rule_random(const struct json *self, const struct json *old)
+bool sweep_rule_endless(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_is(self, "algorithm.type", "Random") || rule_has(self, "maxTrials");
+    return is_grid(self) || rule_has(self, "maxTrials");
+}
+
+bool sweep_rule_tpe_trials(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_is(self, "algorithm.type", "TPE") || json_integer_at(self, "maxTrials", 0) <= SWEEP_TPE_TRIALS_MAX;
 }

@@ -10,7 +10,7 @@
 #include "common/job/rules.h"
 #include "common/job/training_job.h"
 
-#define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random")
+#define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random") X(SWEEP_TPE, "TPE")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
 #define SWEEP_CONDITION_TYPES(X)                                                                                       \
@@ -26,6 +26,8 @@ enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 
 /* Trials are numbered from 0. A trial is named <sweep>-<number>, and that has to be the name of a job. */
 #define SWEEP_TRIALS_MAX 10000
+/* With TPE, whose trials' values are kept in the status. */
+#define SWEEP_TPE_TRIALS_MAX 1000
 #define SWEEP_NAME_MAX (JOB_NAME_MAX - 5)
 #define SWEEP_NAME_MESSAGE                                                                                             \
     "the name must be at most 35 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \
@@ -62,6 +64,12 @@ struct sweep_assignment {
     const char *value;
 };
 
+/* With TPE: what the status keeps of a trial, so that its values are drawn once and later trials can learn from it. */
+struct trial_record {
+    const char *values;    /* of all parameters, as suggestion_record writes them; NULL: none are known */
+    const char *objective; /* decimal string; NULL: the trial is not over or has failed */
+};
+
 struct sweep_best {
     const char *trial;     /* its name; NULL: no trial has succeeded */
     const char *objective; /* decimal string, as the trial reported it */
@@ -85,6 +93,8 @@ struct sweep_status {
     const char *pending;   /* were not seen to exist yet: promised before they are created (sweep_plan.h) */
     const char *succeeded; /* of which `best` takes account */
     const char *failed;
+    struct trial_record *history; /* with TPE: of the trials that have been started, by number */
+    unsigned history_count;
 };
 
 struct training_sweep {
@@ -100,6 +110,7 @@ struct training_sweep {
     struct {
         enum sweep_algorithm type;
         int64_t seed;
+        int64_t startup_trials; /* TPE */
     } algorithm;
     int64_t parallelism, max_failed_trials;
     int64_t max_trials; /* FIELD_UNSET: all points of the grid */

@@ -117,6 +117,19 @@ static void read_trials(struct sweep_planning *planning)
             planning->notes[input->notes[i].trial] = &input->notes[i];
 }
 
+/* The records of all trials that have been started, in memory of the plan, with room for those that it promises. */
+static void read_history(struct sweep_planning *planning)
+{
+    const struct sweep_status *old = &planning->sweep->status;
+    struct sweep_status *next = planning->next;
+    if (planning->sweep->algorithm.type != SWEEP_TPE)
+        return;
+    next->history_count = (unsigned)planning->started;
+    next->history = arena_allocate(&planning->plan->arena, SWEEP_TRIALS_MAX, sizeof *next->history);
+    for (unsigned i = 0; i < old->history_count && i < next->history_count; i++)
+        next->history[i] = old->history[i];
+}
+
 static bool is_over(const struct sweep_planning *planning, int64_t trial)
 {
     return index_set_has(&planning->succeeded, trial) || index_set_has(&planning->failed, trial);
@@ -187,6 +200,8 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
         return;
     }
     index_set_add(&planning->succeeded, trial);
+    if (planning->next->history_count > 0)
+        planning->next->history[trial].objective = arena_copy_string(&planning->plan->arena, value);
     if (is_better(planning, value, trial))
         take_best(planning, trial, value);
 }
@@ -323,13 +338,33 @@ static void create_pending(struct sweep_planning *planning)
             act(planning, SWEEP_CREATE_TRIAL, trial);
 }
 
+/* The sweep with what this plan has found and recorded so far. Borrows; do not release it. */
+static struct training_sweep updated_sweep(const struct sweep_planning *planning)
+{
+    struct training_sweep sweep = *planning->sweep;
+    sweep.status = *planning->next;
+    return sweep;
+}
+
+static void record_values(struct sweep_planning *planning, int64_t trial)
+{
+    struct sweep_status *next = planning->next;
+    struct training_sweep sweep = updated_sweep(planning);
+    if (sweep.algorithm.type != SWEEP_TPE)
+        return;
+    SCOPED_FREE char *values = suggestion_record(&sweep, trial);
+    next->history[next->history_count++].values = arena_copy_string(&planning->plan->arena, values);
+}
+
 /* A trial whose values make no valid job fails without one. */
 static void promise_trial(struct sweep_planning *planning)
 {
     struct error error = ERROR_INIT;
     SCOPED_JSON *object = NULL;
     int64_t trial = planning->started++;
-    if (trial_build(planning->sweep, trial, &object, &error) < 0)
+    record_values(planning, trial);
+    struct training_sweep sweep = updated_sweep(planning);
+    if (trial_build(&sweep, trial, &object, &error) < 0)
         fail_trial(planning, trial, format(planning, "%s", error.message));
     else
         index_set_add(&planning->pending, trial);
@@ -467,6 +502,7 @@ void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
     };
     read_sets(&planning);
     read_trials(&planning);
+    read_history(&planning);
     decide(&planning);
     fill_status(&planning);
     ret_plan->write_status = differs(&sweep->status, &ret_plan->status);

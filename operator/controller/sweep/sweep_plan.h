@@ -14,6 +14,9 @@
  * A trial that was created, seen and deleted before the status says so is remembered in memory only. It would have to be deleted
  * in the moment in which the operator is killed to be created a second time.
  *
+ * With TPE the values of a trial depend on the results that were known when it was promised. They are drawn once, and the status
+ * write that promises the trial records them.
+ *
  * The status says that trials are being suspended before any is, and that the sweep is suspended once all trials that are not over
  * are. Until the status says that it was resumed, trials that are suspended are resumed. So a trial that a person has suspended
  * stays so, unless the sweep was suspended meanwhile.

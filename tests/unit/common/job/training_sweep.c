@@ -30,6 +30,7 @@ Test(training_sweep, is_read_with_defaults)
     cr_expect_eq(sweep.generation, 2);
     cr_expect_eq(sweep.deleted_ms, FIELD_UNSET);
     cr_expect_eq(sweep.algorithm.type, SWEEP_RANDOM);
+    cr_expect_eq(sweep.algorithm.startup_trials, 10);
     cr_expect_eq(sweep.parallelism, 1);
     cr_expect_eq(sweep.max_trials, 9);
     cr_expect_eq(sweep.max_failed_trials, 3);
@@ -107,7 +108,8 @@ Test(training_sweep, its_status_reads_back)
                         "  trials: {total: 9, running: 2, succeeded: 3, failed: 1}\n"
                         "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
                         "  startTime: '2026-11-20T14:00:00Z'\n"
-                        "  controllerState: {started: 6, pending: '5', succeeded: 0-2, failed: '4'}\n"
+                        "  controllerState: {started: 6, pending: '5', succeeded: 0-2, failed: '4', history: [{values: "
+                        "'1,0.5', objective: '0.25'}, {values: '2,0.5'}]}\n"
                         "  conditions:\n"
                         "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
                         "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"
@@ -115,6 +117,8 @@ Test(training_sweep, its_status_reads_back)
     cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
     cr_expect_eq(sweep.status.started, 6);
     cr_expect_str_eq(sweep.status.best.parameters[0].value, "two");
+    cr_assert_eq(sweep.status.history_count, 2);
+    cr_expect_str_eq(sweep.status.history[1].values, "2,0.5");
     cr_expect_eq(sweep.status.conditions[SWEEP_RUNNING].status, CONDITION_TRUE);
     SCOPED_JSON *written = sweep_status_to_json(&sweep.status);
     cr_expect(json_equal(written, json_member(object, "status")));

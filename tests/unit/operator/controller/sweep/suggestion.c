@@ -2,6 +2,8 @@
 #include "operator/controller/sweep/suggestion.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "sweep_scene.h"
 
@@ -107,4 +109,146 @@ Test(suggestion, a_narrow_range_is_not_rounded_out_of)
         cr_assert(json_number(value, 0) >= 1.00000011 && json_number(value, 0) <= 1.00000012);
     }
     training_sweep_release(&sweep);
+}
+
+/* ---------------------------------------------------------------- TPE */
+
+#define LEARNING                                                                                                       \
+    SWEEP_HEAD "  maxTrials: 40\n  algorithm: {type: TPE, seed: 5}\n"                                                  \
+               "  parameters: [{path: a, uniform: {min: -2, max: 3}}, {path: b, logUniform: {min: 1e-4, max: 1}},\n"   \
+               "    {path: c, integer: {min: 3, max: 6}}, {path: d, values: [x, y, z]}]\n"
+
+#define HISTORY_MAX 40
+
+/* A sweep whose first trials are over. */
+struct learned {
+    struct training_sweep sweep;
+    struct trial_record history[HISTORY_MAX];
+    struct arena arena;
+};
+
+static void learned_init(struct learned *learned, const char *yaml)
+{
+    *learned = (struct learned){.sweep = sweep_from(yaml)};
+    learned->sweep.status.history = learned->history;
+}
+
+static void learned_release(struct learned *learned)
+{
+    learned->sweep.status.history = NULL;
+    training_sweep_release(&learned->sweep);
+    arena_release(&learned->arena);
+}
+
+static void add_record(struct learned *learned, const char *values, const char *objective)
+{
+    learned->history[learned->sweep.status.history_count++] = (struct trial_record){
+        arena_copy_string(&learned->arena, values), arena_copy_string(&learned->arena, objective)};
+}
+
+/* Draws the values of so many trials, one after the other; the loss is the distance from a = 1, b = 0.01, c = 5 and d = y. */
+static void run_trials(struct learned *learned, int count, double sign)
+{
+    for (int64_t trial = 0; trial < count; trial++) {
+        SCOPED_FREE char *values = suggestion_record(&learned->sweep, trial);
+        double a, b, c, d;
+        char objective[32];
+        cr_assert_eq(sscanf(values, "%lf,%lf,%lf,%lf", &a, &b, &c, &d), 4, "%s", values);
+        cr_assert(a >= -2 && a <= 3 && b >= 1e-4 && b <= 1 && c >= 3 && c <= 6 && d >= 0 && d <= 2, "%s", values);
+        double loss = fabs(a - 1) + fabs(log10(b) + 2) + fabs(c - 5) + (d == 1 ? 0 : 1);
+        snprintf(objective, sizeof objective, "%g", sign * loss);
+        add_record(learned, values, objective);
+    }
+}
+
+Test(suggestion, tpe_begins_with_what_random_draws)
+{
+    struct training_sweep random = sweep_from(RANDOM);
+    struct learned learned;
+    learned_init(&learned, LEARNING);
+    for (int trial = 0; trial < 10; trial++) {
+        for (unsigned i = 0; i < 4; i++) {
+            SCOPED_JSON *value = suggestion_value(&random, i, trial);
+            SCOPED_FREE char *text = json_scalar_text(value);
+            expect_text(&learned.sweep, i, trial, text);
+        }
+        add_record(&learned, "1,0.1,4,0", "1");
+    }
+    training_sweep_release(&random);
+    learned_release(&learned);
+}
+
+/* If these change, an operator that replaces another draws other values than that would have; those of started trials stay. */
+Test(suggestion, tpe_follows_from_seed_number_and_history)
+{
+    struct learned learned, again;
+    learned_init(&learned, LEARNING);
+    learned_init(&again, LEARNING);
+    run_trials(&learned, 20, 1);
+    run_trials(&again, 20, 1);
+    for (int trial = 0; trial < 20; trial++)
+        cr_expect_str_eq(learned.history[trial].values, again.history[trial].values);
+    SCOPED_FREE char *next = suggestion_record(&learned.sweep, 20);
+    SCOPED_FREE char *same = suggestion_record(&again.sweep, 20);
+    again.history[0].objective = "-100";
+    SCOPED_FREE char *other = suggestion_record(&again.sweep, 20);
+    cr_expect_str_eq(next, same);
+    cr_expect_str_neq(next, other);
+    learned_release(&learned);
+    learned_release(&again);
+}
+
+static void expect_learns(const char *yaml, double sign)
+{
+    struct learned learned;
+    learned_init(&learned, yaml);
+    run_trials(&learned, HISTORY_MAX, sign);
+    double first = 0, last = 0;
+    for (int trial = 0; trial < 10; trial++) {
+        first += fabs(strtod(learned.history[trial].objective, NULL)) / 10;
+        last += fabs(strtod(learned.history[HISTORY_MAX - 1 - trial].objective, NULL)) / 10;
+    }
+    cr_expect(last < 0.6 * first, "a mean loss of %g in the last ten trials, %g in the first", last, first);
+    learned_release(&learned);
+}
+
+Test(suggestion, tpe_concentrates_on_what_was_good)
+{
+    expect_learns(LEARNING, 1);
+    expect_learns(LEARNING "  objective: {goal: Maximize}\n", -1);
+}
+
+Test(suggestion, what_is_recorded_is_not_drawn_again)
+{
+    struct learned learned;
+    learned_init(&learned, LEARNING);
+    add_record(&learned, "0.123456789012,0.001,3,2", NULL);
+    expect_text(&learned.sweep, 0, 0, "0.123456789012");
+    expect_text(&learned.sweep, 1, 0, "0.001");
+    expect_text(&learned.sweep, 2, 0, "3");
+    expect_text(&learned.sweep, 3, 0, "z");
+    SCOPED_FREE char *record = suggestion_record(&learned.sweep, 0);
+    cr_expect_str_eq(record, "0.123456789012,0.001,3,2");
+    learned_release(&learned);
+}
+
+/* Somebody has edited the status: values lie in the space all the same, and what is no number is left out. */
+Test(suggestion, records_that_make_no_sense)
+{
+    static const char *const rows[] = {"9,9,9,9", "-9,-9,-9,-9", "nan,inf,x", "", ",,,", "1"};
+    struct learned learned;
+    learned_init(&learned, LEARNING);
+    learned.sweep.algorithm.startup_trials = 1;
+    for (size_t i = 0; i < 6; i++)
+        add_record(&learned, rows[i], "1");
+    add_record(&learned, NULL, "1");
+    for (int64_t trial = 0; trial < 8; trial++) {
+        SCOPED_JSON *whole = suggestion_value(&learned.sweep, 2, trial);
+        SCOPED_JSON *word = suggestion_value(&learned.sweep, 3, trial);
+        SCOPED_JSON *real = suggestion_value(&learned.sweep, 0, trial);
+        cr_expect(json_integer(whole, 0) >= 3 && json_integer(whole, 0) <= 6);
+        cr_expect_eq(json_type(word), JSON_STRING);
+        cr_expect(json_number(real, 99) >= -2 && json_number(real, 99) <= 3, "%g", json_number(real, 99));
+    }
+    learned_release(&learned);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operator/controller/sweep/suggestion.h"
+#include "operator/controller/sweep/trial_build.h"
 #include "sweep_scene.h"
 
 #define TRIALS_MAX 8
@@ -170,6 +172,106 @@ Test(sweep_plan, says_why_a_trial_is_not_created)
     plan(&scene);
     expect_actions(&scene, "create 0, create 1");
     expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "TrialNotCreated");
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- what TPE records */
+
+#define LEARNING                                                                                                       \
+    SWEEP_HEAD "  parallelism: 2\n  maxTrials: 4\n  algorithm: {type: TPE, startupTrials: 1}\n"                        \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}},\n"                    \
+               "    {path: coxswain.model.width, values: [16, 64]}]\n"
+
+static struct scene learning_scene(const char *status)
+{
+    SCOPED_JSON *object = yaml_value(LEARNING);
+    json_set(object, "status", yaml_value(status));
+    return (struct scene){.sweep = sweep_of(object)};
+}
+
+Test(sweep_plan, records_values_with_the_promise)
+{
+    struct scene scene = learning_scene("{}");
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_assert_eq(scene.plan.status.history_count, 2);
+    for (int64_t trial = 0; trial < 2; trial++) {
+        SCOPED_FREE char *values = suggestion_record(&scene.sweep, trial);
+        cr_expect_str_eq(scene.plan.status.history[trial].values, values);
+        cr_expect_null(scene.plan.status.history[trial].objective);
+    }
+    scene_end(&scene);
+}
+
+Test(sweep_plan, records_results_and_learns_from_them_at_once)
+{
+    struct scene scene =
+        learning_scene("{controllerState: {started: 2, history: [{values: '20,1'}, {values: '30,0'}]}}");
+    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    const struct sweep_status *status = &scene.plan.status;
+    cr_assert_eq(status->history_count, 3);
+    cr_expect_str_eq(status->history[0].values, "20,1");
+    cr_expect_str_eq(status->history[0].objective, "0.5");
+    cr_expect_str_eq(status->history[1].values, "30,0");
+    cr_expect_null(status->history[1].objective);
+    struct training_sweep learned = scene.sweep;
+    learned.status = *status;
+    learned.status.history_count = 2;
+    SCOPED_FREE char *expected = suggestion_record(&learned, 2);
+    cr_expect_str_eq(status->history[2].values, expected);
+    cr_expect_str_eq(status->best.parameters[0].value, "20");
+    cr_expect_str_eq(status->best.parameters[1].value, "64");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, creates_a_trial_with_the_values_that_are_recorded)
+{
+    struct scene scene = learning_scene("{controllerState: {started: 1, pending: '0', history: [{values: '37,1'}]}}");
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *object = NULL;
+    plan(&scene);
+    expect_actions(&scene, "create 0");
+    cr_assert_eq(trial_build(&scene.sweep, 0, &object, &error), 0, "%s", error.message);
+    cr_expect_eq(json_integer_at(object, "spec.coxswain.training.batchSize", 0), 37);
+    cr_expect_eq(json_integer_at(object, "spec.coxswain.model.width", 0), 64);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_failed_trial_keeps_its_values_and_has_no_result)
+{
+    struct scene scene = learning_scene("{controllerState: {started: 1, history: [{values: '20,1'}]}}");
+    add_trial(&scene, 0, "Failed", "0.5", false);
+    plan(&scene);
+    cr_expect_str_eq(scene.plan.status.history[0].values, "20,1");
+    cr_expect_null(scene.plan.status.history[0].objective);
+    scene_end(&scene);
+}
+
+/* Somebody has edited the status: numbers keep their places. */
+Test(sweep_plan, a_history_that_is_too_short_or_too_long)
+{
+    static const char *const statuses[] = {
+        "{controllerState: {started: 3, succeeded: 0-1, history: [{values: '20,1'}]}}",
+        "{controllerState: {started: 3, succeeded: 0-1, history: [{}, {}, {}, {values: '20,1'}, {values: '20,1'}]}}"};
+    for (int i = 0; i < 2; i++) {
+        struct scene scene = learning_scene(statuses[i]);
+        add_trial(&scene, 2, "Succeeded", "0.25", false);
+        plan(&scene);
+        cr_assert_eq(scene.plan.status.history_count, 4);
+        cr_expect_str_eq(scene.plan.status.history[2].objective, "0.25");
+        cr_expect_not_null(scene.plan.status.history[3].values);
+        scene_end(&scene);
+    }
+}
+
+Test(sweep_plan, other_algorithms_record_nothing)
+{
+    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.history_count, 0);
     scene_end(&scene);
 }
 

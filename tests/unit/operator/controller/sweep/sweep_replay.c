@@ -2,7 +2,8 @@
  *
  * The plan against a model of a cluster: trials that end and are deleted at random, caches that lag, and an operator that is killed
  * before or after any single write, with a create still on the wire. At every create it is checked that the trial was promised
- * and never existed before, and that no more run than may; each sweep has to come to its end, with the best of its trials.
+ * and never existed before, and that no more run than may; each sweep has to come to its end, with the best of its trials. With TPE,
+ * whose values follow from earlier results, what is recorded of a trial must never change, and its job must have those values.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +21,12 @@
 #define TRIALS 6
 #define PARALLELISM 2
 
-#define SPEC                                                                                                           \
+#define GRID                                                                                                           \
     SWEEP_HEAD "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+#define TPE                                                                                                            \
+    SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"  \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
 
 struct model {
     uint64_t random, seed;
@@ -30,14 +34,16 @@ struct model {
     int64_t version;
     struct json *trials[TRIALS]; /* NULL: there is no such job */
     int created[TRIALS];
-    bool counted[TRIALS]; /* a status once said that it was seen */
-    int late;             /* the trial whose create is on the wire while its operator is dead; -1: none */
+    bool counted[TRIALS];     /* a status once said that it was seen */
+    int64_t recorded[TRIALS]; /* the batch size that a status first had; 0: none has one */
+    int late;                 /* the trial whose create is on the wire while its operator is dead; -1: none */
     /* the operator's memory */
     struct json *cached_sweep, *cached_trials[TRIALS];
     bool must_see; /* an own write, which the caches have to show before the next plan */
     struct trial_note notes[TRIALS];
     size_t note_count;
     bool calm;
+    bool records; /* TPE: the status has the trials' values */
 };
 
 static struct model model;
@@ -76,6 +82,28 @@ static bool state_has(const char *set, int64_t trial)
     return has;
 }
 
+/* The batch size in a record of the status that the API server has; 0: there is none. */
+static int64_t record_of(int64_t trial)
+{
+    const struct json *record = json_element(json_at(model.sweep, "status.controllerState.history"), (size_t)trial);
+    return strtoll(json_string_at(record, "values", "0"), NULL, 10);
+}
+
+static void check_values(int64_t trial)
+{
+    int64_t built = json_integer_at(model.trials[trial], "spec.coxswain.training.batchSize", 0);
+    CHECK(!model.records || built == model.recorded[trial], "a trial is created with other values than those recorded");
+}
+
+static void check_records(int64_t started)
+{
+    for (int64_t i = 0; model.records && i < started; i++) {
+        CHECK(record_of(i) != 0, "a trial is promised without values");
+        CHECK(model.recorded[i] == 0 || model.recorded[i] == record_of(i), "recorded values change");
+        model.recorded[i] = record_of(i);
+    }
+}
+
 static void server_create(int64_t trial)
 {
     struct training_sweep sweep = sweep_of(model.sweep);
@@ -85,6 +113,7 @@ static void server_create(int64_t trial)
     if (!model.trials[trial]) {
         CHECK(++model.created[trial] == 1, "a trial is created twice");
         CHECK(trial_build(&sweep, trial, &model.trials[trial], &error) == 0, error.message);
+        check_values(trial);
     }
     for (int i = 0; i < TRIALS; i++)
         running += model.trials[i] && !is_over(model.trials[i]);
@@ -113,6 +142,7 @@ static bool server_status(const char *version, const struct sweep_status *status
     json_set(model.sweep, "status", sweep_status_to_json(status));
     for (int64_t i = 0; i < TRIALS; i++)
         model.counted[i] |= i < status->started && !state_has("pending", i);
+    check_records(status->started);
     set_version();
     return true;
 }
@@ -309,9 +339,13 @@ static void check_end(void)
     check_best();
 }
 
-static void run_schedule(uint64_t seed)
+static void run_schedule(uint64_t seed, const char *spec)
 {
-    model = (struct model){.seed = seed, .random = seed * 2654435769u + 1, .late = -1, .sweep = yaml_value(SPEC)};
+    model = (struct model){.seed = seed,
+                           .random = seed * 2654435769u + 1,
+                           .late = -1,
+                           .sweep = yaml_value(spec),
+                           .records = strcmp(spec, TPE) == 0};
     set_version();
     operator_is_killed();
     for (int step = 0; step < STEPS && !has_ended(); step++) {
@@ -337,5 +371,11 @@ static void run_schedule(uint64_t seed)
 Test(sweep_replay, no_trial_is_started_twice_and_none_is_lost)
 {
     for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
-        run_schedule(seed);
+        run_schedule(seed, GRID);
+}
+
+Test(sweep_replay, values_that_follow_from_results_are_drawn_once)
+{
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        run_schedule(seed, TPE);
 }

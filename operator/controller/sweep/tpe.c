@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/tpe.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+
+#define GOOD_SHARE 10 /* one of so many trials is good */
+#define GOOD_MAX 25
+
+struct ranked {
+    double loss;
+    size_t trial;
+};
+
+static int by_loss(const void *one, const void *other)
+{
+    const struct ranked *a = one, *b = other;
+    if (a->loss != b->loss)
+        return a->loss < b->loss ? -1 : 1;
+    return (a->trial > b->trial) - (a->trial < b->trial);
+}
+
+static size_t good_count(const struct tpe_trial *trials, size_t count)
+{
+    size_t judged = 0;
+    for (size_t i = 0; i < count; i++)
+        judged += isfinite(trials[i].loss);
+    size_t good = (judged + GOOD_SHARE - 1) / GOOD_SHARE;
+    return good < GOOD_MAX ? good : GOOD_MAX;
+}
+
+/* Sets which trials are good: those with the lowest losses, of equal ones the earlier. */
+static void mark_good(const struct tpe_trial *trials, size_t count, bool *is_good)
+{
+    size_t good = good_count(trials, count);
+    SCOPED_FREE struct ranked *ranks = memory_allocate(count + 1, sizeof *ranks);
+    for (size_t i = 0; i < count; i++)
+        ranks[i] = (struct ranked){trials[i].loss, i};
+    qsort(ranks, count, sizeof *ranks, by_loss);
+    for (size_t i = 0; i < good; i++)
+        is_good[ranks[i].trial] = true;
+}
+
+/* Makes the estimator of the trials that are good, or of those that are not. */
+static struct parzen *estimator_of(const struct parzen_space *space, const struct tpe_trial *trials, size_t count,
+                                   const bool *is_good, bool good)
+{
+    size_t found = 0;
+    SCOPED_FREE double *values = memory_allocate(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        if (is_good[i] == good)
+            values[found++] = trials[i].value;
+    return parzen_new(space, values, found);
+}
+
+static double best_candidate(const struct parzen *good, const struct parzen *others, const double draws[TPE_DRAWS])
+{
+    double best = 0, best_score = -INFINITY;
+    for (size_t i = 0; i < TPE_CANDIDATES; i++) {
+        double candidate = parzen_draw(good, draws[2 * i], draws[2 * i + 1]);
+        double score = parzen_log_density(good, candidate) - parzen_log_density(others, candidate);
+        if (score > best_score) {
+            best = candidate;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+double tpe_suggest(const struct parzen_space *space, const struct tpe_trial *trials, size_t count,
+                   const double draws[TPE_DRAWS])
+{
+    SCOPED_FREE bool *is_good = memory_allocate(count + 1, sizeof *is_good);
+    mark_good(trials, count, is_good);
+    struct parzen *good = estimator_of(space, trials, count, is_good, true);
+    struct parzen *others = estimator_of(space, trials, count, is_good, false);
+    double best = best_candidate(good, others, draws);
+    parzen_free(good);
+    parzen_free(others);
+    return best;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/tpe.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "common/philox.h"
+
+#define TRIALS_MAX 300
+
+static void fill_draws(uint64_t seed, double draws[TPE_DRAWS])
+{
+    for (uint64_t i = 0; i < TPE_DRAWS; i++)
+        draws[i] = philox(seed, i, 0).word[0] / 4294967296.0;
+}
+
+/* How many of 100 suggestions lie between two numbers. */
+static int hits(const struct parzen_space *space, const struct tpe_trial *trials, size_t count, double low, double high)
+{
+    int found = 0;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        double draws[TPE_DRAWS];
+        fill_draws(seed, draws);
+        double value = tpe_suggest(space, trials, count, draws);
+        found += value >= low && value <= high;
+    }
+    return found;
+}
+
+static void expect_concentrates(const struct parzen_space *space, double best, double near)
+{
+    struct tpe_trial trials[TRIALS_MAX];
+    size_t count = 40;
+    for (size_t i = 0; i < count; i++) {
+        double value = space->choices > 0
+                           ? (double)(i * 7 % space->choices)
+                           : space->low + (space->high - space->low) * (double)(i * 7 % count) / (double)count;
+        value = space->step > 0 ? floor(value) : value;
+        trials[i] = (struct tpe_trial){value, fabs(value - best)};
+    }
+    int found = hits(space, trials, count, best - near, best + near);
+    cr_expect(found > 90, "%d of 100 are near %g", found, best);
+}
+
+Test(tpe, concentrates_on_what_was_good)
+{
+    expect_concentrates(&(struct parzen_space){.low = -5, .high = 5}, 2, 1);
+    expect_concentrates(&(struct parzen_space){.low = 0, .high = 1000, .step = 1}, 300, 100);
+    expect_concentrates(&(struct parzen_space){.choices = 5}, 3, 0);
+}
+
+Test(tpe, keeps_away_from_trials_without_a_result)
+{
+    struct parzen_space space = {.choices = 2};
+    struct tpe_trial trials[40];
+    for (size_t i = 0; i < 40; i++)
+        trials[i] = i == 0   ? (struct tpe_trial){0, 0}
+                    : i < 10 ? (struct tpe_trial){1, 1}
+                             : (struct tpe_trial){0, INFINITY};
+    cr_expect_eq(hits(&space, trials, 10, 0, 0), 100);
+    cr_expect_eq(hits(&space, trials, 40, 0, 0), 0);
+}
+
+/* A tenth is good, rounded up: of 11 trials two, the third is not. */
+Test(tpe, a_tenth_is_good)
+{
+    struct parzen_space space = {.choices = 11};
+    struct tpe_trial trials[11];
+    for (size_t i = 0; i < 11; i++)
+        trials[i] = (struct tpe_trial){(double)i, (double)i};
+    int best = hits(&space, trials, 11, 0, 1), third = hits(&space, trials, 11, 2, 2);
+    cr_expect(best == 100 && third == 0, "%d and %d of 100", best, third);
+    int alone = hits(&space, trials, 10, 0, 0);
+    cr_expect_eq(alone, 100, "%d of 100", alone);
+}
+
+Test(tpe, equal_results_make_the_earlier_ones_good)
+{
+    struct parzen_space space = {.choices = 3};
+    struct tpe_trial trials[3] = {{2, 1}, {0, 1}, {1, 1}};
+    cr_expect_eq(hits(&space, trials, 3, 2, 2), 100);
+}
