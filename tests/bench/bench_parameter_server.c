@@ -189,7 +189,7 @@ static struct dispatcher *lead(struct crew_seat *seats, unsigned count)
                                                .listen_address = host,
                                                .servers = seats,
                                                .server_count = count,
-                                               .dispenser = {.tickets_per_step = 1, .end = 1000000}};
+                                               .scheduler = {.tickets_per_step = 1, .end = 1000000}};
     if (dispatcher_start(&options, &dispatcher, NULL) < 0 || dispatcher_await_servers(dispatcher, standing, NULL) < 0 ||
         dispatcher_begin(dispatcher, &plan, &lost, NULL) < 0)
         exit(1);

@@ -24,7 +24,7 @@ struct endpoint {
 };
 
 /* A connection that has not proved the crew's key yet. */
-struct guest {
+struct incoming {
     struct link link;
     bool secured, challenged;
     struct opening opening;
@@ -69,79 +69,79 @@ static void arrival_add(struct endpoint *endpoint, struct arrival *arrival)
 /* ---------------------------------------------------------------- on the room's thread */
 
 /* Until the first byte has come, a stranger costs no TLS session. */
-static enum visitor_verdict secure(struct guest *guest, short *events, struct error *error)
+static enum pending_verdict secure(struct incoming *incoming, short *events, struct error *error)
 {
     unsigned char first;
-    if (crew_certificates_are_set() && guest->link.tls == NULL) {
-        ssize_t length = recv(guest->link.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (crew_certificates_are_set() && incoming->link.tls == NULL) {
+        ssize_t length = recv(incoming->link.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
-            return VISITOR_WAITS;
+            return PENDING_WAITS;
         if (length <= 0 || first != TLS_RECORD_HANDSHAKE) {
             error_set(error, ERROR_FORBIDDEN, length <= 0 ? "it closed the connection" : "it does not speak TLS");
-            return VISITOR_REFUSED;
+            return PENDING_REFUSED;
         }
     }
-    int secured = handshake_secure(&guest->link, true, error);
-    *events = guest->link.tls != NULL ? tls_session_events(guest->link.tls, true, false) : POLLIN;
-    guest->secured = secured > 0;
-    return secured > 0 ? VISITOR_TAKEN : secured < 0 ? VISITOR_REFUSED : VISITOR_WAITS;
+    int secured = handshake_secure(&incoming->link, true, error);
+    *events = incoming->link.tls != NULL ? tls_session_events(incoming->link.tls, true, false) : POLLIN;
+    incoming->secured = secured > 0;
+    return secured > 0 ? PENDING_TAKEN : secured < 0 ? PENDING_REFUSED : PENDING_WAITS;
 }
 
-static bool challenge(struct guest *guest, struct error *error)
+static bool challenge(struct incoming *incoming, struct error *error)
 {
-    guest->challenged =
-        challenge_make(&guest->opening, error) == 0 &&
-        link_write(&guest->link, &(struct iovec){guest->opening.challenge, CHALLENGE_BYTES}, 1) == CHALLENGE_BYTES;
-    if (!guest->challenged)
+    incoming->challenged = challenge_make(&incoming->opening, error) == 0 &&
+                           link_write(&incoming->link, &(struct iovec){incoming->opening.challenge, CHALLENGE_BYTES},
+                                      1) == CHALLENGE_BYTES;
+    if (!incoming->challenged)
         error_set(error, ERROR_UNAVAILABLE, "it closed the connection");
-    return guest->challenged;
+    return incoming->challenged;
 }
 
-static void arrive(struct endpoint *endpoint, struct guest *guest, const struct greeting *greeting)
+static void arrive(struct endpoint *endpoint, struct incoming *incoming, const struct greeting *greeting)
 {
     const uint64_t one = 1;
     struct arrival *arrival = memory_allocate(1, sizeof *arrival);
-    *arrival = (struct arrival){.link = guest->link, .opening = guest->opening, .greeting = *greeting};
+    *arrival = (struct arrival){.link = incoming->link, .opening = incoming->opening, .greeting = *greeting};
     pthread_mutex_lock(&endpoint->lock);
     arrival_add(endpoint, arrival);
     pthread_mutex_unlock(&endpoint->lock);
     (void)!write(endpoint->arrived, &one, sizeof one);
 }
 
-static enum visitor_verdict hear(void *context, struct visitor *visitor, struct error *error)
+static enum pending_verdict hear(void *context, struct pending_connection *pending, struct error *error)
 {
-    struct guest *guest = visitor->state;
+    struct incoming *incoming = pending->state;
     struct greeting greeting;
-    if (!guest->challenged) {
-        guest->link.socket = visitor->socket;
-        handshake_set_no_delay(visitor->socket);
-        enum visitor_verdict verdict = guest->secured ? VISITOR_TAKEN : secure(guest, &visitor->events, error);
-        if (verdict != VISITOR_TAKEN)
+    if (!incoming->challenged) {
+        incoming->link.socket = pending->socket;
+        handshake_set_no_delay(pending->socket);
+        enum pending_verdict verdict = incoming->secured ? PENDING_TAKEN : secure(incoming, &pending->events, error);
+        if (verdict != PENDING_TAKEN)
             return verdict;
-        visitor->events = POLLIN;
-        return challenge(guest, error) ? VISITOR_WAITS : VISITOR_REFUSED;
+        pending->events = POLLIN;
+        return challenge(incoming, error) ? PENDING_WAITS : PENDING_REFUSED;
     }
-    unsigned char *bytes = guest->opening.greeting;
-    guest->link.dry = false;
-    guest->received += link_read(&guest->link, bytes + guest->received, GREETING_BYTES - guest->received);
-    bool has_begun = greeting_has_begun(&guest->opening, guest->received);
-    if (has_begun && guest->received < GREETING_BYTES && !guest->link.closed)
-        return VISITOR_WAITS;
-    if (!has_begun || guest->received < GREETING_BYTES) {
+    unsigned char *bytes = incoming->opening.greeting;
+    incoming->link.dry = false;
+    incoming->received += link_read(&incoming->link, bytes + incoming->received, GREETING_BYTES - incoming->received);
+    bool has_begun = greeting_has_begun(&incoming->opening, incoming->received);
+    if (has_begun && incoming->received < GREETING_BYTES && !incoming->link.closed)
+        return PENDING_WAITS;
+    if (!has_begun || incoming->received < GREETING_BYTES) {
         error_set(error, ERROR_CORRUPT,
                   has_begun ? "it closed the connection" : "it sent something else than a greeting");
-        return VISITOR_REFUSED;
+        return PENDING_REFUSED;
     }
-    if (greeting_decode(&guest->opening, &greeting, error) < 0)
-        return VISITOR_REFUSED;
-    arrive(context, guest, &greeting);
-    return VISITOR_TAKEN;
+    if (greeting_decode(&incoming->opening, &greeting, error) < 0)
+        return PENDING_REFUSED;
+    arrive(context, incoming, &greeting);
+    return PENDING_TAKEN;
 }
 
-static void forget(void *context, struct visitor *visitor)
+static void forget(void *context, struct pending_connection *pending)
 {
     (void)context;
-    tls_session_free(((struct guest *)visitor->state)->link.tls);
+    tls_session_free(((struct incoming *)pending->state)->link.tls);
 }
 
 /* ---------------------------------------------------------------- for the process */
@@ -154,7 +154,7 @@ int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endp
                                                  .pulse_name = "accepts connections at the data port",
                                                  .address = address,
                                                  .port = port,
-                                                 .state_bytes = sizeof(struct guest),
+                                                 .state_bytes = sizeof(struct incoming),
                                                  .hear = hear,
                                                  .forget = forget,
                                                  .context = endpoint};

@@ -2,7 +2,7 @@
  *
  * The wire format of a data connection. It begins with three messages (struct opening): the side that was dialled sends a challenge, the
  * dialler sends its greeting, and the other side sends an answer. Then follow frames, each a header of FRAME_HEADER_BYTES and a payload; on
- * a line (bulk_line.h), loads, each a head of LOAD_HEAD_BYTES and its bytes. All numbers are little-endian; each message, header and head
+ * a bulk connection (bulk_connection.h), loads, each a head of LOAD_HEAD_BYTES and its bytes. All numbers are little-endian; each message, header and head
  * ends with its CRC-32C.
  *
  * Both sides prove that they have the crew's key. The dialler's proof covers the challenge's random bytes and the whole greeting; the other
@@ -67,7 +67,7 @@ struct greeting {
     uint32_t to; /* the rank that is dialled */
     char job_uid[GREETING_UID_MAX];
     char shared_path[GREETING_PATH_MAX]; /* "": none */
-    uint64_t nonce;                      /* the number that the file must contain; on a line, its token */
+    uint64_t nonce;                      /* the number that the file must contain; on a bulk connection, its token */
 };
 
 /* Fills opening->greeting in reply to opening->challenge. */
@@ -90,7 +90,7 @@ int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], con
 #define LOAD_HEAD_BYTES 24
 
 struct load_head {
-    uint64_t number; /* number of earlier loads on this line */
+    uint64_t number; /* number of earlier loads on this bulk connection */
     uint64_t length; /* in bytes; must be what the receiver expects */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a data connection from the dialling side, up to the answer (frame.h), for the mesh of a crew and for lines (bulk_line.h).
+ * Opens a data connection from the dialling side, up to the answer (frame.h), for the mesh of a crew and for bulk connections (bulk_connection.h).
  * endpoint.h is the other side. With certificates, TLS comes first. No function blocks.
  */
 #ifndef COXSWAIN_COMM_HANDSHAKE_H

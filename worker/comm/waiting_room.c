@@ -23,7 +23,7 @@
 #define NO_DESCRIPTOR_MS 100 /* accept(2) is tried again after so long */
 
 struct waiting {
-    struct visitor visitor;
+    struct pending_connection pending;
     union socket_address from;
     int64_t until_ms;
     max_align_t state[];
@@ -71,8 +71,8 @@ static void refuse(struct waiting_room *room, unsigned number, const char *reaso
     else
         strangers_evict(room->options.number, &waiting->from);
     if (room->options.forget != NULL)
-        room->options.forget(room->options.context, &waiting->visitor);
-    close_at_once(waiting->visitor.socket);
+        room->options.forget(room->options.context, &waiting->pending);
+    close_at_once(waiting->pending.socket);
     leave_list(room, number);
     free(waiting);
 }
@@ -82,14 +82,14 @@ static bool hear(struct waiting_room *room, unsigned number)
 {
     struct waiting *waiting = room->waiting[number];
     struct error error = ERROR_INIT;
-    switch (room->options.hear(room->options.context, &waiting->visitor, &error)) {
-    case VISITOR_WAITS:
+    switch (room->options.hear(room->options.context, &waiting->pending, &error)) {
+    case PENDING_WAITS:
         return true;
-    case VISITOR_TAKEN:
+    case PENDING_TAKEN:
         leave_list(room, number);
         free(waiting);
         return false;
-    case VISITOR_REFUSED:
+    case PENDING_REFUSED:
         refuse(room, number, error.message);
         return false;
     }
@@ -130,7 +130,7 @@ static void let_in(struct waiting_room *room, int socket, const union socket_add
 {
     struct waiting *waiting = memory_allocate(1, sizeof *waiting + room->options.state_bytes);
     make_room(room, from);
-    waiting->visitor = (struct visitor){.socket = socket, .events = POLLIN, .state = waiting->state};
+    waiting->pending = (struct pending_connection){.socket = socket, .events = POLLIN, .state = waiting->state};
     waiting->from = *from;
     waiting->until_ms = clock_monotonic_ms() + WAITING_ROOM_PATIENCE_MS;
     room->waiting[room->count++] = waiting;
@@ -207,7 +207,7 @@ static void *run(void *context)
         polls[1] = (struct pollfd){.fd = accepts ? room->listener : -1, .events = POLLIN};
         for (unsigned i = 0; i < count; i++)
             polls[2 + i] =
-                (struct pollfd){.fd = room->waiting[i]->visitor.socket, .events = room->waiting[i]->visitor.events};
+                (struct pollfd){.fd = room->waiting[i]->pending.socket, .events = room->waiting[i]->pending.events};
         (void)poll(polls, 2 + count, more ? 0 : time_until_next(room));
         if (!room->is_failing)
             pulse_beat(&room->pulse);
@@ -298,8 +298,8 @@ void waiting_room_free(struct waiting_room *room)
     }
     for (unsigned i = 0; i < room->count; i++) {
         if (room->options.forget != NULL)
-            room->options.forget(room->options.context, &room->waiting[i]->visitor);
-        close(room->waiting[i]->visitor.socket);
+            room->options.forget(room->options.context, &room->waiting[i]->pending);
+        close(room->waiting[i]->pending.socket);
         free(room->waiting[i]);
     }
     if (room->listener >= 0)

@@ -29,14 +29,14 @@
 
 struct waiting_room;
 
-enum visitor_verdict {
-    VISITOR_WAITS,   /* more must come */
-    VISITOR_TAKEN,   /* it belongs to the crew: the socket is the caller's from now on */
-    VISITOR_REFUSED, /* it does not; `error` says why. The room closes the socket */
+enum pending_verdict {
+    PENDING_WAITS,   /* more must come */
+    PENDING_TAKEN,   /* it belongs to the crew: the socket is the caller's from now on */
+    PENDING_REFUSED, /* it does not; `error` says why. The room closes the socket */
 };
 
 /* A connection that has not proved that it belongs to the crew. */
-struct visitor {
+struct pending_connection {
     int socket;   /* non-blocking */
     short events; /* what to wait for, for poll(2): POLLIN at first */
     void *state;  /* `state_bytes`, zeros at first */
@@ -51,8 +51,8 @@ struct waiting_room_options {
     size_t state_bytes;
     /* The next two run on the room's thread and must not block. `hear`: the connection is new, or ready for its `events`. `forget`
      * (may be NULL): releases what `state` owns, before the room closes the socket. */
-    enum visitor_verdict (*hear)(void *context, struct visitor *visitor, struct error *error);
-    void (*forget)(void *context, struct visitor *visitor);
+    enum pending_verdict (*hear)(void *context, struct pending_connection *pending, struct error *error);
+    void (*forget)(void *context, struct pending_connection *pending);
     void *context;
 };
 

@@ -65,13 +65,13 @@ static void tick(void *context)
 {
     struct dispatcher *dispatcher = context;
     pthread_mutex_lock(&dispatcher->lock);
-    if (dispatcher->errand) {
-        dispatcher->errand(dispatcher, dispatcher->errand_context);
-        dispatcher->errand = NULL;
+    if (dispatcher->task) {
+        dispatcher->task(dispatcher, dispatcher->task_context);
+        dispatcher->task = NULL;
         pthread_cond_broadcast(&dispatcher->changed);
     }
     dispatcher_servers_tick(dispatcher);
-    dispatcher_desks_tick(dispatcher);
+    dispatcher_sessions_tick(dispatcher);
     pthread_mutex_unlock(&dispatcher->lock);
 }
 
@@ -80,7 +80,7 @@ static void wake(void *context)
     rpc_wake(((struct dispatcher *)context)->rpc);
 }
 
-static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, dispatcher_desk_opened}};
+static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, dispatcher_session_opened}};
 
 static int open_all(struct dispatcher *dispatcher, struct error *error)
 {
@@ -102,7 +102,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
     dispatcher->started_ms = dispatcher_now_ms();
     dispatcher->job_uid = memory_copy_string(options->job_uid);
     dispatcher->sums.squares = -1;
-    dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX, NULL);
+    dispatcher->stragglers = stragglers_new(TICKET_SCHEDULER_WORKERS_MAX, NULL);
     pthread_mutex_init(&dispatcher->lock, NULL);
     condition_init(&dispatcher->changed);
     for (unsigned i = 0; i < options->server_count; i++) {
@@ -139,7 +139,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
         ticket_set_release(&dispatcher->servers[i].hollow);
         ps_message_release(&dispatcher->servers[i].save);
     }
-    dispenser_free(dispatcher->dispenser);
+    ticket_scheduler_free(dispatcher->scheduler);
     stragglers_free(dispatcher->stragglers);
     pthread_cond_destroy(&dispatcher->changed);
     pthread_mutex_destroy(&dispatcher->lock);

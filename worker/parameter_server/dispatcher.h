@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs the network side of a parameter-server crew's chief: it leads the servers over a control
- * stream to each, and hands out tickets to the workers that connect to it. The dispenser decides
+ * stream to each, and hands out tickets to the workers that connect to it. The ticket scheduler decides
  * which ticket goes to which worker. Work that needs a disk or a person is left to the caller, who
  * waits for events:
  *
@@ -17,15 +17,15 @@
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
 
 #include "worker/coordination/member.h"
-#include "worker/parameter_server/dispenser.h"
 #include "worker/parameter_server/message.h"
+#include "worker/parameter_server/ticket_scheduler.h"
 
 struct dispatcher;
 struct dispatcher_plan;
 
 /* What happens to workers and tickets. */
 #define TICKET_FATES(X)                                                                                                \
-    X(JOIN, "join")   /* a worker has joined (again), and holds no ticket; `ticket`: its clock (dispenser.h) */        \
+    X(JOIN, "join")   /* a worker has joined (again), and holds no ticket; `ticket`: its clock (ticket_scheduler.h) */ \
     X(LEAVE, "leave") /* it has left; tickets that it held may go to others */                                         \
     X(TAKE, "take")   /* it was given a ticket */                                                                      \
     X(DONE, "done")   /* it has reported a ticket that it held as done, which counts */                                \
@@ -52,7 +52,7 @@ struct dispatcher_options {
     const struct crew_seat *workers; /* for their names; may include the chief; NULL: not known */
     unsigned worker_count;
     uint32_t digest;
-    struct dispenser_options dispenser;
+    struct ticket_scheduler_options scheduler;
     double gradient_clip_norm;                   /* Synchronous; 0: none */
     double (*rate)(void *context, int64_t step); /* the learning rate of `step`, from 1; any thread */
     /* Asynchronous: returns whether a ticket's share has no examples under this plan, so that no
@@ -62,7 +62,7 @@ struct dispatcher_options {
      * it. NULL: not called. Any thread. */
     void (*witness)(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket);
     void *context;
-    int64_t look_ms;      /* how often to check whether a server was replaced; 0: the default of lookout.h */
+    int64_t look_ms;      /* how often to check whether a server was replaced; 0: the default of server_watch.h */
     int64_t death_ms;     /* silence after which a worker is lost; 0: 5000 */
     int64_t patience_ms;  /* for dispatcher_describe; 0: the default of waiting.h */
     int64_t save_ms;      /* time for a save during which no disk makes progress; 0: 120000 */

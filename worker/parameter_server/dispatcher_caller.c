@@ -37,13 +37,13 @@ static void wait_for(struct dispatcher *dispatcher, int64_t ms)
 }
 
 /* Runs a function on the rpc's thread, which owns the streams, and waits until it is done. */
-static void on_rpc(struct dispatcher *dispatcher, void (*errand)(struct dispatcher *dispatcher, void *context),
+static void on_rpc(struct dispatcher *dispatcher, void (*task)(struct dispatcher *dispatcher, void *context),
                    void *context)
 {
-    dispatcher->errand = errand;
-    dispatcher->errand_context = context;
+    dispatcher->task = task;
+    dispatcher->task_context = context;
     rpc_wake(dispatcher->rpc);
-    while (dispatcher->errand != NULL)
+    while (dispatcher->task != NULL)
         wait_for(dispatcher, 1000);
 }
 
@@ -85,7 +85,7 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
 /* One that lost its state alone: what it had acknowledged, and its snapshot lacks, is lost there. */
 static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, const struct dispatcher_plan *plan)
 {
-    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
+    const struct ticket_set *finished = ticket_scheduler_finished(dispatcher->scheduler);
     const struct dispatcher_options *options = &dispatcher->options;
     int64_t lost = 0, end = ticket_set_end(finished);
     ticket_set_copy(&server->settled, &plan->starts[server->number].tickets);
@@ -114,7 +114,8 @@ struct beginning {
  * rollback that failed halfway has left the old one. */
 static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
-    return plan->keeps_tickets && (dispatcher->dispenser == NULL || plan->lineage == dispatcher->dispenser_lineage);
+    return plan->keeps_tickets &&
+           (dispatcher->scheduler == NULL || plan->lineage == dispatcher->ticket_scheduler_lineage);
 }
 
 /* A successor of a chief: the servers go on with what they have, and workers with their clocks. */
@@ -132,7 +133,7 @@ static void note_furthest(struct dispatcher *dispatcher, const struct dispatcher
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         const struct server_standing *standing = &dispatcher->servers[i].standing;
         if (standing->holds_state && standing->lineage == plan->lineage)
-            dispenser_note_furthest(dispatcher->dispenser, standing->clock);
+            ticket_scheduler_note_furthest(dispatcher->scheduler, standing->clock);
     }
 }
 
@@ -140,9 +141,9 @@ static void set_end(struct dispatcher *dispatcher, int64_t end)
 {
     if (end == 0)
         return;
-    dispatcher->options.dispenser.end = end;
-    if (dispatcher->dispenser != NULL)
-        dispenser_set_end(dispatcher->dispenser, end);
+    dispatcher->options.scheduler.end = end;
+    if (dispatcher->scheduler != NULL)
+        ticket_scheduler_set_end(dispatcher->scheduler, end);
 }
 
 static void find_finished(struct dispatcher *dispatcher, struct beginning *beginning)
@@ -154,20 +155,20 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
     for (unsigned i = 0; !beginning->keeps && i < dispatcher->options.server_count; i++)
         if (plan->starts[i].needed)
             ticket_set_intersect(&beginning->finished, &plan->starts[i].tickets);
-    if (dispatcher->dispenser != NULL)
+    if (dispatcher->scheduler != NULL)
         return;
-    dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &beginning->finished, plan->step);
-    dispatcher->dispenser_lineage = plan->lineage;
+    dispatcher->scheduler = ticket_scheduler_new(&dispatcher->options.scheduler, &beginning->finished, plan->step);
+    dispatcher->ticket_scheduler_lineage = plan->lineage;
     note_furthest(dispatcher, plan);
     dispatcher->assembles =
-        dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
+        dispatcher->options.scheduler.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
 }
 
 /* Returns the clock for a server that starts again within the lineage; 0 in a new lineage. */
 static int64_t clock_of(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
-    bool goes_on = dispatcher->dispenser != NULL && plan->lineage == dispatcher->dispenser_lineage;
-    return goes_on ? dispenser_furthest(dispatcher->dispenser) : 0;
+    bool goes_on = dispatcher->scheduler != NULL && plan->lineage == dispatcher->ticket_scheduler_lineage;
+    return goes_on ? ticket_scheduler_furthest(dispatcher->scheduler) : 0;
 }
 
 static void settle_start(struct dispatcher *dispatcher, struct led_server *server, struct beginning *beginning)
@@ -231,31 +232,31 @@ static void witness_rollback(const struct dispatcher *dispatcher, const struct t
 static void begin_clocks(struct dispatcher *dispatcher)
 {
     dispatcher->assembles = false;
-    dispenser_reset_clocks(dispatcher->dispenser);
-    for (unsigned worker = 0; worker < DISPENSER_WORKERS_MAX; worker++) {
-        if (!dispenser_is_there(dispatcher->dispenser, worker))
+    ticket_scheduler_reset_clocks(dispatcher->scheduler);
+    for (unsigned worker = 0; worker < TICKET_SCHEDULER_WORKERS_MAX; worker++) {
+        if (!ticket_scheduler_is_there(dispatcher->scheduler, worker))
             continue;
         dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
         dispatcher_witness(dispatcher, TICKET_JOIN, worker, 0);
     }
 }
 
-static void open_desks(struct dispatcher *dispatcher, void *context)
+static void open_sessions(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
     bool first = dispatcher->terms.starts == NULL;
-    if (plan->lineage != dispatcher->dispenser_lineage || (first && !succeeds(dispatcher, beginning)))
+    if (plan->lineage != dispatcher->ticket_scheduler_lineage || (first && !succeeds(dispatcher, beginning)))
         dispatcher_witness(dispatcher, TICKET_BACK, 0, -1);
     if (!beginning->keeps) {
-        dispenser_rollback(dispatcher->dispenser, &beginning->finished, plan->step);
+        ticket_scheduler_rollback(dispatcher->scheduler, &beginning->finished, plan->step);
         witness_rollback(dispatcher, &beginning->finished);
-        if (plan->lineage != dispatcher->dispenser_lineage)
+        if (plan->lineage != dispatcher->ticket_scheduler_lineage)
             begin_clocks(dispatcher);
-        dispatcher->dispenser_lineage = plan->lineage;
+        dispatcher->ticket_scheduler_lineage = plan->lineage;
     }
     if (first && beginning->keeps) /* what the chief before it has counted */
-        witness_rollback(dispatcher, dispenser_finished(dispatcher->dispenser));
+        witness_rollback(dispatcher, ticket_scheduler_finished(dispatcher->scheduler));
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
     dispatcher->done_ms = dispatcher_now_ms();
@@ -265,11 +266,11 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
         dispatcher_deal(dispatcher);
         return;
     }
-    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
-    dispatcher->told_step = (finished->low + finished->above_count) / dispatcher->options.dispenser.tickets_per_step;
+    const struct ticket_set *finished = ticket_scheduler_finished(dispatcher->scheduler);
+    dispatcher->told_step = (finished->low + finished->above_count) / dispatcher->options.scheduler.tickets_per_step;
     dispatcher->sums = (struct step_sums){.squares = -1};
     dispatcher_resume_step(dispatcher);
-    dispatcher_restart_desks(dispatcher);
+    dispatcher_restart_sessions(dispatcher);
 }
 
 static bool all_hold_state(const struct dispatcher *dispatcher)
@@ -292,7 +293,7 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
     if (result == 0 && (!dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher)))
         result = error_set(error, ERROR_UNAVAILABLE, "a ps was lost while the crew began");
     if (result == 0) {
-        on_rpc(dispatcher, open_desks, &beginning);
+        on_rpc(dispatcher, open_sessions, &beginning);
         *ret_lost = beginning.lost;
     }
     pthread_mutex_unlock(&dispatcher->lock);
@@ -624,8 +625,8 @@ int64_t dispatcher_late(struct dispatcher *dispatcher)
 
 static bool anybody_here(const struct dispatcher *dispatcher)
 {
-    for (const struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
-        if (desk->joined)
+    for (const struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next)
+        if (session->joined)
             return true;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
         if (dispatcher->servers[i].stream != NULL)
@@ -637,7 +638,7 @@ static void order_finish(struct dispatcher *dispatcher, void *context)
 {
     (void)context;
     dispatcher->finished = true;
-    dispatcher_dismiss_desks(dispatcher);
+    dispatcher_dismiss_sessions(dispatcher);
     dispatcher_order(dispatcher, &(struct ps_message){.type = PS_FINISH});
 }
 

@@ -16,7 +16,7 @@
 #include "worker/coordination/stragglers.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
-#include "worker/parameter_server/lookout.h"
+#include "worker/parameter_server/server_watch.h"
 #include "worker/parameter_server/waiting.h"
 
 #define EVENTS_MAX 256
@@ -26,7 +26,7 @@ struct led_server {
     struct dispatcher *dispatcher;
     unsigned number;
     struct rpc_stream *stream;
-    struct lookout lookout; /* watches for its successor */
+    struct server_watch watch; /* watches for its successor */
     int64_t next_dial_ms;
     bool stands; /* STANDING has arrived on this stream */
     struct server_standing standing;
@@ -49,8 +49,8 @@ struct led_server {
     struct ps_message save; /* its answer to the order */
 };
 
-struct ticket_desk {
-    struct ticket_desk *next;
+struct worker_session {
+    struct worker_session *next;
     struct dispatcher *dispatcher;
     struct rpc_stream *stream;
     bool joined;
@@ -85,14 +85,14 @@ struct dispatcher {
     pthread_mutex_t lock; /* guards everything below; held during callbacks */
     pthread_cond_t changed;
     struct led_server servers[PS_SERVERS_MAX];
-    struct ticket_desk *desks;
+    struct worker_session *sessions;
     uint32_t worker_incarnations[PS_WORKERS_MAX];
     int64_t away_ms[PS_WORKERS_MAX];    /* BoundedStaleness: when a worker's connection was lost; 0: it was not */
     unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was overtaken */
     int64_t started_ms;
     bool assembles; /* BoundedStaleness: this new chief waits for the clocks that workers bring along */
-    struct dispenser *dispenser;
-    uint32_t dispenser_lineage; /* the lineage in which its tickets are finished and held */
+    struct ticket_scheduler *scheduler;
+    uint32_t ticket_scheduler_lineage; /* the lineage in which its tickets are finished and held */
     enum dispatcher_phase phase;
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;
@@ -106,8 +106,8 @@ struct dispatcher {
     bool awaits_disks;         /* a save waits until no server is busy with another */
     bool saves_no_more;        /* a save took too long after dispatcher_cancel; the next one does not wait */
     int64_t written, grown_ms; /* of a save's shards (options.written), and when it last changed */
-    void (*errand)(struct dispatcher *dispatcher, void *context); /* to run on the rpc's thread; NULL: none */
-    void *errand_context;
+    void (*task)(struct dispatcher *dispatcher, void *context); /* to run on the rpc's thread; NULL: none */
+    void *task_context;
     struct dispatcher_event events[EVENTS_MAX];
     unsigned first_event, event_count;
 };
@@ -150,15 +150,15 @@ void dispatcher_reduce(struct dispatcher *dispatcher);
 /* Repeats the present step's order after a server came back in the middle of it. */
 void dispatcher_resume_step(struct dispatcher *dispatcher);
 
-void dispatcher_desk_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
-                            void **ret_context);
-void dispatcher_desks_tick(struct dispatcher *dispatcher);
+void dispatcher_session_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                               void **ret_context);
+void dispatcher_sessions_tick(struct dispatcher *dispatcher);
 /* Hands out all tickets that may be handed out now. */
 void dispatcher_deal(struct dispatcher *dispatcher);
 /* Sends all workers the present terms (lineage, base). */
-void dispatcher_restart_desks(struct dispatcher *dispatcher);
+void dispatcher_restart_sessions(struct dispatcher *dispatcher);
 /* Informs all workers that the run is over, so that none reconnects. */
-void dispatcher_dismiss_desks(struct dispatcher *dispatcher);
+void dispatcher_dismiss_sessions(struct dispatcher *dispatcher);
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm);
 
 #endif

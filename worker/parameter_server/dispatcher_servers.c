@@ -39,7 +39,7 @@ void dispatcher_reduce(struct dispatcher *dispatcher)
         dispatcher->servers[i].reduced = dispatcher->servers[i].stepped = false;
     mark_asked(dispatcher);
     dispatcher_order(dispatcher,
-                     &(struct ps_message){.type = PS_REDUCE, .step = dispenser_step(dispatcher->dispenser)});
+                     &(struct ps_message){.type = PS_REDUCE, .step = ticket_scheduler_step(dispatcher->scheduler)});
 }
 
 static double crew_norm(const struct dispatcher *dispatcher)
@@ -52,7 +52,7 @@ static double crew_norm(const struct dispatcher *dispatcher)
 
 static void apply(struct dispatcher *dispatcher)
 {
-    int64_t step = dispenser_step(dispatcher->dispenser);
+    int64_t step = ticket_scheduler_step(dispatcher->scheduler);
     double norm = crew_norm(dispatcher), limit = dispatcher->options.gradient_clip_norm;
     if (!isfinite(norm)) {
         char text[PS_TEXT_MAX];
@@ -73,7 +73,7 @@ static void apply(struct dispatcher *dispatcher)
 static void on_reduced(struct led_server *server, const struct ps_message *message)
 {
     struct dispatcher *dispatcher = server->dispatcher;
-    if (dispatcher->phase != PHASE_REDUCING || message->step != dispenser_step(dispatcher->dispenser))
+    if (dispatcher->phase != PHASE_REDUCING || message->step != ticket_scheduler_step(dispatcher->scheduler))
         return;
     server->reduced = true;
     server->squares = message->squares;
@@ -86,22 +86,22 @@ static void on_reduced(struct led_server *server, const struct ps_message *messa
 static void on_stepped(struct led_server *server, const struct ps_message *message)
 {
     struct dispatcher *dispatcher = server->dispatcher;
-    if (dispatcher->phase != PHASE_APPLYING || message->step != dispenser_step(dispatcher->dispenser))
+    if (dispatcher->phase != PHASE_APPLYING || message->step != ticket_scheduler_step(dispatcher->scheduler))
         return;
     server->stepped = true;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
         if (!dispatcher->servers[i].stepped)
             return;
     dispatcher->phase = PHASE_OPEN;
-    dispenser_advance(dispatcher->dispenser);
+    ticket_scheduler_advance(dispatcher->scheduler);
     dispatcher_step_done(dispatcher, message->step + 1, crew_norm(dispatcher));
     dispatcher_deal(dispatcher);
 }
 
 void dispatcher_resume_step(struct dispatcher *dispatcher)
 {
-    if (dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS &&
-        dispenser_step_is_complete(dispatcher->dispenser))
+    if (dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS &&
+        ticket_scheduler_step_is_complete(dispatcher->scheduler))
         dispatcher_reduce(dispatcher);
 }
 
@@ -119,7 +119,7 @@ static void count_losses(struct led_server *server)
 {
     const struct server_standing *standing = &server->standing;
     const struct ticket_set *settled = &standing->tickets;
-    if (!standing->holds_state || server->dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS)
+    if (!standing->holds_state || server->dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS)
         return;
     int64_t unheard = ticket_set_count_missing(&server->lost, settled);
     server->updates_lost = settled->low + settled->above_count + unheard - standing->updates - standing->empty;
@@ -143,7 +143,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .base_epoch = message->base_epoch,
                                                 .base_consumed = message->base_consumed,
                                                 .tickets = tickets};
-    lookout_meet(&server->lookout, message->generation);
+    server_watch_meet(&server->watch, message->generation);
     server->stands = true;
     server->starting &= !message->pull;
     count_losses(server);
@@ -247,7 +247,7 @@ static void claim(struct led_server *server)
                                  .generation = server->dispatcher->options.generation,
                                  .server = server->number,
                                  .digest = server->dispatcher->options.digest,
-                                 .newest = server->lookout.met};
+                                 .newest = server->watch.met};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);
     ps_message_send(server->stream, &message);
 }
@@ -258,7 +258,7 @@ static void prompt(struct led_server *server)
     if (!dispatcher_awaits_disk(server) || dispatcher_now_ms() - server->prompted_ms < PROMPT_MS)
         return;
     server->prompted_ms = dispatcher_now_ms();
-    struct ps_message message = {.type = PS_LOOK, .server = server->number, .newest = server->lookout.met};
+    struct ps_message message = {.type = PS_LOOK, .server = server->number, .newest = server->watch.met};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);
     ps_message_send(server->stream, &message);
 }
@@ -274,7 +274,7 @@ static void dial(struct led_server *server)
     if (rpc_stream_open(dispatcher->rpc, address, dispatcher->options.servers[server->number].port, PS_METHOD_CONTROL,
                         0, &events, server, &server->stream, NULL) < 0)
         return;
-    lookout_begin(&server->lookout, address);
+    server_watch_begin(&server->watch, address);
     claim(server);
 }
 
@@ -296,14 +296,15 @@ void dispatcher_servers_init(struct dispatcher *dispatcher)
 {
     const struct dispatcher_options *options = &dispatcher->options;
     for (unsigned i = 0; i < options->server_count; i++)
-        lookout_init(&dispatcher->servers[i].lookout, &(struct lookout_options){.rpc = dispatcher->rpc,
-                                                                                .book = dispatcher->book,
-                                                                                .number = i,
-                                                                                .seat = &options->servers[i],
-                                                                                .job_uid = dispatcher->job_uid,
-                                                                                .every_ms = options->look_ms,
-                                                                                .found = leave,
-                                                                                .context = &dispatcher->servers[i]});
+        server_watch_init(&dispatcher->servers[i].watch,
+                          &(struct server_watch_options){.rpc = dispatcher->rpc,
+                                                         .book = dispatcher->book,
+                                                         .number = i,
+                                                         .seat = &options->servers[i],
+                                                         .job_uid = dispatcher->job_uid,
+                                                         .every_ms = options->look_ms,
+                                                         .found = leave,
+                                                         .context = &dispatcher->servers[i]});
 }
 
 void dispatcher_servers_tick(struct dispatcher *dispatcher)
@@ -313,7 +314,7 @@ void dispatcher_servers_tick(struct dispatcher *dispatcher)
         if (server->stream == NULL)
             dial(server);
         else {
-            lookout_tick(&server->lookout);
+            server_watch_tick(&server->watch);
             prompt(server);
         }
     }

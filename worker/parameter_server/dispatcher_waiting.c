@@ -54,7 +54,7 @@ static void describe_servers(const struct dispatcher *dispatcher, char text[PS_T
 /* Others may go on meanwhile, as long as they do. */
 static bool all_wait(const struct dispatcher *dispatcher)
 {
-    return dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS ||
+    return dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS ||
            is_long(dispatcher, dispatcher->done_ms, true);
 }
 
@@ -62,15 +62,15 @@ static bool all_wait(const struct dispatcher *dispatcher)
 static void describe_workers(const struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
 {
     char name[WAITING_NAME_MAX];
-    for (const struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
-        if (!desk->joined || !is_long(dispatcher, desk->heard_ms, false))
+    for (const struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next) {
+        if (!session->joined || !is_long(dispatcher, session->heard_ms, false))
             continue;
-        dispatcher_name_worker(dispatcher, desk->worker, name);
+        dispatcher_name_worker(dispatcher, session->worker, name);
         waiting_add(text, name, "to be heard of");
     }
     unsigned worker;
     int64_t ns, now_ns = clock_monotonic_ns();
-    if (text[0] || !all_wait(dispatcher) || !dispenser_slowest(dispatcher->dispenser, now_ns, &worker, &ns) ||
+    if (text[0] || !all_wait(dispatcher) || !ticket_scheduler_slowest(dispatcher->scheduler, now_ns, &worker, &ns) ||
         !is_long(dispatcher, dispatcher_now_ms() - ns / 1000000, true))
         return;
     dispatcher_name_worker(dispatcher, worker, name);
@@ -82,10 +82,10 @@ void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
     text[0] = '\0';
     pthread_mutex_lock(&dispatcher->lock);
     describe_servers(dispatcher, text);
-    bool open = !text[0] && dispatcher->dispenser != NULL && dispatcher->phase != PHASE_OVER;
+    bool open = !text[0] && dispatcher->scheduler != NULL && dispatcher->phase != PHASE_OVER;
     if (open)
         describe_workers(dispatcher, text);
-    if (open && !text[0] && dispenser_live(dispatcher->dispenser) == 0)
+    if (open && !text[0] && ticket_scheduler_live(dispatcher->scheduler) == 0)
         snprintf(text, PS_TEXT_MAX, "waiting for workers");
     pthread_mutex_unlock(&dispatcher->lock);
 }

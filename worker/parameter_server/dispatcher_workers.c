@@ -15,25 +15,27 @@
 
 /* ---------------------------------------------------------------- tickets */
 
-static void welcome(struct ticket_desk *desk, enum ps_message_type type)
+static void welcome(struct worker_session *session, enum ps_message_type type)
 {
-    const struct dispatcher *dispatcher = desk->dispatcher;
-    desk->wants = 0;
-    ps_message_send(desk->stream, &(struct ps_message){.type = type,
-                                                       .generation = dispatcher->options.generation,
-                                                       .lineage = dispatcher->terms.lineage,
-                                                       .clock = dispenser_clock(dispatcher->dispenser, desk->worker),
-                                                       .per_step = dispatcher->options.dispenser.tickets_per_step,
-                                                       .base_step = dispatcher->terms.base_step,
-                                                       .base_epoch = dispatcher->terms.base_epoch,
-                                                       .base_consumed = dispatcher->terms.base_consumed});
+    const struct dispatcher *dispatcher = session->dispatcher;
+    session->wants = 0;
+    ps_message_send(session->stream,
+                    &(struct ps_message){.type = type,
+                                         .generation = dispatcher->options.generation,
+                                         .lineage = dispatcher->terms.lineage,
+                                         .clock = ticket_scheduler_clock(dispatcher->scheduler, session->worker),
+                                         .per_step = dispatcher->options.scheduler.tickets_per_step,
+                                         .base_step = dispatcher->terms.base_step,
+                                         .base_epoch = dispatcher->terms.base_epoch,
+                                         .base_consumed = dispatcher->terms.base_consumed});
 }
 
-static void give(struct ticket_desk *desk, int64_t ticket)
+static void give(struct worker_session *session, int64_t ticket)
 {
-    desk->wants--;
-    ps_message_send(desk->stream, &(struct ps_message){
-                                      .type = PS_TICKET, .ticket = ticket, .lineage = desk->dispatcher->terms.lineage});
+    session->wants--;
+    ps_message_send(
+        session->stream,
+        &(struct ps_message){.type = PS_TICKET, .ticket = ticket, .lineage = session->dispatcher->terms.lineage});
 }
 
 /* Workers stay until the chief has saved what there is: a server that is lost before may cost steps that they do again. */
@@ -43,27 +45,28 @@ static void tell_over(struct dispatcher *dispatcher)
     dispatcher_tell(dispatcher, &(struct dispatcher_event){.kind = EVENT_OVER});
 }
 
-void dispatcher_dismiss_desks(struct dispatcher *dispatcher)
+void dispatcher_dismiss_sessions(struct dispatcher *dispatcher)
 {
     dispatcher->phase = PHASE_OVER;
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
-        if (desk->joined)
-            ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
+    for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next)
+        if (session->joined)
+            ps_message_send(session->stream, &(struct ps_message){.type = PS_OVER});
 }
 
 /* Nobody knows what a worker that beats stands in: its own log and its data are the place to look. */
-static void name_overdue(struct ticket_desk *desk, int64_t ticket)
+static void name_overdue(struct worker_session *session, int64_t ticket)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
+    struct dispatcher *dispatcher = session->dispatcher;
     char name[WAITING_NAME_MAX];
     unsigned holder;
     int64_t ns;
-    if (!dispenser_is_overdue(dispatcher->dispenser, desk->worker, ticket, clock_monotonic_ns(), &holder, &ns))
+    if (!ticket_scheduler_is_overdue(dispatcher->scheduler, session->worker, ticket, clock_monotonic_ns(), &holder,
+                                     &ns))
         return;
     dispatcher_name_worker(dispatcher, holder, name);
-    int64_t step = ticket / dispatcher->options.dispenser.tickets_per_step + 1;
+    int64_t step = ticket / dispatcher->options.scheduler.tickets_per_step + 1;
     dispatcher_say(dispatcher, "%s has had ticket %lld of step %lld for %lld s; worker %u computes it, too", name,
-                   (long long)ticket, (long long)step, (long long)(ns / 1000000000), desk->worker);
+                   (long long)ticket, (long long)step, (long long)(ns / 1000000000), session->worker);
 }
 
 /* Not each time: it may be so for as long as the job runs. */
@@ -75,50 +78,51 @@ static void tell_overtaken(struct dispatcher *dispatcher, unsigned worker)
         return;
     dispatcher_name_worker(dispatcher, worker, name);
     dispatcher_say(dispatcher, "%s is more than %lld shares behind (%u times so far); the others go on with its shares",
-                   name, (long long)dispatcher->options.dispenser.staleness, times);
+                   name, (long long)dispatcher->options.scheduler.staleness, times);
 }
 
 /* With backup workers, a worker that waits for the slowest one overtakes it. Tickets that the slowest has requested ahead are void; once
  * it has finished what it computes, it requests two tickets again, like a worker that holds none. */
-static void overtake(struct ticket_desk *waiting)
+static void overtake(struct worker_session *waiting)
 {
     struct dispatcher *dispatcher = waiting->dispatcher;
     unsigned worker;
-    while (dispenser_overtake(dispatcher->dispenser, waiting->worker, &worker)) {
+    while (ticket_scheduler_overtake(dispatcher->scheduler, waiting->worker, &worker)) {
         dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
         tell_overtaken(dispatcher, worker);
         if (dispatcher->away_ms[worker] != 0) /* it is not connected, so its end will not be seen */
-            dispenser_leave(dispatcher->dispenser, worker);
+            ticket_scheduler_leave(dispatcher->scheduler, worker);
         dispatcher->away_ms[worker] = 0;
-        for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
-            if (desk->joined && desk->worker == worker)
-                welcome(desk, PS_RESTART);
+        for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next)
+            if (session->joined && session->worker == worker)
+                welcome(session, PS_RESTART);
     }
 }
 
 /* It is as far as the slowest. */
-static void catch_up(struct ticket_desk *desk)
+static void catch_up(struct worker_session *session)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    dispenser_join(dispatcher->dispenser, desk->worker);
-    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, dispenser_clock(dispatcher->dispenser, desk->worker));
-    welcome(desk, PS_RESTART);
+    struct dispatcher *dispatcher = session->dispatcher;
+    ticket_scheduler_join(dispatcher->scheduler, session->worker);
+    dispatcher_witness(dispatcher, TICKET_JOIN, session->worker,
+                       ticket_scheduler_clock(dispatcher->scheduler, session->worker));
+    welcome(session, PS_RESTART);
 }
 
 /* One for each in turn, so that an early asker does not take what a late one needs. */
 static bool deal_round(struct dispatcher *dispatcher)
 {
     bool dealt = false;
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
+    for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next) {
         int64_t ticket;
-        if (!desk->joined || desk->wants == 0)
+        if (!session->joined || session->wants == 0)
             continue;
-        overtake(desk);
-        if (!dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
+        overtake(session);
+        if (!ticket_scheduler_take(dispatcher->scheduler, session->worker, clock_monotonic_ns(), &ticket))
             continue;
-        dispatcher_witness(dispatcher, TICKET_TAKE, desk->worker, ticket);
-        name_overdue(desk, ticket);
-        give(desk, ticket);
+        dispatcher_witness(dispatcher, TICKET_TAKE, session->worker, ticket);
+        name_overdue(session, ticket);
+        give(session, ticket);
         dealt = true;
     }
     return dealt;
@@ -128,7 +132,7 @@ void dispatcher_deal(struct dispatcher *dispatcher)
 {
     if (dispatcher->phase != PHASE_OPEN)
         return;
-    if (dispenser_is_over(dispatcher->dispenser))
+    if (ticket_scheduler_is_over(dispatcher->scheduler))
         tell_over(dispatcher);
     else if (!dispatcher->assembles)
         while (deal_round(dispatcher))
@@ -138,11 +142,11 @@ void dispatcher_deal(struct dispatcher *dispatcher)
 /* ---------------------------------------------------------------- what is done */
 
 /* Synchronous: how long a worker took, or has taken so far. */
-static void note_pace(const struct ticket_desk *desk, int64_t step, int64_t ns)
+static void note_pace(const struct worker_session *session, int64_t step, int64_t ns)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
+    struct dispatcher *dispatcher = session->dispatcher;
     int64_t own_ns, others_ns;
-    unsigned worker = desk->worker;
+    unsigned worker = session->worker;
     enum straggler_change change = stragglers_add(dispatcher->stragglers, worker, ns, &own_ns, &others_ns);
     if (change == STRAGGLER_IS_SLOW)
         dispatcher_say(dispatcher, STRAGGLER_TEXT, "worker", worker, (double)own_ns / 1e6,
@@ -156,9 +160,10 @@ static void note_pace(const struct ticket_desk *desk, int64_t step, int64_t ns)
 static void note_late(struct dispatcher *dispatcher, int64_t step)
 {
     int64_t ns;
-    for (const struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
-        if (desk->joined && dispenser_is_late(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ns))
-            note_pace(desk, step, ns);
+    for (const struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next)
+        if (session->joined &&
+            ticket_scheduler_is_late(dispatcher->scheduler, session->worker, clock_monotonic_ns(), &ns))
+            note_pace(session, step, ns);
 }
 
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm)
@@ -174,8 +179,8 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
                                                .targets = sums->targets,
                                                .examples = sums->examples});
     dispatcher->sums = (struct step_sums){.squares = -1};
-    if (dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS &&
-        dispatcher->options.dispenser.backup_workers > 0)
+    if (dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS &&
+        dispatcher->options.scheduler.backup_workers > 0)
         note_late(dispatcher, step);
 }
 
@@ -207,38 +212,39 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
 
 static int64_t finished_count(const struct dispatcher *dispatcher)
 {
-    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
+    const struct ticket_set *finished = ticket_scheduler_finished(dispatcher->scheduler);
     return finished->low + finished->above_count;
 }
 
 /* It knows of more that it has finished than its chief, after a connection or a chief was lost. */
-static void note_clock(const struct ticket_desk *desk, const struct ps_message *message)
+static void note_clock(const struct worker_session *session, const struct ps_message *message)
 {
-    const struct dispatcher *dispatcher = desk->dispatcher;
-    if (dispatcher->dispenser != NULL && message->lineage == dispatcher->dispenser_lineage &&
-        dispenser_note_clock(dispatcher->dispenser, desk->worker, message->clock))
-        dispatcher_witness(dispatcher, TICKET_CLOCK, desk->worker, message->clock);
+    const struct dispatcher *dispatcher = session->dispatcher;
+    if (dispatcher->scheduler != NULL && message->lineage == dispatcher->ticket_scheduler_lineage &&
+        ticket_scheduler_note_clock(dispatcher->scheduler, session->worker, message->clock))
+        dispatcher_witness(dispatcher, TICKET_CLOCK, session->worker, message->clock);
 }
 
-static void on_done(struct ticket_desk *desk, const struct ps_message *message)
+static void on_done(struct worker_session *session, const struct ps_message *message)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    if (dispatcher->dispenser == NULL || message->lineage != dispatcher->terms.lineage || message->ticket < 0 ||
-        message->ticket >= dispatcher->options.dispenser.end)
+    struct dispatcher *dispatcher = session->dispatcher;
+    if (dispatcher->scheduler == NULL || message->lineage != dispatcher->terms.lineage || message->ticket < 0 ||
+        message->ticket >= dispatcher->options.scheduler.end)
         return;
-    bool synchronous = dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS;
+    bool synchronous = dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS;
     if (!synchronous)
         note_lost(dispatcher, message);
     int64_t own_ns;
-    bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    bool first =
+        ticket_scheduler_done(dispatcher->scheduler, session->worker, message->ticket, clock_monotonic_ns(), &own_ns);
     dispatcher->done_ms = dispatcher_now_ms();
     if (own_ns >= 0)
-        dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, desk->worker, message->ticket);
+        dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, session->worker, message->ticket);
     else if (first)
-        dispatcher_witness(dispatcher, TICKET_LATE, desk->worker, message->ticket);
-    note_clock(desk, message);
+        dispatcher_witness(dispatcher, TICKET_LATE, session->worker, message->ticket);
+    note_clock(session, message);
     if (synchronous && own_ns >= 0)
-        note_pace(desk, message->ticket / dispatcher->options.dispenser.tickets_per_step + 1, own_ns);
+        note_pace(session, message->ticket / dispatcher->options.scheduler.tickets_per_step + 1, own_ns);
     if (!first) {
         dispatcher->late += synchronous;
         return;
@@ -250,9 +256,9 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
     sums->examples += message->examples;
     if (message->squares >= 0)
         sums->squares = message->squares;
-    if (synchronous && dispatcher->phase == PHASE_OPEN && dispenser_step_is_complete(dispatcher->dispenser))
+    if (synchronous && dispatcher->phase == PHASE_OPEN && ticket_scheduler_step_is_complete(dispatcher->scheduler))
         dispatcher_reduce(dispatcher);
-    int64_t step = finished_count(dispatcher) / dispatcher->options.dispenser.tickets_per_step;
+    int64_t step = finished_count(dispatcher) / dispatcher->options.scheduler.tickets_per_step;
     if (!synchronous && step > dispatcher->told_step) {
         if (!isfinite(sums->loss))
             dispatcher_fail(dispatcher, ERROR_NOT_FINITE, "the loss is not finite; lower the learning rate");
@@ -262,18 +268,18 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
 
 /* ---------------------------------------------------------------- joining and leaving */
 
-static void refuse(struct ticket_desk *desk, const char *text)
+static void refuse(struct worker_session *session, const char *text)
 {
     struct ps_message message = {.type = PS_REFUSED};
     snprintf(message.text, sizeof message.text, "%s", text);
-    ps_message_send(desk->stream, &message);
+    ps_message_send(session->stream, &message);
 }
 
-/* A worker has one desk: an older one is of a process or a connection that is gone. */
-static void close_others(struct ticket_desk *desk)
+/* A worker has one session: an older one is of a process or a connection that is gone. */
+static void close_others(struct worker_session *session)
 {
-    for (struct ticket_desk *other = desk->dispatcher->desks; other != NULL; other = other->next) {
-        if (other == desk || !other->joined || other->worker != desk->worker)
+    for (struct worker_session *other = session->dispatcher->sessions; other != NULL; other = other->next) {
+        if (other == session || !other->joined || other->worker != session->worker)
             continue;
         other->joined = false;
         rpc_stream_close(other->stream);
@@ -284,81 +290,82 @@ static void close_others(struct ticket_desk *desk)
 static void strike_off(struct dispatcher *dispatcher, unsigned worker)
 {
     dispatcher->away_ms[worker] = 0;
-    dispenser_leave(dispatcher->dispenser, worker);
+    ticket_scheduler_leave(dispatcher->scheduler, worker);
     dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
 }
 
 /* Whether a chief has said what tickets begin with: before that a worker's word would have no lineage, and none is taken in. */
 static bool has_terms(const struct dispatcher *dispatcher)
 {
-    return dispatcher->dispenser != NULL && dispatcher->terms.lineage == dispatcher->dispenser_lineage;
+    return dispatcher->scheduler != NULL && dispatcher->terms.lineage == dispatcher->ticket_scheduler_lineage;
 }
 
 /* Lets a worker in. A new process starts at the slowest worker's clock, which is known only once all earlier workers have had time to
  * report theirs. */
-static void enter(struct ticket_desk *desk)
+static void enter(struct worker_session *session)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
+    struct dispatcher *dispatcher = session->dispatcher;
     if (!has_terms(dispatcher))
         return;
-    if (desk->clock_lineage != dispatcher->dispenser_lineage)
-        desk->clock = -1;
-    if (dispatcher->assembles && desk->clock < 0)
+    if (session->clock_lineage != dispatcher->ticket_scheduler_lineage)
+        session->clock = -1;
+    if (dispatcher->assembles && session->clock < 0)
         return;
-    if (desk->clock < 0)
-        strike_off(dispatcher, desk->worker); /* the worker's earlier process */
-    dispatcher->away_ms[desk->worker] = 0;
+    if (session->clock < 0)
+        strike_off(dispatcher, session->worker); /* the worker's earlier process */
+    dispatcher->away_ms[session->worker] = 0;
     bool keeps = false;
-    if (desk->clock < 0)
-        dispenser_join(dispatcher->dispenser, desk->worker);
+    if (session->clock < 0)
+        ticket_scheduler_join(dispatcher->scheduler, session->worker);
     else
-        keeps = dispenser_rejoin(dispatcher->dispenser, desk->worker, desk->clock, desk->computing);
-    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, dispenser_clock(dispatcher->dispenser, desk->worker));
+        keeps = ticket_scheduler_rejoin(dispatcher->scheduler, session->worker, session->clock, session->computing);
+    dispatcher_witness(dispatcher, TICKET_JOIN, session->worker,
+                       ticket_scheduler_clock(dispatcher->scheduler, session->worker));
     if (keeps)
-        dispatcher_witness(dispatcher, TICKET_HOLD, desk->worker, desk->computing);
+        dispatcher_witness(dispatcher, TICKET_HOLD, session->worker, session->computing);
     if (dispatcher->finished)
-        ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
+        ps_message_send(session->stream, &(struct ps_message){.type = PS_OVER});
     else
-        welcome(desk, PS_WELCOME);
+        welcome(session, PS_WELCOME);
 }
 
-static void on_join(struct ticket_desk *desk, const struct ps_message *message)
+static void on_join(struct worker_session *session, const struct ps_message *message)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    if (strcmp(message->job_uid, dispatcher->job_uid) != 0 || message->index >= DISPENSER_WORKERS_MAX) {
-        refuse(desk, "another job trains here");
+    struct dispatcher *dispatcher = session->dispatcher;
+    if (strcmp(message->job_uid, dispatcher->job_uid) != 0 || message->index >= TICKET_SCHEDULER_WORKERS_MAX) {
+        refuse(session, "another job trains here");
         return;
     }
     if (message->generation.attempt < dispatcher->options.generation.attempt ||
         message->generation.incarnation < dispatcher->worker_incarnations[message->index]) {
-        refuse(desk, "a successor has taken this worker's place");
+        refuse(session, "a successor has taken this worker's place");
         return;
     }
     bool back = dispatcher->worker_incarnations[message->index] > 0;
     dispatcher->worker_incarnations[message->index] = message->generation.incarnation;
-    desk->worker = message->index;
-    desk->joined = true;
-    desk->clock = message->holds_state ? message->clock : -1;
-    desk->clock_lineage = message->lineage;
-    desk->computing = message->ticket;
-    close_others(desk);
+    session->worker = message->index;
+    session->joined = true;
+    session->clock = message->holds_state ? message->clock : -1;
+    session->clock_lineage = message->lineage;
+    session->computing = message->ticket;
+    close_others(session);
     if (back || dispatcher->told_step > dispatcher->terms.base_step)
-        dispatcher_say(dispatcher, "worker %u has joined", desk->worker);
-    enter(desk);
+        dispatcher_say(dispatcher, "worker %u has joined", session->worker);
+    enter(session);
 }
 
-static void depart(struct ticket_desk *desk, const char *how)
+static void depart(struct worker_session *session, const char *how)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    if (!desk->joined)
+    struct dispatcher *dispatcher = session->dispatcher;
+    if (!session->joined)
         return;
-    desk->joined = false;
-    stragglers_forget(dispatcher->stragglers, desk->worker);
-    if (dispatcher->dispenser == NULL)
+    session->joined = false;
+    stragglers_forget(dispatcher->stragglers, session->worker);
+    if (dispatcher->scheduler == NULL)
         return;
-    strike_off(dispatcher, desk->worker);
+    strike_off(dispatcher, session->worker);
     char name[WAITING_NAME_MAX];
-    dispatcher_name_worker(dispatcher, desk->worker, name);
+    dispatcher_name_worker(dispatcher, session->worker, name);
     if (dispatcher->phase != PHASE_OVER)
         dispatcher_say(dispatcher, "%s %s; its batches go to the others", name, how);
     dispatcher_deal(dispatcher);
@@ -366,21 +373,21 @@ static void depart(struct ticket_desk *desk, const char *how)
 
 /* Returns whether to wait for a worker after its connection broke, because its process may still be computing. Otherwise, a worker that
  * runs ahead would gain the staleness bound again with every broken connection. */
-static bool is_awaited_back(struct ticket_desk *desk)
+static bool is_awaited_back(struct worker_session *session)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    if (dispatcher->options.dispenser.mode != PARAMETER_SERVER_BOUNDED_STALENESS || !desk->joined ||
-        dispatcher->dispenser == NULL || dispatcher->phase == PHASE_OVER ||
-        !dispenser_is_there(dispatcher->dispenser, desk->worker))
+    struct dispatcher *dispatcher = session->dispatcher;
+    if (dispatcher->options.scheduler.mode != PARAMETER_SERVER_BOUNDED_STALENESS || !session->joined ||
+        dispatcher->scheduler == NULL || dispatcher->phase == PHASE_OVER ||
+        !ticket_scheduler_is_there(dispatcher->scheduler, session->worker))
         return false;
-    desk->joined = false;
-    dispatcher->away_ms[desk->worker] = dispatcher_now_ms();
+    session->joined = false;
+    dispatcher->away_ms[session->worker] = dispatcher_now_ms();
     return true;
 }
 
 static void give_up_the_absent(struct dispatcher *dispatcher)
 {
-    for (unsigned worker = 0; worker < DISPENSER_WORKERS_MAX; worker++) {
+    for (unsigned worker = 0; worker < TICKET_SCHEDULER_WORKERS_MAX; worker++) {
         if (dispatcher->away_ms[worker] == 0 || dispatcher_now_ms() - dispatcher->away_ms[worker] < RETURN_MS)
             continue;
         char name[WAITING_NAME_MAX];
@@ -396,52 +403,52 @@ static void end_assembly(struct dispatcher *dispatcher)
     if (!dispatcher->assembles || !has_terms(dispatcher) || dispatcher_now_ms() - dispatcher->started_ms < RETURN_MS)
         return;
     dispatcher->assembles = false;
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
-        if (desk->joined && !dispenser_is_there(dispatcher->dispenser, desk->worker))
-            enter(desk);
+    for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next)
+        if (session->joined && !ticket_scheduler_is_there(dispatcher->scheduler, session->worker))
+            enter(session);
 }
 
-void dispatcher_restart_desks(struct dispatcher *dispatcher)
+void dispatcher_restart_sessions(struct dispatcher *dispatcher)
 {
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
-        if (!desk->joined)
+    for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next) {
+        if (!session->joined)
             continue;
-        if (dispenser_is_there(dispatcher->dispenser, desk->worker))
-            welcome(desk, PS_RESTART);
-        else if (dispenser_is_overtaken(dispatcher->dispenser, desk->worker))
-            catch_up(desk);
+        if (ticket_scheduler_is_there(dispatcher->scheduler, session->worker))
+            welcome(session, PS_RESTART);
+        else if (ticket_scheduler_is_overtaken(dispatcher->scheduler, session->worker))
+            catch_up(session);
         else
-            enter(desk);
+            enter(session);
     }
     dispatcher_deal(dispatcher);
 }
 
 /* The end of the stream says that its goodbye was heard: it may go. */
-static void see_off(struct ticket_desk *desk)
+static void see_off(struct worker_session *session)
 {
-    depart(desk, "leaves on request");
-    rpc_stream_close(desk->stream);
+    depart(session, "leaves on request");
+    rpc_stream_close(session->stream);
 }
 
-static void hear(struct ticket_desk *desk, const struct ps_message *message)
+static void hear(struct worker_session *session, const struct ps_message *message)
 {
-    struct dispatcher *dispatcher = desk->dispatcher;
-    desk->heard_ms = dispatcher_now_ms();
-    if (message->type == PS_JOIN && !desk->joined)
-        on_join(desk, message);
-    if (!desk->joined)
+    struct dispatcher *dispatcher = session->dispatcher;
+    session->heard_ms = dispatcher_now_ms();
+    if (message->type == PS_JOIN && !session->joined)
+        on_join(session, message);
+    if (!session->joined)
         return;
     if (message->type == PS_WANT) {
-        note_clock(desk, message);
-        desk->wants += desk->wants < WANTS_MAX;
-        if (desk->wants == WANTS_MAX && has_terms(dispatcher) &&
-            dispenser_is_overtaken(dispatcher->dispenser, desk->worker))
-            catch_up(desk);
+        note_clock(session, message);
+        session->wants += session->wants < WANTS_MAX;
+        if (session->wants == WANTS_MAX && has_terms(dispatcher) &&
+            ticket_scheduler_is_overtaken(dispatcher->scheduler, session->worker))
+            catch_up(session);
     }
     if (message->type == PS_DONE)
-        on_done(desk, message);
+        on_done(session, message);
     else if (message->type == PS_LEAVE)
-        see_off(desk);
+        see_off(session);
     dispatcher_deal(dispatcher);
 }
 
@@ -449,71 +456,71 @@ static void hear(struct ticket_desk *desk, const struct ps_message *message)
 
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
-    struct ticket_desk *desk = context;
+    struct worker_session *session = context;
     struct ps_message message;
     struct error error = ERROR_INIT;
     if (ps_message_decode(bytes, length, &message, &error) < 0) {
         ps_message_answer_unread(stream, &error);
         return;
     }
-    pthread_mutex_lock(&desk->dispatcher->lock);
-    hear(desk, &message);
-    pthread_mutex_unlock(&desk->dispatcher->lock);
+    pthread_mutex_lock(&session->dispatcher->lock);
+    hear(session, &message);
+    pthread_mutex_unlock(&session->dispatcher->lock);
     ps_message_release(&message);
 }
 
 static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
 {
     (void)stream, (void)error;
-    struct ticket_desk *desk = context;
-    struct dispatcher *dispatcher = desk->dispatcher;
+    struct worker_session *session = context;
+    struct dispatcher *dispatcher = session->dispatcher;
     pthread_mutex_lock(&dispatcher->lock);
-    for (struct ticket_desk **place = &dispatcher->desks; *place != NULL; place = &(*place)->next) {
-        if (*place == desk) {
-            *place = desk->next;
+    for (struct worker_session **place = &dispatcher->sessions; *place != NULL; place = &(*place)->next) {
+        if (*place == session) {
+            *place = session->next;
             break;
         }
     }
-    if (!is_awaited_back(desk))
-        depart(desk, "is lost");
+    if (!is_awaited_back(session))
+        depart(session, "is lost");
     pthread_cond_broadcast(&dispatcher->changed);
     pthread_mutex_unlock(&dispatcher->lock);
-    free(desk);
+    free(session);
 }
 
-void dispatcher_desk_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
-                            void **ret_context)
+void dispatcher_session_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                               void **ret_context)
 {
     struct dispatcher *dispatcher = context;
-    struct ticket_desk *desk = memory_allocate(1, sizeof *desk);
-    *desk = (struct ticket_desk){.dispatcher = dispatcher, .stream = stream, .heard_ms = dispatcher_now_ms()};
+    struct worker_session *session = memory_allocate(1, sizeof *session);
+    *session = (struct worker_session){.dispatcher = dispatcher, .stream = stream, .heard_ms = dispatcher_now_ms()};
     pthread_mutex_lock(&dispatcher->lock);
-    desk->next = dispatcher->desks;
-    dispatcher->desks = desk;
+    session->next = dispatcher->sessions;
+    dispatcher->sessions = session;
     pthread_mutex_unlock(&dispatcher->lock);
     *ret_events = (struct rpc_stream_events){.message = on_message, .closed = on_closed};
-    *ret_context = desk;
+    *ret_context = session;
 }
 
-void dispatcher_desks_tick(struct dispatcher *dispatcher)
+void dispatcher_sessions_tick(struct dispatcher *dispatcher)
 {
     int64_t now = dispatcher_now_ms();
     int64_t death_ms = dispatcher->options.death_ms > 0 ? dispatcher->options.death_ms : DEATH_MS_DEFAULT;
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
-        if (desk->joined && now - desk->heard_ms > death_ms) {
-            rpc_stream_close(desk->stream);
-            depart(desk, "has been silent for long and counts as dead");
+    for (struct worker_session *session = dispatcher->sessions; session != NULL; session = session->next) {
+        if (session->joined && now - session->heard_ms > death_ms) {
+            rpc_stream_close(session->stream);
+            depart(session, "has been silent for long and counts as dead");
         }
-        if (desk->joined && now - desk->beat_ms >= BEAT_MS) {
-            desk->beat_ms = now;
-            ps_message_send(desk->stream, &(struct ps_message){.type = PS_BEAT});
+        if (session->joined && now - session->beat_ms >= BEAT_MS) {
+            session->beat_ms = now;
+            ps_message_send(session->stream, &(struct ps_message){.type = PS_BEAT});
         }
     }
-    if (dispatcher->dispenser == NULL)
+    if (dispatcher->scheduler == NULL)
         return;
     give_up_the_absent(dispatcher);
     end_assembly(dispatcher);
-    if (dispatcher->options.dispenser.backup_workers > 0 ||
-        dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS)
+    if (dispatcher->options.scheduler.backup_workers > 0 ||
+        dispatcher->options.scheduler.mode == PARAMETER_SERVER_BOUNDED_STALENESS)
         dispatcher_deal(dispatcher); /* a worker may be overdue by now, or need not be waited for any longer */
 }

@@ -99,7 +99,7 @@ static void codec_message(struct codec *codec, struct ps_message *message)
     codec_bool(codec, &message->shared);
     codec_bool(codec, &message->pull);
     codec_bool(codec, &message->last);
-    codec_bool(codec, &message->lined);
+    codec_bool(codec, &message->on_connection);
     codec_u32(codec, &message->port);
     codec_u64(codec, &message->token);
     codec_numbers(codec, message);

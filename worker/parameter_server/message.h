@@ -6,7 +6,7 @@
  *
  * Tensors are sent separately. A message that announces them is followed on the same stream by bulk
  * messages, each with a head of BULK_HEAD_BYTES and raw bytes of the server's packed array. If the
- * message says so, they are sent on a line (worker/comm/bulk_line.h) instead; with shared memory
+ * message says so, they are sent on a bulk connection (worker/comm/bulk_connection.h) instead; with shared memory
  * they are not sent at all. Of embedding tables, only the rows listed in the message are sent
  * (placement_rows.h).
  */
@@ -51,11 +51,11 @@
     X(REFUSED) /* chief, server: text (stale generation, another job) */                                               \
     /* Worker and server */                                                                                            \
     X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, nonce and path (of the area) */           \
-    X(OPENED) /* server: nonce, generation, shared, holds_state, port and token (of a line) */                         \
-    X(PULL)   /* worker: rows, lined */                                                                                \
-    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), lined; bulk */              \
+    X(OPENED) /* server: nonce, generation, shared, holds_state, port and token (of a bulk connection) */              \
+    X(PULL)   /* worker: rows, on_connection */                                                                        \
+    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), on_connection; bulk */      \
     X(ACK)    /* server: ticket, verdict, nonce */                                                                     \
-    X(VALUES) /* server: updates, lined (as requested); bulk */                                                        \
+    X(VALUES) /* server: updates, on_connection (as requested); bulk */                                                \
     /* Chief and server */                                                                                             \
     X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                               \
     X(STANDING) /* server: nonce, generation, holds_state, lineage, clock, updates, empty, tickets */                  \
@@ -100,9 +100,10 @@ struct ps_message {
     uint32_t port;
     uint64_t token;
     bool holds_state, shared, pull, last;
-    bool lined;                           /* gradients and values are sent on the line */
+    bool on_connection;                   /* gradients and values are sent on the bulk connection */
     int64_t ticket, step, updates, empty; /* empty: tickets in the table without an update */
-    int64_t clock; /* a worker's (dispenser.h); a server's: the highest at which a worker began what the server holds */
+    int64_t
+        clock; /* a worker's (ticket_scheduler.h); a server's: the highest at which a worker began what the server holds */
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;
     int64_t per_step, base_step, base_epoch, base_consumed;

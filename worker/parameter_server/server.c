@@ -73,16 +73,16 @@ static void wake(void *context)
     rpc_wake(((struct ps_server *)context)->rpc);
 }
 
-static int open_lines(struct ps_server *server, struct error *error)
+static int open_connections(struct ps_server *server, struct error *error)
 {
-    const struct bulk_lines_options options = {.job_uid = server->job_uid,
-                                               .listens = true,
-                                               .listen_address = server->options.listen_address,
-                                               .port = server->options.data_port,
-                                               .wake = wake,
-                                               .context = server};
-    bool is_large = (size_t)server->variables.elements * sizeof(float) >= BULK_LINE_LOAD_MIN;
-    return is_large ? bulk_lines_start(&options, &server->lines, error) : 0;
+    const struct bulk_connections_options options = {.job_uid = server->job_uid,
+                                                     .listens = true,
+                                                     .listen_address = server->options.listen_address,
+                                                     .port = server->options.data_port,
+                                                     .wake = wake,
+                                                     .context = server};
+    bool is_large = (size_t)server->variables.elements * sizeof(float) >= BULK_CONNECTION_LOAD_MIN;
+    return is_large ? bulk_connections_start(&options, &server->connections, error) : 0;
 }
 
 static int open_door(struct ps_server *server, struct error *error)
@@ -90,7 +90,7 @@ static int open_door(struct ps_server *server, struct error *error)
     const struct ps_server_options *options = &server->options;
     if (variables_init(&server->variables, &options->variables, error) < 0 ||
         rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0 ||
-        open_lines(server, error) < 0)
+        open_connections(server, error) < 0)
         return -1;
     if (rpc_server_start(server->rpc, options->listen_address, options->port, methods, sizeof methods / sizeof *methods,
                          server, &server->door, error) < 0)
@@ -153,7 +153,7 @@ void ps_server_free(struct ps_server *server)
     if (server->rpc)
         rpc_stop(server->rpc);
     server_store_stop(server);
-    bulk_lines_free(server->lines);
+    bulk_connections_free(server->connections);
     if (server->rpc)
         rpc_free(server->rpc);
     for (unsigned i = 0; i < PS_WORKERS_MAX; i++)

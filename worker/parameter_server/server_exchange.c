@@ -37,14 +37,14 @@ static void refuse(struct exchange *exchange, const char *text)
     ps_message_send(exchange->stream, &message);
 }
 
-/* A peer that follows the protocol never asks for a line that is busy or was never opened. */
+/* A peer that follows the protocol never asks for a bulk connection that is busy or was never opened. */
 static bool line_is_ready(const struct exchange *exchange)
 {
-    return exchange->line != NULL && bulk_line_is_ready(exchange->line);
+    return exchange->connection != NULL && bulk_connection_is_ready(exchange->connection);
 }
 
 /* All of them need not be copied: those that are updated before they are sent are kept. */
-static void send_on_line(struct exchange *exchange, const struct row_set *rows)
+static void send_on_connection(struct exchange *exchange, const struct row_set *rows)
 {
     struct ps_server *server = exchange->server;
     struct variables *variables = &server->variables;
@@ -54,16 +54,16 @@ static void send_on_line(struct exchange *exchange, const struct row_set *rows)
     if (rows != NULL && rows->listed) {
         placement_carry(options->placement, options->server, rows, variables->parameters, ORDER_PACKED, outgoing,
                         ORDER_CARRIED);
-        bulk_line_send(exchange->line, outgoing, bytes_of(server, rows));
+        bulk_connection_send(exchange->connection, outgoing, bytes_of(server, rows));
     } else if (variables_copy_begin(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) == 0) {
-        bulk_line_send_from(exchange->line, own_bytes(server), variables_copy_give, &exchange->values);
+        bulk_connection_send_from(exchange->connection, own_bytes(server), variables_copy_give, &exchange->values);
     } else {
         rpc_stream_close(exchange->stream);
     }
 }
 
 /* The values as they are now, by value, so that the next update may come. */
-static void send_values(struct exchange *exchange, const struct row_set *rows, bool lined)
+static void send_values(struct exchange *exchange, const struct row_set *rows, bool on_connection)
 {
     struct ps_server *server = exchange->server;
     const struct variables *variables = &server->variables;
@@ -78,14 +78,14 @@ static void send_values(struct exchange *exchange, const struct row_set *rows, b
         ps_message_send(exchange->stream, &message);
         return;
     }
-    if (lined && !line_is_ready(exchange)) {
+    if (on_connection && !line_is_ready(exchange)) {
         rpc_stream_close(exchange->stream);
         return;
     }
-    message.lined = lined;
+    message.on_connection = on_connection;
     ps_message_send(exchange->stream, &message);
-    if (lined) {
-        send_on_line(exchange, rows);
+    if (on_connection) {
+        send_on_connection(exchange, rows);
         return;
     }
     float *outgoing = server->outgoing[exchange->worker];
@@ -101,7 +101,7 @@ static void acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verd
                                                            .lineage = exchange->server->variables.lineage,
                                                            .nonce = exchange->server->nonce});
     if (pull)
-        send_values(exchange, NULL, exchange->push.lined);
+        send_values(exchange, NULL, exchange->push.on_connection);
 }
 
 static void admit(struct exchange *exchange)
@@ -116,9 +116,9 @@ static void admit(struct exchange *exchange)
                                  .lineage = server->variables.lineage,
                                  .shared = exchange->shared,
                                  .holds_state = true};
-    if (server->lines != NULL && !exchange->shared && exchange->line == NULL) {
-        exchange->line = bulk_line_expect(server->lines, &message.token);
-        message.port = bulk_lines_port(server->lines);
+    if (server->connections != NULL && !exchange->shared && exchange->connection == NULL) {
+        exchange->connection = bulk_connection_expect(server->connections, &message.token);
+        message.port = bulk_connections_port(server->connections);
     }
     ps_message_send(exchange->stream, &message);
 }
@@ -187,7 +187,7 @@ static bool hand_over_early(struct exchange *exchange, const struct update *upda
 {
     struct ps_server *server = exchange->server;
     struct variables *variables = &server->variables;
-    if (!exchange->push.pull || !exchange->push.lined || update->rows->listed || update_is_empty(update) ||
+    if (!exchange->push.pull || !exchange->push.on_connection || update->rows->listed || update_is_empty(update) ||
         variables->options.shares > 0 || variables_judge(variables, update) != UPDATE_APPLIED ||
         !line_is_ready(exchange))
         return false;
@@ -198,8 +198,8 @@ static bool hand_over_early(struct exchange *exchange, const struct update *upda
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_VALUES,
                                                            .updates = variables->updates + 1,
                                                            .lineage = variables->lineage,
-                                                           .lined = true});
-    bulk_line_send_from(exchange->line, own_bytes(server), variables_copy_give, &exchange->values);
+                                                           .on_connection = true});
+    bulk_connection_send_from(exchange->connection, own_bytes(server), variables_copy_give, &exchange->values);
     return true;
 }
 
@@ -207,7 +207,7 @@ static void reached(void *context, int64_t end)
 {
     struct exchange *exchange = context;
     variables_copy_reach(&exchange->values, end);
-    bulk_line_poke(exchange->line);
+    bulk_connection_poke(exchange->connection);
 }
 
 static void count(struct ps_server *server, const struct update *update, enum update_verdict verdict)
@@ -269,40 +269,41 @@ static void on_push(struct exchange *exchange, const struct ps_message *message)
     size_t bytes = bytes_of(exchange->server, &exchange->rows);
     if (exchange->shared || bytes == 0)
         take_update(exchange);
-    else if ((message->lined && !line_is_ready(exchange)) || bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
+    else if ((message->on_connection && !line_is_ready(exchange)) ||
+             bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
         rpc_stream_close(exchange->stream);
-    else if (message->lined)
-        bulk_line_receive(exchange->line, exchange->inbox.bytes, bytes);
+    else if (message->on_connection)
+        bulk_connection_receive(exchange->connection, exchange->inbox.bytes, bytes);
 }
 
-/* A line that ends is the stream's end, unless nothing has used it: the worker may have given up on opening it, and goes on with
+/* A bulk connection that ends is the stream's end, unless nothing has used it: the worker may have given up on opening it, and goes on with
  * gRPC alone, when its greeting is answered. */
-static void end_line(struct exchange *exchange)
+static void end_connection(struct exchange *exchange)
 {
-    if (bulk_line_is_busy(exchange->line) || bulk_line_moved(exchange->line) > 0) {
+    if (bulk_connection_is_busy(exchange->connection) || bulk_connection_moved(exchange->connection) > 0) {
         rpc_stream_close(exchange->stream);
         return;
     }
-    bulk_line_free(exchange->line);
-    exchange->line = NULL;
+    bulk_connection_free(exchange->connection);
+    exchange->connection = NULL;
 }
 
-/* Handles the end of a load on the line, and of the line itself. */
-static void tend_line(struct exchange *exchange)
+/* Handles the end of a load on the bulk connection, and of the bulk connection itself. */
+static void tend_connection(struct exchange *exchange)
 {
-    if (exchange->pushing && exchange->push.lined && !bulk_line_is_busy(exchange->line))
+    if (exchange->pushing && exchange->push.on_connection && !bulk_connection_is_busy(exchange->connection))
         take_update(exchange);
-    if (!bulk_line_is_busy(exchange->line))
+    if (!bulk_connection_is_busy(exchange->connection))
         variables_copy_end(&exchange->values, &exchange->server->variables);
-    if (bulk_line_state(exchange->line) == BULK_LINE_CLOSED)
-        end_line(exchange);
+    if (bulk_connection_state(exchange->connection) == BULK_CONNECTION_CLOSED)
+        end_connection(exchange);
 }
 
 void server_exchange_tick(struct ps_server *server)
 {
     for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
-        if (exchange->line != NULL)
-            tend_line(exchange);
+        if (exchange->connection != NULL)
+            tend_connection(exchange);
 }
 
 static void hear(struct exchange *exchange, const struct ps_message *message)
@@ -312,7 +313,7 @@ static void hear(struct exchange *exchange, const struct ps_message *message)
     else if (message->type == PS_PUSH && exchange->answered)
         on_push(exchange, message);
     else if (message->type == PS_PULL && exchange->answered && knows_rows(exchange, message))
-        send_values(exchange, &message->rows, message->lined);
+        send_values(exchange, &message->rows, message->on_connection);
 }
 
 static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
@@ -320,7 +321,7 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct exchange *exchange = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    bool awaits = exchange->pushing && !exchange->push.lined;
+    bool awaits = exchange->pushing && !exchange->push.on_connection;
     enum bulk_heard heard = bulk_hear(pieces, count, awaits ? &exchange->inbox : NULL, &message, &error);
     if (heard == BULK_HEARD_NOTHING)
         ps_message_answer_unread(stream, &error);
@@ -342,7 +343,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
             break;
         }
     }
-    bulk_line_free(exchange->line);
+    bulk_connection_free(exchange->connection);
     variables_copy_end(&exchange->values, &server->variables);
     variables_copy_release(&exchange->values);
     shared_area_release(&exchange->area);

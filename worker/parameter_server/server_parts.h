@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "worker/comm/bulk_line.h"
+#include "worker/comm/bulk_connection.h"
 #include "worker/comm/rpc.h"
 #include "worker/comm/shared_area.h"
 #include "worker/parameter_server/bulk.h"
@@ -32,8 +32,8 @@ struct exchange {
     struct row_set rows;    /* rows of that update */
     bool pushing;
     struct bulk_inbox inbox;
-    struct bulk_line *line;       /* NULL: none was offered, or it ended unused */
-    struct variables_copy values; /* being sent on the line */
+    struct bulk_connection *connection; /* NULL: none was offered, or it ended unused */
+    struct variables_copy values;       /* being sent on the bulk connection */
 };
 
 /* A stream from the chief. */
@@ -61,7 +61,7 @@ struct ps_server {
     char *job_uid;
     struct rpc *rpc;
     struct rpc_server *door;
-    struct bulk_lines *lines; /* NULL: the values are too small */
+    struct bulk_connections *connections; /* NULL: the values are too small */
     uint64_t nonce;
     struct variables variables;
 
@@ -132,7 +132,7 @@ bool server_is_superseded(struct ps_server *server, struct generation newest);
 bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
 void server_succession_tick(struct ps_server *server);
 
-/* Processes what has arrived on lines. */
+/* Processes what has arrived on bulk connections. */
 void server_exchange_tick(struct ps_server *server);
 /* Tells workers that have waited for the chief to begin that they may begin. */
 void server_exchange_admit(struct ps_server *server);

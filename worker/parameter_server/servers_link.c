@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/memory.h"
-#include "worker/comm/bulk_line.h"
+#include "worker/comm/bulk_connection.h"
 #include "worker/comm/shared_area.h"
 #include "worker/comm/traffic.h"
 #include "worker/parameter_server/bulk.h"
@@ -20,10 +20,10 @@
 
 #define REDIAL_MS 100
 #define DEADLINE_MS_DEFAULT 300000
-#define ERRAND_TEXT_MAX 64
+#define REQUEST_TEXT_MAX 64
 
 /* The state of a request to one server. */
-enum errand { ERRAND_NONE, ERRAND_WANTED, ERRAND_SENT };
+enum request { REQUEST_NONE, REQUEST_WANTED, REQUEST_SENT };
 
 struct one_server {
     struct servers_link *link;
@@ -33,17 +33,17 @@ struct one_server {
     struct generation newest; /* of the processes that were met here */
     int64_t heard_ms;         /* its last word, or part of a tensor */
     int64_t next_dial_ms;
-    enum errand push, pull;
+    enum request push, pull;
     uint32_t verdict;
     uint64_t
         acknowledger; /* the process that gave the verdict; it may have died since, and its successor may answer the pull */
     struct bulk_inbox inbox;
     float *packed; /* gradients on their way, where they are not contiguous */
     char address[RESOLVE_ADDRESS_MAX];
-    struct bulk_line *line; /* NULL: none was offered, or it could not be had */
+    struct bulk_connection *connection; /* NULL: none was offered, or it could not be had */
     uint32_t line_port;
     uint64_t line_moved; /* as last seen */
-    bool lined;          /* it has opened */
+    bool on_connection;  /* it has opened */
     bool receives;       /* values are coming on it */
 };
 
@@ -68,8 +68,8 @@ struct servers_link {
     bool cancelled, refused;
     bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
-    struct bulk_lines *lines; /* once one was offered */
-    bool warned;              /* that one cannot be had */
+    struct bulk_connections *connections; /* once one was offered */
+    bool warned;                          /* that one cannot be had */
     struct servers_traffic traffic;
 };
 
@@ -110,27 +110,27 @@ static const struct placement_run *lone_run(const struct one_server *server, con
     return placement->run_counts[server->number] == 1 ? &placement->runs[server->number][0] : NULL;
 }
 
-/* ---------------------------------------------------------------- lines; with the lock held */
+/* ---------------------------------------------------------------- bulk connections; with the lock held */
 
 static void wake_rpc(void *context)
 {
     rpc_wake(((struct servers_link *)context)->options.rpc);
 }
 
-static void dial_line(struct one_server *server, const struct ps_message *offer)
+static void dial_connection(struct one_server *server, const struct ps_message *offer)
 {
     struct servers_link *link = server->link;
-    const struct bulk_lines_options options = {.job_uid = link->job_uid, .wake = wake_rpc, .context = link};
+    const struct bulk_connections_options options = {.job_uid = link->job_uid, .wake = wake_rpc, .context = link};
     if (offer->shared || offer->port == 0 || offer->port > UINT16_MAX ||
-        (link->lines == NULL && bulk_lines_start(&options, &link->lines, NULL) < 0))
+        (link->connections == NULL && bulk_connections_start(&options, &link->connections, NULL) < 0))
         return;
-    server->line = bulk_line_dial(link->lines, server->address, (uint16_t)offer->port, offer->token);
+    server->connection = bulk_connection_dial(link->connections, server->address, (uint16_t)offer->port, offer->token);
     server->line_port = offer->port;
     server->line_moved = 0;
 }
 
 /* Warns once, because the work goes on, only slower, and the user would not find the reason. */
-static void warn_of_no_line(const struct one_server *server)
+static void warn_of_no_connection(const struct one_server *server)
 {
     struct servers_link *link = server->link;
     char text[PS_TEXT_MAX], name[WAITING_NAME_MAX];
@@ -146,22 +146,24 @@ static void warn_of_no_line(const struct one_server *server)
     link->options.warn(link->options.context, text);
 }
 
-static void drop_line(struct one_server *server)
+static void drop_connection(struct one_server *server)
 {
-    bulk_line_free(server->line);
-    server->line = NULL;
-    server->lined = server->receives = false;
+    bulk_connection_free(server->connection);
+    server->connection = NULL;
+    server->on_connection = server->receives = false;
 }
 
-static bool is_lined(const struct one_server *server, size_t bytes)
+static bool goes_by_connection(const struct one_server *server, size_t bytes)
 {
-    return server->line != NULL && bytes >= BULK_LINE_LOAD_MIN;
+    return server->connection != NULL && bytes >= BULK_CONNECTION_LOAD_MIN;
 }
 
 static int64_t *traffic_of(struct one_server *server, size_t bytes)
 {
     struct servers_traffic *traffic = &server->link->traffic;
-    return server->shared ? &traffic->shared : is_lined(server, bytes) ? &traffic->lined : &traffic->streamed;
+    return server->shared                      ? &traffic->shared
+           : goes_by_connection(server, bytes) ? &traffic->on_connection
+                                               : &traffic->streamed;
 }
 
 /* ---------------------------------------------------------------- what goes out; with the lock held */
@@ -193,8 +195,8 @@ static void send_gradients(struct one_server *server)
     if (run == NULL)
         placement_carry(link->options.placement, server->number, rows, link->gradients, ORDER_LAYOUT, server->packed,
                         ORDER_CARRIED);
-    if (is_lined(server, bytes))
-        bulk_line_send(server->line, from, bytes);
+    if (goes_by_connection(server, bytes))
+        bulk_connection_send(server->connection, from, bytes);
     else
         bulk_send(server->stream, from, bytes);
 }
@@ -203,9 +205,9 @@ static void send_push(struct one_server *server)
 {
     const struct servers_push *asked = &server->link->asked;
     size_t bytes = carried_bytes(server, push_rows(server));
-    server->push = ERRAND_SENT;
+    server->push = REQUEST_SENT;
     if (asked->pull)
-        server->pull = ERRAND_SENT;
+        server->pull = REQUEST_SENT;
     ps_message_send(server->stream, &(struct ps_message){.type = PS_PUSH,
                                                          .ticket = asked->ticket,
                                                          .clock = asked->clock,
@@ -213,7 +215,7 @@ static void send_push(struct one_server *server)
                                                          .rate = asked->rate,
                                                          .scale = asked->scale,
                                                          .pull = asked->pull,
-                                                         .lined = is_lined(server, bytes),
+                                                         .on_connection = goes_by_connection(server, bytes),
                                                          .rows = listed(push_rows(server))});
     *traffic_of(server, bytes) += (int64_t)bytes;
     if (server->shared)
@@ -222,18 +224,18 @@ static void send_push(struct one_server *server)
         send_gradients(server);
 }
 
-static void run_errands(struct one_server *server)
+static void run_requests(struct one_server *server)
 {
-    if (!server->opened || (server->line != NULL && !server->lined))
+    if (!server->opened || (server->connection != NULL && !server->on_connection))
         return; /* which way they go is not known yet */
-    if (server->push == ERRAND_WANTED)
+    if (server->push == REQUEST_WANTED)
         send_push(server);
-    if (server->pull == ERRAND_WANTED && server->push == ERRAND_NONE) {
-        server->pull = ERRAND_SENT;
-        ps_message_send(server->stream,
-                        &(struct ps_message){.type = PS_PULL,
-                                             .lined = is_lined(server, carried_bytes(server, pull_rows(server))),
-                                             .rows = listed(pull_rows(server))});
+    if (server->pull == REQUEST_WANTED && server->push == REQUEST_NONE) {
+        server->pull = REQUEST_SENT;
+        ps_message_send(server->stream, &(struct ps_message){.type = PS_PULL,
+                                                             .on_connection = goes_by_connection(
+                                                                 server, carried_bytes(server, pull_rows(server))),
+                                                             .rows = listed(pull_rows(server))});
     }
 }
 
@@ -259,41 +261,41 @@ static void finish_pull(struct one_server *server)
     *traffic_of(server, bytes) += (int64_t)bytes;
     server->receives = false;
     bulk_inbox_clear(&server->inbox);
-    server->pull = ERRAND_NONE;
+    server->pull = REQUEST_NONE;
     pthread_cond_broadcast(&link->changed);
 }
 
 /* Values are coming. */
-static void begin_pull(struct one_server *server, bool lined)
+static void begin_pull(struct one_server *server, bool on_connection)
 {
     size_t bytes = carried_bytes(server, pull_rows(server));
     if (server->shared || bytes == 0) {
         finish_pull(server);
-    } else if ((lined && !is_lined(server, bytes)) || server->receives || expect_values(server) < 0) {
+    } else if ((on_connection && !goes_by_connection(server, bytes)) || server->receives || expect_values(server) < 0) {
         rpc_stream_close(server->stream);
-    } else if (lined) {
+    } else if (on_connection) {
         server->receives = true;
-        bulk_line_receive(server->line, server->inbox.bytes, bytes);
+        bulk_connection_receive(server->connection, server->inbox.bytes, bytes);
     }
 }
 
-/* A line that opens is used, one that cannot be had is forgotten, and one that breaks ends the stream, to begin anew with both. */
-static void tend_line(struct one_server *server)
+/* A bulk connection that opens is used, one that cannot be had is forgotten, and one that breaks ends the stream, to begin anew with both. */
+static void tend_connection(struct one_server *server)
 {
-    enum bulk_line_state state = bulk_line_state(server->line);
-    uint64_t moved = bulk_line_moved(server->line);
+    enum bulk_connection_state state = bulk_connection_state(server->connection);
+    uint64_t moved = bulk_connection_moved(server->connection);
     if (moved != server->line_moved)
         server->heard_ms = clock_monotonic_ms();
     server->line_moved = moved;
-    if (server->receives && !bulk_line_is_busy(server->line))
+    if (server->receives && !bulk_connection_is_busy(server->connection))
         finish_pull(server);
-    if (state == BULK_LINE_OPEN) {
-        server->lined = true;
-    } else if (state == BULK_LINE_CLOSED && server->lined) {
+    if (state == BULK_CONNECTION_OPEN) {
+        server->on_connection = true;
+    } else if (state == BULK_CONNECTION_CLOSED && server->on_connection) {
         rpc_stream_close(server->stream);
-    } else if (state == BULK_LINE_CLOSED) {
-        warn_of_no_line(server);
-        drop_line(server);
+    } else if (state == BULK_CONNECTION_CLOSED) {
+        warn_of_no_connection(server);
+        drop_connection(server);
     }
 }
 
@@ -323,28 +325,28 @@ static void hear(struct one_server *server, const struct ps_message *message)
         if (generation_compare_chiefs(message->generation, server->newest) > 0)
             server->newest = message->generation;
         withdraw_name(link);
-        dial_line(server, message);
-        run_errands(server);
+        dial_connection(server, message);
+        run_requests(server);
         break;
     case PS_ACK:
-        if (server->push != ERRAND_SENT || message->ticket != link->asked.ticket)
+        if (server->push != REQUEST_SENT || message->ticket != link->asked.ticket)
             break;
         if (message->verdict == UPDATE_OUTDATED && is_behind(server, message)) {
             rpc_stream_close(server->stream);
             break;
         }
-        server->push = ERRAND_NONE;
+        server->push = REQUEST_NONE;
         server->verdict = message->verdict;
         server->acknowledger = message->nonce;
         pthread_cond_broadcast(&link->changed);
         break;
     case PS_VALUES:
-        if (server->pull != ERRAND_SENT)
+        if (server->pull != REQUEST_SENT)
             break;
         if (is_behind(server, message))
             rpc_stream_close(server->stream);
         else
-            begin_pull(server, message->lined);
+            begin_pull(server, message->on_connection);
         break;
     case PS_REFUSED:
         link->refused = true;
@@ -395,12 +397,12 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     link->lost += server->opened;
     server->stream = NULL;
     server->opened = false;
-    drop_line(server);
+    drop_connection(server);
     bulk_inbox_clear(&server->inbox);
-    if (server->push == ERRAND_SENT)
-        server->push = ERRAND_WANTED;
-    if (server->pull == ERRAND_SENT)
-        server->pull = ERRAND_WANTED;
+    if (server->push == REQUEST_SENT)
+        server->push = REQUEST_WANTED;
+    if (server->pull == REQUEST_SENT)
+        server->pull = REQUEST_WANTED;
     pthread_cond_broadcast(&link->changed);
     pthread_mutex_unlock(&link->lock);
 }
@@ -424,11 +426,11 @@ void servers_link_tick(struct servers_link *link)
 {
     pthread_mutex_lock(&link->lock);
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
-        if (link->servers[i].line != NULL)
-            tend_line(&link->servers[i]);
+        if (link->servers[i].connection != NULL)
+            tend_connection(&link->servers[i]);
         if (link->servers[i].stream == NULL && !link->refused)
             dial(&link->servers[i]);
-        run_errands(&link->servers[i]);
+        run_requests(&link->servers[i]);
     }
     pthread_mutex_unlock(&link->lock);
 }
@@ -438,7 +440,7 @@ void servers_link_tick(struct servers_link *link)
 static bool is_busy(const struct servers_link *link)
 {
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
-        if (link->servers[i].push != ERRAND_NONE || link->servers[i].pull != ERRAND_NONE)
+        if (link->servers[i].push != REQUEST_NONE || link->servers[i].pull != REQUEST_NONE)
             return true;
     return false;
 }
@@ -449,14 +451,14 @@ static bool gives_up(const struct servers_link *link)
 }
 
 /* Writes what a server was asked and has not done. */
-static void name_errand(const struct one_server *server, char what[ERRAND_TEXT_MAX])
+static void name_request(const struct one_server *server, char what[REQUEST_TEXT_MAX])
 {
     if (!server->opened)
-        snprintf(what, ERRAND_TEXT_MAX, "to answer");
-    else if (server->push != ERRAND_NONE)
-        snprintf(what, ERRAND_TEXT_MAX, "to acknowledge ticket %lld", (long long)server->link->asked.ticket);
+        snprintf(what, REQUEST_TEXT_MAX, "to answer");
+    else if (server->push != REQUEST_NONE)
+        snprintf(what, REQUEST_TEXT_MAX, "to acknowledge ticket %lld", (long long)server->link->asked.ticket);
     else
-        snprintf(what, ERRAND_TEXT_MAX, "to send its values");
+        snprintf(what, REQUEST_TEXT_MAX, "to send its values");
 }
 
 /* Finds a connected server that has sent nothing for the deadline. A server that is away has a successor, for which the link waits. */
@@ -467,7 +469,7 @@ static const struct one_server *find_overdue(const struct servers_link *link)
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
         const struct one_server *server = &link->servers[i];
         int64_t since = server->heard_ms > link->asked_ms ? server->heard_ms : link->asked_ms;
-        if (server->opened && (server->push == ERRAND_SENT || server->pull == ERRAND_SENT) && now - since >= deadline)
+        if (server->opened && (server->push == REQUEST_SENT || server->pull == REQUEST_SENT) && now - since >= deadline)
             return server;
     }
     return NULL;
@@ -475,9 +477,9 @@ static const struct one_server *find_overdue(const struct servers_link *link)
 
 static int give_up(const struct one_server *server, struct error *error)
 {
-    char name[WAITING_NAME_MAX], what[ERRAND_TEXT_MAX];
+    char name[WAITING_NAME_MAX], what[REQUEST_TEXT_MAX];
     waiting_name("ps", server->number, &server->link->options.servers[server->number], name);
-    name_errand(server, what);
+    name_request(server, what);
     return error_set(error, ERROR_TIMEOUT, "waited in vain for %s %s: it is there, and says nothing", name, what);
 }
 
@@ -516,8 +518,8 @@ static void withdraw(struct servers_link *link)
 {
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
         struct one_server *server = &link->servers[i];
-        if (server->pull == ERRAND_WANTED)
-            server->pull = ERRAND_NONE;
+        if (server->pull == REQUEST_WANTED)
+            server->pull = REQUEST_NONE;
     }
 }
 
@@ -539,8 +541,8 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
     pthread_mutex_lock(&link->lock);
     link->pull_rows = rows;
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
-        if (link->servers[i].pull == ERRAND_NONE)
-            link->servers[i].pull = ERRAND_WANTED;
+        if (link->servers[i].pull == REQUEST_NONE)
+            link->servers[i].pull = REQUEST_WANTED;
     int result = await(link, link->options.impatient, error);
     if (result < 0)
         withdraw(link);
@@ -559,8 +561,8 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     if (push->pull)
         link->pull_rows = NULL;
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
-        link->servers[i].push = ERRAND_WANTED;
-        link->servers[i].pull = push->pull ? ERRAND_WANTED : ERRAND_NONE;
+        link->servers[i].push = REQUEST_WANTED;
+        link->servers[i].pull = push->pull ? REQUEST_WANTED : REQUEST_NONE;
     }
     int result = await(link, false, error);
     for (unsigned i = 0; result == 0 && i < link->options.placement->server_count; i++) {
@@ -600,15 +602,15 @@ float *servers_link_gradients(struct servers_link *link)
     return link->gradients;
 }
 
-static void describe_errand(const struct one_server *server, char text[PS_TEXT_MAX])
+static void describe_request(const struct one_server *server, char text[PS_TEXT_MAX])
 {
     const struct servers_link *link = server->link;
-    char name[WAITING_NAME_MAX], what[ERRAND_TEXT_MAX];
+    char name[WAITING_NAME_MAX], what[REQUEST_TEXT_MAX];
     int64_t patience = waiting_patience_ms(link->options.patience_ms, server->opened);
-    if ((server->push == ERRAND_NONE && server->pull == ERRAND_NONE) ||
+    if ((server->push == REQUEST_NONE && server->pull == REQUEST_NONE) ||
         clock_monotonic_ms() - link->asked_ms < patience)
         return;
-    name_errand(server, what);
+    name_request(server, what);
     waiting_name("ps", server->number, &link->options.servers[server->number], name);
     waiting_add(text, name, what);
 }
@@ -618,7 +620,7 @@ void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX])
     text[0] = '\0';
     pthread_mutex_lock(&link->lock);
     for (unsigned i = 0; link->asked_ms != 0 && i < link->options.placement->server_count; i++)
-        describe_errand(&link->servers[i], text);
+        describe_request(&link->servers[i], text);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -693,7 +695,7 @@ void servers_link_free(struct servers_link *link)
 {
     if (link == NULL)
         return;
-    bulk_lines_free(link->lines);
+    bulk_connections_free(link->connections);
     if (link->path[0])
         shared_file_withdraw(link->path);
     if (link->mapped)

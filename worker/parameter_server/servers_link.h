@@ -2,8 +2,8 @@
  *
  * Connects a worker, or the chief, to all parameter servers: their values appear in one flat array,
  * and gradients are pushed from another. A server that proves to share memory with this process
- * accesses these arrays itself. Else the bytes are sent on bulk lines (worker/comm/bulk_line.h) or,
- * if they are few or no line is available, as bulk messages over gRPC.
+ * accesses these arrays itself. Else the bytes are sent on bulk bulk connections (worker/comm/bulk_connection.h) or,
+ * if they are few or no bulk connection is available, as bulk messages over gRPC.
  *
  * A link repairs itself: it reconnects to a lost server until that or its successor answers, and
  * repeats what was not acknowledged. A call therefore ends when every server has done its part,
@@ -41,7 +41,7 @@ struct servers_link_options {
      * soon. */
     bool (*gives_up)(void *context);
     /* Called once, on the rpc's thread, for a server to which large tensors are sent over gRPC
-     * because no line is available. NULL: not called. */
+     * because no bulk connection is available. NULL: not called. */
     void (*warn)(void *context, const char *text);
     void *context;
     /* How long a connected server that was asked for something may be silent before the call fails
@@ -96,9 +96,9 @@ void servers_link_cancel(struct servers_link *link);
 /* Describes which server a call waits for, and for what; "" if for none. May be called from any
  * thread. */
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX]);
-/* Bytes of tensors that were sent or received through shared memory, on lines and over gRPC. */
+/* Bytes of tensors that were sent or received through shared memory, on bulk connections and over gRPC. */
 struct servers_traffic {
-    int64_t shared, lined, streamed;
+    int64_t shared, on_connection, streamed;
 };
 struct servers_traffic servers_link_traffic(struct servers_link *link);
 

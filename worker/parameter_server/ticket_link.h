@@ -39,7 +39,7 @@ struct ticket_link_options {
 struct ticket_grant {
     bool over; /* there are no more tickets */
     int64_t ticket;
-    int64_t clock; /* this worker's, when it begins the ticket (dispenser.h) */
+    int64_t clock; /* this worker's, when it begins the ticket (ticket_scheduler.h) */
     uint32_t lineage;
     int64_t per_step, base_step, base_epoch, base_consumed;
 };

@@ -93,7 +93,7 @@ enum update_verdict {
 
 struct update {
     int64_t ticket;
-    int64_t clock; /* its worker's when it began the ticket (dispenser.h) */
+    int64_t clock; /* its worker's when it began the ticket (ticket_scheduler.h) */
     uint32_t lineage;
     double learning_rate;
     double gradient_scale;  /* from clipping; 0: the share has no examples */

@@ -86,7 +86,7 @@ static size_t give_segment(struct variables_copy *copy, int64_t number, size_t o
     int expected = SEGMENT_OUT;
     bool is_in_place = atomic_compare_exchange_strong(&copy->states[number], &expected, SEGMENT_UNDER_WAY);
     if (expected == SEGMENT_AHEAD)
-        return BULK_LINE_LATER;
+        return BULK_CONNECTION_LATER;
     if (!is_in_place)
         await_segment(copy, number);
     const float *from = is_in_place ? copy->from[0] : own_array(copy, 0);

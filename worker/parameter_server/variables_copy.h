@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-#include "worker/comm/bulk_line.h"
+#include "worker/comm/bulk_connection.h"
 #include "worker/parameter_server/variables.h"
 
 enum variables_part { VARIABLES_PARAMETERS, VARIABLES_WITH_SLOTS };
@@ -46,8 +46,8 @@ int variables_copy_expect(struct variables_copy *copy, struct variables *variabl
                           struct error *error);
 void variables_copy_reach(struct variables_copy *copy, int64_t end);
 /* Writes parameters to the link, from byte `offset` on, as much of one segment as the link accepts
- * now. Returns how much, or BULK_LINE_LATER if the segment is not available yet. For
- * bulk_line_send_from. */
+ * now. Returns how much, or BULK_CONNECTION_LATER if the segment is not available yet. For
+ * bulk_connection_send_from. */
 size_t variables_copy_give(void *copy, size_t offset, struct link *link);
 /* Ends a copy. Does nothing if it is not in progress. */
 void variables_copy_end(struct variables_copy *copy, struct variables *variables);

@@ -139,7 +139,7 @@ static int begin(struct local_rounds *rounds, struct error *error)
     if (device_stream_synchronise(rounds->stream, error) < 0)
         return -1;
     atomic_store(&rounds->away, true);
-    strategy_let_step_go(&rounds->options);
+    strategy_release_step(&rounds->options);
     return 0;
 }
 

@@ -18,8 +18,8 @@
 #define SUSPICION_MS_DEFAULT 2000
 
 /* A stream that a peer has opened to us. */
-struct visitor {
-    struct visitor *next;
+struct caller {
+    struct caller *next;
     struct peer_hub *hub;
     struct rpc_stream *stream;
     bool greeted;
@@ -61,11 +61,11 @@ struct peer {
         pending_to; /* the own examples in `pending`: those after the first `pending_from`, up to `pending_to` */
 };
 
-enum errand_state { ERRAND_NONE, ERRAND_WANTED, ERRAND_ASKED, ERRAND_DONE, ERRAND_NOTHING, ERRAND_FAILED };
+enum request_state { REQUEST_NONE, REQUEST_WANTED, REQUEST_ASKED, REQUEST_DONE, REQUEST_NOTHING, REQUEST_FAILED };
 
 /* A meeting or a fetch: one question to one peer at a time. With the lock held. */
-struct errand {
-    enum errand_state state;
+struct request {
+    enum request_state state;
     unsigned seat;
     uint64_t serial;
     int64_t heard_ms; /* when it was wanted, asked, or last said a part of the answer */
@@ -79,8 +79,8 @@ struct peer_hub {
     struct peer_replica *replica;
 
     /* The rpc's thread only. */
-    struct visitor *visitors;
-    unsigned visitor_count;
+    struct caller *callers;
+    unsigned caller_count;
     struct world world;
     unsigned char *bytes; /* one message */
     float *part, *other;  /* one part of a vector */
@@ -91,7 +91,7 @@ struct peer_hub {
     struct world next_world;
     bool world_changed;
     struct peer_ledger ledger;
-    struct errand meeting, fetch;
+    struct request meeting, fetch;
     float *sent; /* of the meeting */
     float *const *fetched;
     struct holdings fetched_holdings;
@@ -215,18 +215,18 @@ static bool is_long(const struct peer_hub *hub, int64_t since_ms)
 }
 
 /* With the lock held. */
-static bool errand_stalls(const struct peer_hub *hub, const struct errand *errand, unsigned seat)
+static bool request_stalls(const struct peer_hub *hub, const struct request *request, unsigned seat)
 {
-    return errand->state == ERRAND_ASKED && errand->seat == seat && is_long(hub, errand->heard_ms);
+    return request->state == REQUEST_ASKED && request->seat == seat && is_long(hub, request->heard_ms);
 }
 
 /* With the lock held. Returns what the peer has failed to do in time; NULL: nothing. */
 static const char *overdue(const struct peer_hub *hub, unsigned seat)
 {
     const struct peer *peer = &hub->peers[seat];
-    if (errand_stalls(hub, &hub->meeting, seat))
+    if (request_stalls(hub, &hub->meeting, seat))
         return "answered a meeting";
-    if (errand_stalls(hub, &hub->fetch, seat))
+    if (request_stalls(hub, &hub->fetch, seat))
         return "given its state";
     if (peer->stream == NULL || (peer->ready && !peer->in_flight) || !is_long(hub, peer->asked_ms))
         return NULL;
@@ -255,49 +255,49 @@ static void note_answer(struct peer *peer, int64_t asked_ms)
         peer->stall_told = false;
 }
 
-/* ---------------------------------------------------------------- errands; with the lock held */
+/* ---------------------------------------------------------------- requests; with the lock held */
 
-static void errand_end(struct peer_hub *hub, struct errand *errand, enum errand_state state)
+static void request_end(struct peer_hub *hub, struct request *request, enum request_state state)
 {
-    errand->state = state;
+    request->state = state;
     pthread_cond_broadcast(&hub->changed);
 }
 
-static void errand_ask(struct errand *errand)
+static void request_ask(struct request *request)
 {
-    errand->state = ERRAND_ASKED;
-    errand->heard_ms = clock_monotonic_ms();
+    request->state = REQUEST_ASKED;
+    request->heard_ms = clock_monotonic_ms();
 }
 
 /* A part of the answer; whether it was the last. */
-static void errand_hear(struct peer *peer, struct errand *errand, bool last)
+static void request_hear(struct peer *peer, struct request *request, bool last)
 {
     if (last)
-        note_answer(peer, errand->heard_ms);
-    errand->heard_ms = clock_monotonic_ms();
+        note_answer(peer, request->heard_ms);
+    request->heard_ms = clock_monotonic_ms();
 }
 
 /* Called when the seat's peer is gone. A fetch that was not sent yet can still be sent to a successor. */
-static void errands_fail(struct peer_hub *hub, unsigned seat, bool has_successor)
+static void requests_fail(struct peer_hub *hub, unsigned seat, bool has_successor)
 {
-    if (hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat)
-        errand_end(hub, &hub->meeting, ERRAND_NONE);
-    bool wanted = hub->fetch.state == ERRAND_WANTED && !has_successor;
-    if ((wanted || hub->fetch.state == ERRAND_ASKED) && hub->fetch.seat == seat)
-        errand_end(hub, &hub->fetch, ERRAND_FAILED);
+    if (hub->meeting.state != REQUEST_NONE && hub->meeting.seat == seat)
+        request_end(hub, &hub->meeting, REQUEST_NONE);
+    bool wanted = hub->fetch.state == REQUEST_WANTED && !has_successor;
+    if ((wanted || hub->fetch.state == REQUEST_ASKED) && hub->fetch.seat == seat)
+        request_end(hub, &hub->fetch, REQUEST_FAILED);
 }
 
-static bool errand_is(const struct errand *errand, const struct peer *peer, uint64_t serial)
+static bool request_is(const struct request *request, const struct peer *peer, uint64_t serial)
 {
-    return errand->state == ERRAND_ASKED && errand->serial == serial &&
-           errand->seat == (unsigned)(peer - peer->hub->peers);
+    return request->state == REQUEST_ASKED && request->serial == serial &&
+           request->seat == (unsigned)(peer - peer->hub->peers);
 }
 
 /* Unless it is none of theirs any more. */
-static void errand_end_with(struct peer *peer, struct errand *errand, uint64_t serial, enum errand_state state)
+static void request_end_with(struct peer *peer, struct request *request, uint64_t serial, enum request_state state)
 {
-    if (errand_is(errand, peer, serial))
-        errand_end(peer->hub, errand, state);
+    if (request_is(request, peer, serial))
+        request_end(peer->hub, request, state);
 }
 
 /* ---------------------------------------------------------------- hearing */
@@ -328,7 +328,7 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
 {
     struct peer_hub *hub = peer->hub;
     pthread_mutex_lock(&hub->lock);
-    bool ours = errand_is(&hub->meeting, peer, message->serial);
+    bool ours = request_is(&hub->meeting, peer, message->serial);
     pthread_mutex_unlock(&hub->lock);
     if (!ours) {
         hear_late_meeting(peer, message);
@@ -336,15 +336,15 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
     }
     peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
     pthread_mutex_lock(&hub->lock);
-    if (errand_is(&hub->meeting, peer, message->serial)) /* the trainer may have given it up while this was settled */
-        errand_hear(peer, &hub->meeting, message->last);
+    if (request_is(&hub->meeting, peer, message->serial)) /* the trainer may have given it up while this was settled */
+        request_hear(peer, &hub->meeting, message->last);
     pthread_mutex_unlock(&hub->lock);
     if (!message->last)
         return;
     hold_also(hub, message->counts);
     note_handed(hub, peer->met_count);
     pthread_mutex_lock(&hub->lock);
-    errand_end_with(peer, &hub->meeting, message->serial, ERRAND_NONE);
+    request_end_with(peer, &hub->meeting, message->serial, REQUEST_NONE);
     pthread_mutex_unlock(&hub->lock);
     say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
@@ -356,14 +356,14 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
     bool fits = message->vector < peer_replica_vectors(hub->replica) && message->offset <= elements &&
                 message->count <= elements - message->offset;
     pthread_mutex_lock(&hub->lock);
-    if (errand_is(&hub->fetch, peer, message->serial)) {
-        errand_hear(peer, &hub->fetch, message->last);
+    if (request_is(&hub->fetch, peer, message->serial)) {
+        request_hear(peer, &hub->fetch, message->last);
         if (fits && message->count > 0)
             memcpy(hub->fetched[message->vector] + message->offset, message->floats, message->count * sizeof(float));
         if (message->last)
             memcpy(hub->fetched_holdings.counts, message->counts, sizeof(message->counts));
         if (!fits || message->last)
-            errand_end(hub, &hub->fetch, fits ? ERRAND_DONE : ERRAND_FAILED);
+            request_end(hub, &hub->fetch, fits ? REQUEST_DONE : REQUEST_FAILED);
     }
     pthread_mutex_unlock(&hub->lock);
 }
@@ -388,7 +388,7 @@ static void lose_peer(struct peer *peer, bool has_successor)
 {
     peer->ready = false;
     peer->in_flight = false;
-    errands_fail(peer->hub, (unsigned)(peer - peer->hub->peers), has_successor);
+    requests_fail(peer->hub, (unsigned)(peer - peer->hub->peers), has_successor);
     pthread_cond_broadcast(&peer->hub->changed);
 }
 
@@ -411,8 +411,8 @@ static void hear_nothing(struct peer *peer, const struct peer_message *message)
     if (message->serial >= peer->met_serial)
         peer->met_serial = message->serial + 1;
     pthread_mutex_lock(&hub->lock);
-    errand_end_with(peer, &hub->fetch, message->serial, ERRAND_NOTHING);
-    errand_end_with(peer, &hub->meeting, message->serial, ERRAND_NONE);
+    request_end_with(peer, &hub->fetch, message->serial, REQUEST_NOTHING);
+    request_end_with(peer, &hub->meeting, message->serial, REQUEST_NONE);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -489,7 +489,7 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     peer->is_replaced = false;
 }
 
-/* ---------------------------------------------------------------- visitors */
+/* ---------------------------------------------------------------- callers */
 
 static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t incarnation)
 {
@@ -497,66 +497,66 @@ static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t incarn
     return rank >= 0 && hub->world.incarnations[rank] == incarnation;
 }
 
-static bool greet(struct visitor *visitor, const struct peer_message *hello)
+static bool greet(struct caller *caller, const struct peer_message *hello)
 {
-    struct peer_hub *hub = visitor->hub;
-    visitor->seat = hello->seat;
-    visitor->incarnation = hello->incarnation;
-    visitor->greeted = strcmp(hello->job_uid, hub->job_uid) == 0 && hello->attempt == hub->options.attempt &&
-                       is_member(hub, hello->seat, hello->incarnation);
-    if (visitor->greeted)
-        say_counts(hub, visitor->stream);
-    return visitor->greeted;
+    struct peer_hub *hub = caller->hub;
+    caller->seat = hello->seat;
+    caller->incarnation = hello->incarnation;
+    caller->greeted = strcmp(hello->job_uid, hub->job_uid) == 0 && hello->attempt == hub->options.attempt &&
+                      is_member(hub, hello->seat, hello->incarnation);
+    if (caller->greeted)
+        say_counts(hub, caller->stream);
+    return caller->greeted;
 }
 
-static void take_update(struct visitor *visitor, const struct peer_message *message)
+static void take_update(struct caller *caller, const struct peer_message *message)
 {
-    struct peer_hub *hub = visitor->hub;
+    struct peer_hub *hub = caller->hub;
     bool added = peer_replica_add(hub->replica, message->offset, message->count, take_part(hub, message));
-    visitor->drops = !added || (message->offset > 0 && visitor->drops);
+    caller->drops = !added || (message->offset > 0 && caller->drops);
     if (!message->last)
         return;
-    bool is_held = !visitor->drops && hold_update(hub, visitor->seat, message);
-    say(hub, visitor->stream, &(struct peer_message){.type = is_held ? PEER_TAKEN : PEER_NOTHING});
+    bool is_held = !caller->drops && hold_update(hub, caller->seat, message);
+    say(hub, caller->stream, &(struct peer_message){.type = is_held ? PEER_TAKEN : PEER_NOTHING});
 }
 
-static void meet_visitor(struct visitor *visitor, const struct peer_message *message)
+static void meet_caller(struct caller *caller, const struct peer_message *message)
 {
-    struct peer_hub *hub = visitor->hub;
+    struct peer_hub *hub = caller->hub;
     struct peer_message answer = *message;
     if (message->offset == 0) {
-        visitor->meets = true;
-        visitor->meeting = message->serial;
-        visitor->met_holdings = copy_holdings(hub); /* before the first part: nothing is in it that a part lacks */
+        caller->meets = true;
+        caller->meeting = message->serial;
+        caller->met_holdings = copy_holdings(hub); /* before the first part: nothing is in it that a part lacks */
     }
     answer.floats = hub->other;
-    put_holdings(&answer, &visitor->met_holdings);
+    put_holdings(&answer, &caller->met_holdings);
     bool met = peer_replica_meet(hub->replica, message->offset, message->count, take_part(hub, message), hub->other);
-    visitor->meets &= met && visitor->meeting == message->serial;
-    if (message->last && visitor->meets)
+    caller->meets &= met && caller->meeting == message->serial;
+    if (message->last && caller->meets)
         hold_also(hub, message->counts);
-    say(hub, visitor->stream, met ? &answer : &(struct peer_message){.type = PEER_NOTHING, .serial = message->serial});
+    say(hub, caller->stream, met ? &answer : &(struct peer_message){.type = PEER_NOTHING, .serial = message->serial});
 }
 
 /* It has our parts of a meeting. */
-static void end_meeting(struct visitor *visitor, uint64_t serial)
+static void end_meeting(struct caller *caller, uint64_t serial)
 {
-    struct peer_hub *hub = visitor->hub;
-    if (!visitor->meets || visitor->meeting != serial)
+    struct peer_hub *hub = caller->hub;
+    if (!caller->meets || caller->meeting != serial)
         return;
-    visitor->meets = false;
-    note_handed(hub, visitor->met_holdings.counts[hub->options.seat]);
+    caller->meets = false;
+    note_handed(hub, caller->met_holdings.counts[hub->options.seat]);
 }
 
 /* The next part of each vector, of the same moment: what belongs to a weight stays together. The parts are of many moments, as the
  * stream takes them: nothing is queued for a slow one, and training waits for one part at most. Where the device
  * has failed the asker hears no more of us. */
-static void give_parts(struct visitor *visitor)
+static void give_parts(struct caller *caller)
 {
-    struct peer_hub *hub = visitor->hub;
-    uint64_t elements = peer_replica_elements(hub->replica), left = elements - visitor->given;
+    struct peer_hub *hub = caller->hub;
+    uint64_t elements = peer_replica_elements(hub->replica), left = elements - caller->given;
     unsigned vectors = peer_replica_vectors(hub->replica);
-    struct peer_message part = {.type = PEER_STATE, .serial = visitor->serial, .offset = visitor->given};
+    struct peer_message part = {.type = PEER_STATE, .serial = caller->serial, .offset = caller->given};
     part.count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
     part.floats = hub->part;
     bool is_read = true;
@@ -567,40 +567,40 @@ static void give_parts(struct visitor *visitor)
             break;
         part.vector = vector;
         part.last = part.count == left && vector + 1 == vectors;
-        put_holdings(&part, &visitor->given_holdings);
-        say(hub, visitor->stream, &part);
+        put_holdings(&part, &caller->given_holdings);
+        say(hub, caller->stream, &part);
     }
     peer_replica_unlock(hub->replica);
-    visitor->given += part.count;
-    visitor->takes_state = is_read && visitor->given < elements;
+    caller->given += part.count;
+    caller->takes_state = is_read && caller->given < elements;
     if (!is_read)
-        rpc_stream_close(visitor->stream);
+        rpc_stream_close(caller->stream);
 }
 
-static void visitor_drained(void *context, struct rpc_stream *stream)
+static void caller_drained(void *context, struct rpc_stream *stream)
 {
-    struct visitor *visitor = context;
+    struct caller *caller = context;
     (void)stream;
-    if (visitor->takes_state)
-        give_parts(visitor);
+    if (caller->takes_state)
+        give_parts(caller);
 }
 
 /* A new request replaces the one under way, which the peer has given up. */
-static void give_state(struct visitor *visitor, uint64_t serial)
+static void give_state(struct caller *caller, uint64_t serial)
 {
-    struct peer_hub *hub = visitor->hub;
+    struct peer_hub *hub = caller->hub;
     if (!peer_replica_is_whole(hub->replica)) {
-        say(hub, visitor->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
+        say(hub, caller->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
         return;
     }
-    say_counts(hub, visitor->stream); /* a newcomer has reset its counts */
-    bool flows = visitor->takes_state;
-    visitor->takes_state = true;
-    visitor->serial = serial;
-    visitor->given = 0;
-    visitor->given_holdings = copy_holdings(hub);
+    say_counts(hub, caller->stream); /* a newcomer has reset its counts */
+    bool flows = caller->takes_state;
+    caller->takes_state = true;
+    caller->serial = serial;
+    caller->given = 0;
+    caller->given_holdings = copy_holdings(hub);
     if (!flows)
-        give_parts(visitor);
+        give_parts(caller);
 }
 
 static void note_done(struct peer_hub *hub)
@@ -612,77 +612,77 @@ static void note_done(struct peer_hub *hub)
 }
 
 /* False: the stream is to be closed. */
-static bool hear_visitor(struct visitor *visitor, const struct peer_message *message)
+static bool hear_caller(struct caller *caller, const struct peer_message *message)
 {
     if (message->type == PEER_HELLO)
-        return greet(visitor, message);
-    if (!visitor->greeted)
+        return greet(caller, message);
+    if (!caller->greeted)
         return false;
     switch (message->type) {
     case PEER_COUNTS:
-        merge_counts(visitor->hub, message);
+        merge_counts(caller->hub, message);
         return true;
     case PEER_UPDATE:
-        take_update(visitor, message);
+        take_update(caller, message);
         return true;
     case PEER_AVERAGE:
-        meet_visitor(visitor, message);
+        meet_caller(caller, message);
         return true;
     case PEER_TAKEN:
-        end_meeting(visitor, message->serial);
+        end_meeting(caller, message->serial);
         return true;
     case PEER_FETCH:
-        give_state(visitor, message->serial);
+        give_state(caller, message->serial);
         return true;
     case PEER_DONE:
-        if (visitor->seat == 0)
-            note_done(visitor->hub);
+        if (caller->seat == 0)
+            note_done(caller->hub);
         return true;
     default:
         return false;
     }
 }
 
-static void visitor_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+static void caller_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct peer_message message;
     struct error error = ERROR_INIT;
     if (peer_message_decode(bytes, length, &message, &error) == 0) {
-        if (!hear_visitor(context, &message))
+        if (!hear_caller(context, &message))
             rpc_stream_close(stream);
     } else if (error.kind == ERROR_UNSUPPORTED) {
-        say(((struct visitor *)context)->hub, stream, &(struct peer_message){.type = PEER_NOTHING}); /* any tells it */
+        say(((struct caller *)context)->hub, stream, &(struct peer_message){.type = PEER_NOTHING}); /* any tells it */
     } else {
         rpc_stream_close(stream);
     }
 }
 
-static void visitor_closed(void *context, struct rpc_stream *stream, const struct error *error)
+static void caller_closed(void *context, struct rpc_stream *stream, const struct error *error)
 {
     (void)stream, (void)error;
-    struct visitor *visitor = context;
-    for (struct visitor **place = &visitor->hub->visitors; *place != NULL; place = &(*place)->next) {
-        if (*place == visitor) {
-            *place = visitor->next;
+    struct caller *caller = context;
+    for (struct caller **place = &caller->hub->callers; *place != NULL; place = &(*place)->next) {
+        if (*place == caller) {
+            *place = caller->next;
             break;
         }
     }
-    visitor->hub->visitor_count--;
-    free(visitor);
+    caller->hub->caller_count--;
+    free(caller);
 }
 
-static void visitor_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
-                           void **ret_context)
+static void caller_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                          void **ret_context)
 {
     struct peer_hub *hub = context;
-    struct visitor *visitor = memory_allocate(1, sizeof(*visitor));
-    *visitor = (struct visitor){.next = hub->visitors, .hub = hub, .stream = stream};
-    hub->visitors = visitor;
-    hub->visitor_count++;
+    struct caller *caller = memory_allocate(1, sizeof(*caller));
+    *caller = (struct caller){.next = hub->callers, .hub = hub, .stream = stream};
+    hub->callers = caller;
+    hub->caller_count++;
     *ret_events =
-        (struct rpc_stream_events){.message = visitor_message, .closed = visitor_closed, .drained = visitor_drained};
-    *ret_context = visitor;
-    if (hub->visitor_count > VISITORS_MAX)
+        (struct rpc_stream_events){.message = caller_message, .closed = caller_closed, .drained = caller_drained};
+    *ret_context = caller;
+    if (hub->caller_count > VISITORS_MAX)
         rpc_stream_close(stream);
 }
 
@@ -739,9 +739,9 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         hub->peers[seat].in_world = new >= 0 && seat != hub->options.seat;
         pthread_mutex_unlock(&hub->lock);
     }
-    for (struct visitor *visitor = hub->visitors; visitor != NULL; visitor = visitor->next)
-        if (visitor->greeted && !is_member(hub, visitor->seat, visitor->incarnation))
-            rpc_stream_close(visitor->stream);
+    for (struct caller *caller = hub->callers; caller != NULL; caller = caller->next)
+        if (caller->greeted && !is_member(hub, caller->seat, caller->incarnation))
+            rpc_stream_close(caller->stream);
 }
 
 static void take_world(struct peer_hub *hub)
@@ -781,9 +781,9 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
 static void start_meeting(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
-    bool due = hub->meeting.state == ERRAND_WANTED && &hub->peers[hub->meeting.seat] == peer;
+    bool due = hub->meeting.state == REQUEST_WANTED && &hub->peers[hub->meeting.seat] == peer;
     if (due)
-        errand_ask(&hub->meeting);
+        request_ask(&hub->meeting);
     uint64_t serial = hub->meeting.serial;
     pthread_mutex_unlock(&hub->lock);
     if (!due)
@@ -794,7 +794,7 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     peer_replica_unlock(hub->replica);
     if (!is_read) { /* the trainer hears why, and ends */
         pthread_mutex_lock(&hub->lock);
-        errand_end_with(peer, &hub->meeting, serial, ERRAND_NONE);
+        request_end_with(peer, &hub->meeting, serial, REQUEST_NONE);
         pthread_mutex_unlock(&hub->lock);
         return;
     }
@@ -809,9 +809,9 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
 static void start_fetch(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
-    bool due = hub->fetch.state == ERRAND_WANTED && &hub->peers[hub->fetch.seat] == peer;
+    bool due = hub->fetch.state == REQUEST_WANTED && &hub->peers[hub->fetch.seat] == peer;
     if (due)
-        errand_ask(&hub->fetch);
+        request_ask(&hub->fetch);
     if (due && !peer_replica_is_whole(hub->replica))
         peer_ledger_forget(&hub->ledger);
     uint64_t serial = hub->fetch.serial;
@@ -924,14 +924,14 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
 /* With the lock held. */
 static void want_meeting(struct peer_hub *hub, unsigned seat)
 {
-    hub->meeting = (struct errand){
-        .state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
+    hub->meeting = (struct request){
+        .state = REQUEST_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
 }
 
 void peer_hub_meet(struct peer_hub *hub, unsigned seat)
 {
     pthread_mutex_lock(&hub->lock);
-    if (hub->meeting.state == ERRAND_NONE && hub->peers[seat].in_world)
+    if (hub->meeting.state == REQUEST_NONE && hub->peers[seat].in_world)
         want_meeting(hub, seat);
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
@@ -940,9 +940,9 @@ void peer_hub_meet(struct peer_hub *hub, unsigned seat)
 bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms)
 {
     pthread_mutex_lock(&hub->lock);
-    const struct errand *former = &hub->meeting;
+    const struct request *former = &hub->meeting;
     bool is_vain = !hub->peers[former->seat].ready || clock_monotonic_ms() - former->heard_ms >= silence_ms;
-    bool replaces = former->state != ERRAND_NONE && former->seat != seat && is_vain && hub->peers[seat].in_world &&
+    bool replaces = former->state != REQUEST_NONE && former->seat != seat && is_vain && hub->peers[seat].in_world &&
                     hub->peers[seat].ready;
     if (replaces)
         want_meeting(hub, seat);
@@ -954,7 +954,7 @@ bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_
 bool peer_hub_meets(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    bool meets = hub->meeting.state != ERRAND_NONE;
+    bool meets = hub->meeting.state != REQUEST_NONE;
     pthread_mutex_unlock(&hub->lock);
     return meets;
 }
@@ -979,15 +979,15 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 {
     pthread_mutex_lock(&hub->lock);
     hub->fetched = ret_vectors;
-    hub->fetch = (struct errand){
-        .state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
+    hub->fetch = (struct request){
+        .state = REQUEST_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
 }
 
-static bool is_open(const struct errand *errand)
+static bool is_open(const struct request *request)
 {
-    return errand->state == ERRAND_WANTED || errand->state == ERRAND_ASKED;
+    return request->state == REQUEST_WANTED || request->state == REQUEST_ASKED;
 }
 
 /* With the lock held. */
@@ -1020,7 +1020,7 @@ static enum peer_handing handing_now(const struct peer_hub *hub)
         return PEER_HANDING_UNDER_WAY;
     if (peer_ledger_unhanded(&hub->ledger) == 0)
         return PEER_HANDING_DONE;
-    return hub->meeting.state == ERRAND_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
+    return hub->meeting.state == REQUEST_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
 }
 
 enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
@@ -1028,7 +1028,7 @@ enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
     int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;
     bool in_time = true;
     pthread_mutex_lock(&hub->lock);
-    while ((hub->meeting.state != ERRAND_NONE || !changes_are_taken(hub)) && in_time)
+    while ((hub->meeting.state != REQUEST_NONE || !changes_are_taken(hub)) && in_time)
         in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
     enum peer_handing handing = handing_now(hub);
     pthread_mutex_unlock(&hub->lock);
@@ -1039,7 +1039,7 @@ enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
 static bool is_waited_for(const struct peer_hub *hub, unsigned seat)
 {
     const struct peer *peer = &hub->peers[seat];
-    bool meets = hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat;
+    bool meets = hub->meeting.state != REQUEST_NONE && hub->meeting.seat == seat;
     return seat != hub->options.seat && (meets || !has_taken(peer));
 }
 
@@ -1066,13 +1066,13 @@ enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
     bool in_time = true;
     while (is_open(&hub->fetch) && in_time)
         in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
-    enum errand_state state = hub->fetch.state;
+    enum request_state state = hub->fetch.state;
     pthread_mutex_unlock(&hub->lock);
-    if (state == ERRAND_DONE)
+    if (state == REQUEST_DONE)
         return PEER_ANSWER_STATE;
-    if (state == ERRAND_NOTHING)
+    if (state == REQUEST_NOTHING)
         return PEER_ANSWER_NOTHING;
-    return state == ERRAND_WANTED || state == ERRAND_ASKED ? PEER_ANSWER_PENDING : PEER_ANSWER_FAILED;
+    return state == REQUEST_WANTED || state == REQUEST_ASKED ? PEER_ANSWER_PENDING : PEER_ANSWER_FAILED;
 }
 
 int64_t peer_hub_silence_ms(struct peer_hub *hub)
@@ -1094,7 +1094,7 @@ void peer_hub_adopt(struct peer_hub *hub)
 void peer_hub_forget(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    hub->fetch.state = ERRAND_NONE;
+    hub->fetch.state = REQUEST_NONE;
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -1161,7 +1161,7 @@ bool peer_hub_is_done(struct peer_hub *hub)
 
 static int listen_somewhere(struct peer_hub *hub, struct error *error)
 {
-    static const struct rpc_method methods[] = {{PEER_METHOD_EXCHANGE, visitor_opened}};
+    static const struct rpc_method methods[] = {{PEER_METHOD_EXCHANGE, caller_opened}};
     const struct peer_hub_options *options = &hub->options;
     struct rpc_server *server;
     if (rpc_server_start(hub->rpc, options->listen_address, options->port, methods, 1, hub, &server, NULL) < 0 &&

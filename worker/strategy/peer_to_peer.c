@@ -408,7 +408,7 @@ static int equip_devices(struct peer_to_peer *strategy, struct error *error)
         return own_sums_spread(&strategy->sums, strategy->replicas, error);
     strategy_hold_step(&strategy->base.options);
     int result = own_sums_spread(&strategy->sums, strategy->replicas, error);
-    strategy_let_step_go(&strategy->base.options);
+    strategy_release_step(&strategy->base.options);
     return result;
 }
 
@@ -425,7 +425,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     strategy->own_steps++;
     exchange(strategy);
     read_progress(strategy);
-    strategy_let_step_go(&strategy->base.options);
+    strategy_release_step(&strategy->base.options);
     return 0;
 }
 
@@ -508,7 +508,7 @@ static int follow_before_step(struct peer_to_peer *strategy, struct error *error
 {
     strategy_hold_step(&strategy->base.options);
     int result = follow_world(strategy, error);
-    strategy_let_step_go(&strategy->base.options);
+    strategy_release_step(&strategy->base.options);
     return result;
 }
 

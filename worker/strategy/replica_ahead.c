@@ -195,7 +195,7 @@ static void queue_next_passes_at_boundary(struct replica_ahead *ahead, const str
     const struct strategy_options *options = &ahead->replica->options;
     ahead->before = *before;
     atomic_store(&ahead->unheard, true);
-    strategy_let_step_go(options);
+    strategy_release_step(options);
     queue_next_passes(ahead);
     strategy_hold_step(options);
     atomic_store(&ahead->unheard, false);

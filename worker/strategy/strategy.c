@@ -153,7 +153,7 @@ void strategy_hold_step(const struct strategy_options *options)
         options->leaves_boundary(options->context);
 }
 
-void strategy_let_step_go(const struct strategy_options *options)
+void strategy_release_step(const struct strategy_options *options)
 {
     if (options->at_boundary)
         options->at_boundary(options->context);
@@ -303,7 +303,7 @@ unsigned strategy_writers(const struct strategy *strategy)
     return strategy->operations->writers ? strategy->operations->writers(strategy) : 1;
 }
 
-bool strategy_has_whole_model(const struct strategy *strategy)
+bool strategy_has_gathered_model(const struct strategy *strategy)
 {
     return strategy->operations->gather == NULL;
 }

@@ -181,7 +181,7 @@ float strategy_loss_scale_told(const struct strategy_options *options);
 void strategy_leave_boundary(const struct strategy_options *options);
 /* Forbids other threads to abandon the step, without changing the state, and allows it again. */
 void strategy_hold_step(const struct strategy_options *options);
-void strategy_let_step_go(const struct strategy_options *options);
+void strategy_release_step(const struct strategy_options *options);
 
 /* Returns whether the strategy creates `state` itself, once it knows which part of the model each process and device holds: a Pipeline
  * of several workers, or of several devices with memory of their own. */
@@ -238,9 +238,9 @@ void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_ind
  * 0 holds all of it. */
 unsigned strategy_writers(const struct strategy *strategy);
 /* Returns whether every rank has all parameters. */
-bool strategy_has_whole_model(const struct strategy *strategy);
+bool strategy_has_gathered_model(const struct strategy *strategy);
 /* Collects all parameters in rank 0's `whole`, in the layout of options.graph; other ranks pass NULL. All ranks must call it. Only for
- * strategies without strategy_has_whole_model. */
+ * strategies without strategy_has_gathered_model. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
 /* Returns a number that is the same for ranks that do the same work, so that their times can be
  * compared; 0 for all ranks of most strategies. */

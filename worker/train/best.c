@@ -18,7 +18,7 @@
 #include "worker/checkpoint/snapshot.h"
 #include "worker/train/export.h"
 #include "worker/train/export_record.h"
-#include "worker/train/whole_model.h"
+#include "worker/train/gathered_model.h"
 
 static char *best_path(const struct trainer *trainer)
 {
@@ -148,7 +148,7 @@ static int start_thread(struct best *best, struct error *error)
 }
 
 /* Replaces weights that wait to be written. */
-static int keep(struct best *best, const struct whole_model *model, double loss, struct error *error)
+static int keep(struct best *best, const struct gathered_model *model, double loss, struct error *error)
 {
     const struct safetensors_tensor all = {.name = "parameters",
                                            .dtype = SAFETENSORS_F32,
@@ -232,7 +232,7 @@ static bool is_better(struct best *best, double loss)
 static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
 {
     *ret_wanted = is_better(trainer->best, loss);
-    if (trainer->strategy == NULL || strategy_has_whole_model(trainer->strategy))
+    if (trainer->strategy == NULL || strategy_has_gathered_model(trainer->strategy))
         return 0;
     return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
 }
@@ -240,17 +240,17 @@ static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct
 int best_consider(struct trainer *trainer, double loss, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    struct whole_model model;
+    struct gathered_model model;
     bool wanted;
     if (decide(trainer, loss, &wanted, error) < 0)
         return -1;
     if (!wanted)
         return 0;
-    if (whole_model_take(trainer, &model, error) < 0)
+    if (gathered_model_take(trainer, &model, error) < 0)
         return -1;
     if (trainer_is_chief(trainer) && keep(trainer->best, &model, loss, &cause) < 0)
         tell_failure(trainer->best, trainer->state.progress.step, &cause);
-    whole_model_release(&model);
+    gathered_model_release(&model);
     return 0;
 }
 
@@ -320,7 +320,7 @@ static int export_best(struct trainer *trainer, struct error *error)
     return result < 0 ? error_wrap(error, "%s", path) : 0;
 }
 
-int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error)
+int best_export(struct trainer *trainer, const struct gathered_model *model, struct error *error)
 {
     best_wait(trainer);
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)

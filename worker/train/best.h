@@ -32,7 +32,7 @@ void best_free(struct best *best);
 
 /* Writes the final export in the chief: the best weights if the job asks for these, else `model`,
  * which holds the last ones. */
-struct whole_model;
-int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error);
+struct gathered_model;
+int best_export(struct trainer *trainer, const struct gathered_model *model, struct error *error);
 
 #endif

@@ -14,11 +14,11 @@
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
-#include "worker/train/whole_model.h"
 
 #define STRATEGY_TEXT_MAX 65536
 
@@ -398,13 +398,13 @@ static enum outcome export_model(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     bool chief = trainer_is_chief(trainer);
-    struct whole_model model;
+    struct gathered_model model;
     if (chief && averaging_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NOT_STORED);
-    if (whole_model_take(trainer, &model, error) < 0)
+    if (gathered_model_take(trainer, &model, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     int result = chief ? best_export(trainer, &model, error) : 0;
-    whole_model_release(&model);
+    gathered_model_release(&model);
     if (chief)
         averaging_end(trainer);
     return result < 0 ? fail(loop, error, EXIT_CODE_NOT_STORED) : OUTCOME_ON;
@@ -443,7 +443,7 @@ static enum outcome conclude(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     best_wait(trainer);
-    bool apart = !strategy_has_whole_model(trainer->strategy);
+    bool apart = !strategy_has_gathered_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     if (trainer->job->export_path) {

@@ -15,13 +15,13 @@
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
+#include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/ps_worker.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
-#include "worker/train/whole_model.h"
 
 #define TICK_MS 200
 #define LOOK_EVERY_MS 500
@@ -265,11 +265,11 @@ static int finish(struct ps_chief *chief, struct error *error)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;
-    struct whole_model model;
-    if (fetch_values(chief, error) < 0 || whole_model_take(trainer, &model, error) < 0)
+    struct gathered_model model;
+    if (fetch_values(chief, error) < 0 || gathered_model_take(trainer, &model, error) < 0)
         return -1;
     int result = best_export(trainer, &model, error);
-    whole_model_release(&model);
+    gathered_model_release(&model);
     return result;
 }
 
@@ -463,7 +463,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .workers = trainer->crew.seats,
         .worker_count = trainer->crew.size,
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
-        .dispenser = {.mode = chief->mode,
+        .scheduler = {.mode = chief->mode,
                       .tickets_per_step = chief->per_step,
                       .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness,
                       .backup_workers =

@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "worker/device/device.h"
 
-/* A worker has one ticket more than the one that it computes (dispenser.h), or two before it begins. */
+/* A worker has one ticket more than the one that it computes (ticket_scheduler.h), or two before it begins. */
 #define FORESEEN_MAX 2
 /* Patience with a read that is no longer needed, in case a volume hangs. */
 #define FREE_PATIENCE_MS 10000

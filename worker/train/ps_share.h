@@ -6,7 +6,7 @@
  * While one share is computed and pushed, the examples of the next are read (ps_reader.h). The next
  * is the ticket that the chief has announced. In mode Synchronous it is the same share of the next
  * batch, once this worker has had the same share for a few steps; the chief gives a share to the
- * worker that had it before if it can (dispenser.h).
+ * worker that had it before if it can (ticket_scheduler.h).
  */
 #ifndef COXSWAIN_TRAIN_PS_SHARE_H
 #define COXSWAIN_TRAIN_PS_SHARE_H

@@ -130,11 +130,11 @@ Test(mesh, noise_is_shown_the_door, .timeout = 120)
     unsigned char noise[GREETING_BYTES];
     house_open(&house, 20000);
     memset(noise, 0x5a, sizeof(noise));
-    int guest = knock(&house);
-    opening_hear_challenge(guest, &opening);
-    cr_assert_eq(send(guest, noise, sizeof(noise), MSG_NOSIGNAL), (ssize_t)sizeof(noise));
-    cr_assert(opening_is_ended(guest));
-    close(guest);
+    int incoming = knock(&house);
+    opening_hear_challenge(incoming, &opening);
+    cr_assert_eq(send(incoming, noise, sizeof(noise), MSG_NOSIGNAL), (ssize_t)sizeof(noise));
+    cr_assert(opening_is_ended(incoming));
+    close(incoming);
     int mute = knock(&house); /* says no more: holds nobody up */
     cr_assert_eq(send(mute, noise, 3, MSG_NOSIGNAL), 3);
     cr_assert_eq(answer_to(&house, &good), ANSWER_TCP);

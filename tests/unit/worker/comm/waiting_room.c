@@ -17,21 +17,21 @@ struct port {
     atomic_int members;
 };
 
-static enum visitor_verdict hear(void *context, struct visitor *visitor, struct error *error)
+static enum pending_verdict hear(void *context, struct pending_connection *pending, struct error *error)
 {
     struct port *port = context;
     char byte;
-    ssize_t length = recv(visitor->socket, &byte, 1, MSG_DONTWAIT);
+    ssize_t length = recv(pending->socket, &byte, 1, MSG_DONTWAIT);
     if (length < 0)
-        return VISITOR_WAITS;
+        return PENDING_WAITS;
     if (length == 0 || byte != 'm') {
         error_set(error, ERROR_FORBIDDEN, "it is no member");
-        return VISITOR_REFUSED;
+        return PENDING_REFUSED;
     }
     atomic_fetch_add(&port->members, 1);
-    send(visitor->socket, "!", 1, MSG_NOSIGNAL);
-    close(visitor->socket);
-    return VISITOR_TAKEN;
+    send(pending->socket, "!", 1, MSG_NOSIGNAL);
+    close(pending->socket);
+    return PENDING_TAKEN;
 }
 
 static void port_open(struct port *port)
@@ -52,29 +52,29 @@ static int come_from(const struct port *port, const char *host)
     union socket_address from, to;
     cr_assert_eq(socket_address_parse(host, 0, &from, NULL), 0);
     cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port->room), &to, NULL), 0);
-    int visitor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(bind(visitor, &from.any, socket_address_size(&from)), 0);
-    cr_assert_eq(connect(visitor, &to.any, socket_address_size(&to)), 0);
-    return visitor;
+    int pending = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(pending, &from.any, socket_address_size(&from)), 0);
+    cr_assert_eq(connect(pending, &to.any, socket_address_size(&to)), 0);
+    return pending;
 }
 
-static bool is_welcome(int visitor)
+static bool is_welcome(int pending)
 {
     char byte = 0;
-    bool welcome = send(visitor, "m", 1, MSG_NOSIGNAL) == 1 && recv(visitor, &byte, 1, 0) == 1 && byte == '!';
-    close(visitor);
+    bool welcome = send(pending, "m", 1, MSG_NOSIGNAL) == 1 && recv(pending, &byte, 1, 0) == 1 && byte == '!';
+    close(pending);
     return welcome;
 }
 
 /* Waits until the other side has closed that many of the connections. */
-static void await_closed(const int *visitors, unsigned count, unsigned wanted)
+static void await_closed(const int *callers, unsigned count, unsigned wanted)
 {
     unsigned closed = 0;
     struct pollfd *looks = calloc(count, sizeof *looks);
     while (closed < wanted) {
         closed = 0;
         for (unsigned i = 0; i < count; i++)
-            looks[i] = (struct pollfd){.fd = visitors[i], .events = POLLRDHUP};
+            looks[i] = (struct pollfd){.fd = callers[i], .events = POLLRDHUP};
         poll(looks, count, 0);
         for (unsigned i = 0; i < count; i++)
             closed += looks[i].revents != 0;
@@ -82,10 +82,10 @@ static void await_closed(const int *visitors, unsigned count, unsigned wanted)
     free(looks);
 }
 
-static void close_all(const int *visitors, unsigned count)
+static void close_all(const int *callers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        close(visitors[i]);
+        close(callers[i]);
 }
 
 static void allow_descriptors(rlim_t count)
@@ -100,33 +100,33 @@ Test(waiting_room, the_oldest_strangers_of_an_address_give_way_to_its_newest, .t
 {
     struct port port;
     struct stranger_summary summary;
-    static int visitors[STRANGERS];
+    static int callers[STRANGERS];
     allow_descriptors(4096);
     port_open(&port);
     for (unsigned i = 0; i < STRANGERS; i++)
-        visitors[i] = come_from(&port, "127.0.0.1");
+        callers[i] = come_from(&port, "127.0.0.1");
     cr_expect(is_welcome(come_from(&port, "127.0.0.1")));
-    await_closed(visitors, STRANGERS, STRANGERS - WAITING_ROOM_MAX / 2);
+    await_closed(callers, STRANGERS, STRANGERS - WAITING_ROOM_MAX / 2);
     strangers_take(&summary);
     cr_expect_geq(summary.refused, STRANGERS - WAITING_ROOM_MAX / 2);
     cr_expect_str_eq(summary.worst, "127.0.0.1");
     cr_expect_geq(strangers_count(STRANGER_DATA_PORT).door_full, STRANGERS - WAITING_ROOM_MAX / 2);
-    await_closed(visitors, STRANGERS, STRANGERS); /* the others once their time is over */
-    close_all(visitors, STRANGERS);
+    await_closed(callers, STRANGERS, STRANGERS); /* the others once their time is over */
+    close_all(callers, STRANGERS);
     waiting_room_free(port.room);
 }
 
 Test(waiting_room, strangers_of_one_address_push_out_none_of_another, .timeout = 120)
 {
     struct port port;
-    static int visitors[STRANGERS];
+    static int callers[STRANGERS];
     allow_descriptors(4096);
     port_open(&port);
     int member = come_from(&port, "127.0.0.1");
     for (unsigned i = 0; i < STRANGERS; i++)
-        visitors[i] = come_from(&port, "127.0.0.2");
+        callers[i] = come_from(&port, "127.0.0.2");
     cr_expect(is_welcome(member));
-    close_all(visitors, STRANGERS);
+    close_all(callers, STRANGERS);
     waiting_room_free(port.room);
 }
 

@@ -226,7 +226,7 @@ static void set_up(struct stage *stage)
         .listen_address = stage->hosts[0],
         .servers = &stage->seats[1],
         .server_count = SERVERS,
-        .dispenser = {.mode = stage->mode, .tickets_per_step = 1, .staleness = STALENESS, .end = END},
+        .scheduler = {.mode = stage->mode, .tickets_per_step = 1, .staleness = STALENESS, .end = END},
         .rate = rate,
         .witness = witness,
         .context = stage,

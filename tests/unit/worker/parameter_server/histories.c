@@ -513,7 +513,7 @@ static void start_chief(struct play *play)
         .servers = play->seats,
         .server_count = play->server_count,
         .digest = 5,
-        .dispenser = {.mode = play->mode,
+        .scheduler = {.mode = play->mode,
                       .tickets_per_step = 2,
                       .staleness = play->staleness,
                       .backup_workers = play->spare,

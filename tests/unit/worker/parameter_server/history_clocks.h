@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How far workers of servers with a bound are ahead of each other, by what they and their chiefs are seen to do: by a count of its
- * own beside the dispenser's, over all chiefs of a history.
+ * own beside the ticket scheduler's, over all chiefs of a history.
  */
 #ifndef COXSWAIN_UNIT_WORKER_PARAMETER_SERVER_HISTORY_CLOCKS_H
 #define COXSWAIN_UNIT_WORKER_PARAMETER_SERVER_HISTORY_CLOCKS_H

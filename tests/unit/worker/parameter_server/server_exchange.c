@@ -82,7 +82,7 @@ static void start_chief(struct scene *scene)
         .servers = &scene->seat,
         .server_count = 1,
         .digest = 5,
-        .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
+        .scheduler = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
         .rate = rate,
     };
     cr_assert(dispatcher_start(&options, &scene->dispatcher, &error) == 0, "%s", error.message);
@@ -113,7 +113,8 @@ static void hear(struct scene *scene, struct ps_message *message)
     if (message->type == PS_OPENED)
         scene->offer = (struct ps_message){.type = PS_OPENED, .port = message->port, .token = message->token};
     else if (message->type == PS_VALUES)
-        cr_assert(!message->lined && bulk_inbox_expect(&scene->inbox, sizeof scene->values, scene->values, NULL) == 0);
+        cr_assert(!message->on_connection &&
+                  bulk_inbox_expect(&scene->inbox, sizeof scene->values, scene->values, NULL) == 0);
     ps_message_release(message);
 }
 

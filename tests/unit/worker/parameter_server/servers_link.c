@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/comm/bulk_line.h"
+#include "worker/comm/bulk_connection.h"
 #include "worker/comm/link.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/variables.h"
 
 /* A worker with a fake server, whose behaviour the test chooses. */
 
-#define ELEMENTS 40000 /* enough for a line */
+#define ELEMENTS 40000 /* enough for a bulk connection */
 #define FIRST 100
 #define SUCCESSOR 200
 
@@ -29,7 +29,7 @@ struct scene {
     struct rpc *server_rpc, *rpc;
     struct address_book *book;
     struct servers_link *link;
-    /* The server's behaviour: it dies right after an answer; names a port on which nothing listens; cuts the line in the first push, or
+    /* The server's behaviour: it dies right after an answer; names a port on which nothing listens; cuts the bulk connection in the first push, or
      * in the first values; knows of the next lineage only on the next stream, as a successor would; follows the protocol. */
     enum { DIES, LIES, CUTS_PUSH, CUTS_VALUES, LAGS, KEEPS } manner;
     atomic_uint lineage;
@@ -37,8 +37,8 @@ struct scene {
 
     /* The server's; its rpc's thread only. */
     uint64_t nonce;
-    struct bulk_lines *lines;
-    struct bulk_line *line;
+    struct bulk_connections *connections;
+    struct bulk_connection *connection;
     struct rpc_stream *stream;
     struct ps_message push;
     bool receives, cutting;
@@ -59,16 +59,16 @@ static void offer(struct scene *scene, struct rpc_stream *stream)
     if (scene->manner == LIES)
         message.port = 1;
     if (scene->manner > LIES) {
-        scene->line = bulk_line_expect(scene->lines, &message.token);
-        message.port = bulk_lines_port(scene->lines);
+        scene->connection = bulk_connection_expect(scene->connections, &message.token);
+        message.port = bulk_connections_port(scene->connections);
     }
     ps_message_send(stream, &message);
 }
 
 static void cut(struct scene *scene)
 {
-    bulk_line_free(scene->line);
-    scene->line = NULL;
+    bulk_connection_free(scene->connection);
+    scene->connection = NULL;
     scene->receives = scene->cutting = false;
     scene->manner = KEEPS;
 }
@@ -92,9 +92,9 @@ static void hear_push(struct scene *scene, struct rpc_stream *stream, const stru
         acknowledge(scene, stream, message->ticket);
         rpc_stream_close(stream);
         scene->nonce = SUCCESSOR;
-    } else if (message->lined) {
+    } else if (message->on_connection) {
         scene->receives = true;
-        bulk_line_receive(scene->line, scene->gradients, sizeof scene->gradients);
+        bulk_connection_receive(scene->connection, scene->gradients, sizeof scene->gradients);
         if (scene->manner == CUTS_PUSH)
             cut(scene);
     } else {
@@ -108,15 +108,16 @@ static size_t give_half(void *context, size_t offset, struct link *link)
     return part.iov_len > 0 ? link_write(link, &part, 1) : 0;
 }
 
-static void send_values(struct scene *scene, struct rpc_stream *stream, bool lined)
+static void send_values(struct scene *scene, struct rpc_stream *stream, bool on_connection)
 {
-    ps_message_send(stream,
-                    &(struct ps_message){.type = PS_VALUES, .lineage = atomic_load(&scene->lineage), .lined = lined});
+    ps_message_send(stream, &(struct ps_message){.type = PS_VALUES,
+                                                 .lineage = atomic_load(&scene->lineage),
+                                                 .on_connection = on_connection});
     scene->cutting = scene->manner == CUTS_VALUES;
     if (scene->cutting)
-        bulk_line_send_from(scene->line, sizeof scene->values, give_half, scene->values);
-    else if (lined)
-        bulk_line_send(scene->line, scene->values, sizeof scene->values);
+        bulk_connection_send_from(scene->connection, sizeof scene->values, give_half, scene->values);
+    else if (on_connection)
+        bulk_connection_send(scene->connection, scene->values, sizeof scene->values);
     else
         bulk_send(stream, scene->values, sizeof scene->values);
 }
@@ -126,11 +127,11 @@ static void answer(struct scene *scene, struct rpc_stream *stream, const struct 
     if (message->type == PS_OPEN)
         offer(scene, stream);
     else
-        cr_expect(message->lined == (scene->line != NULL));
+        cr_expect(message->on_connection == (scene->connection != NULL));
     if (message->type == PS_PUSH)
         hear_push(scene, stream, message);
     else if (message->type == PS_PULL)
-        send_values(scene, stream, message->lined);
+        send_values(scene, stream, message->on_connection);
 }
 
 /* The update is there. */
@@ -139,15 +140,15 @@ static void take_push(struct scene *scene)
     scene->receives = false;
     acknowledge(scene, scene->stream, scene->push.ticket);
     if (scene->push.pull)
-        send_values(scene, scene->stream, scene->push.lined);
+        send_values(scene, scene->stream, scene->push.on_connection);
 }
 
 static void server_tick(void *context)
 {
     struct scene *scene = context;
-    if (scene->cutting && bulk_line_moved(scene->line) > 0)
+    if (scene->cutting && bulk_connection_moved(scene->connection) > 0)
         cut(scene);
-    if (scene->receives && !bulk_line_is_busy(scene->line))
+    if (scene->receives && !bulk_connection_is_busy(scene->connection))
         take_push(scene);
 }
 
@@ -171,8 +172,8 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     (void)error;
     if (stream != scene->stream)
         return;
-    bulk_line_free(scene->line);
-    scene->line = NULL;
+    bulk_connection_free(scene->connection);
+    scene->connection = NULL;
     scene->receives = scene->cutting = false;
     if (scene->manner == LAGS)
         atomic_fetch_add(&scene->lineage, 1);
@@ -215,10 +216,10 @@ static void set_up(struct scene *scene, int manner)
     placement_init(&scene->placement, &layout, 1);
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
              (unsigned)getpid() / 100 % 250);
-    const struct bulk_lines_options lines = {
+    const struct bulk_connections_options connections = {
         .job_uid = "uid", .listens = true, .listen_address = scene->host, .wake = wake_server, .context = scene};
     cr_assert(rpc_new(server_tick, scene, 20, &scene->server_rpc, NULL) == 0);
-    cr_assert(bulk_lines_start(&lines, &scene->lines, NULL) == 0);
+    cr_assert(bulk_connections_start(&connections, &scene->connections, NULL) == 0);
     cr_assert(rpc_server_start(scene->server_rpc, scene->host, 0, methods, 1, scene, &door, NULL) == 0);
     scene->seat = (struct crew_seat){.role = "ps", .host = scene->host, .port = rpc_server_port(door)};
     cr_assert(rpc_new(tick, scene, 20, &scene->rpc, NULL) == 0);
@@ -243,7 +244,7 @@ static void tear_down(struct scene *scene)
     rpc_free(scene->rpc);
     servers_link_free(scene->link);
     rpc_stop(scene->server_rpc);
-    bulk_lines_free(scene->lines);
+    bulk_connections_free(scene->connections);
     rpc_free(scene->server_rpc);
     placement_release(&scene->placement);
 }
@@ -300,7 +301,7 @@ Test(servers_link, a_server_that_does_not_know_the_lineage_is_left_for_its_succe
     tear_down(&scene);
 }
 
-/* ---------------------------------------------------------------- lines */
+/* ---------------------------------------------------------------- bulk connections */
 
 /* Pulls, pushes and takes the values after it, `opened` streams in all. */
 static void exchange(struct scene *scene, unsigned opened)
@@ -321,18 +322,19 @@ static void exchange(struct scene *scene, unsigned opened)
     cr_expect(scene->pushed == 1 && scene->opened == opened, "%u streams", scene->opened);
 }
 
-Test(servers_link, large_values_and_gradients_travel_on_a_line, .timeout = 120)
+Test(servers_link, large_values_and_gradients_travel_on_a_connection, .timeout = 120)
 {
     static struct scene scene;
     set_up(&scene, KEEPS);
     exchange(&scene, 1);
     struct servers_traffic traffic = servers_link_traffic(scene.link);
-    cr_expect(traffic.lined == 3 * (int64_t)sizeof scene.values && traffic.shared == 0 && traffic.streamed == 0);
+    cr_expect(traffic.on_connection == 3 * (int64_t)sizeof scene.values && traffic.shared == 0 &&
+              traffic.streamed == 0);
     tear_down(&scene);
     cr_expect(scene.warnings == 0, "%s", scene.warning);
 }
 
-Test(servers_link, where_no_line_can_be_had_they_travel_on_the_stream_and_that_is_told, .timeout = 120)
+Test(servers_link, where_no_connection_can_be_had_they_travel_on_the_stream_and_that_is_told, .timeout = 120)
 {
     static struct scene scene;
     set_up(&scene, LIES);
@@ -343,7 +345,7 @@ Test(servers_link, where_no_line_can_be_had_they_travel_on_the_stream_and_that_i
               scene.warning);
 }
 
-Test(servers_link, a_line_that_is_cut_in_an_update_is_opened_anew_and_the_update_told_again, .timeout = 120)
+Test(servers_link, a_connection_that_is_cut_in_an_update_is_opened_anew_and_the_update_told_again, .timeout = 120)
 {
     static struct scene scene;
     set_up(&scene, CUTS_PUSH);

@@ -151,7 +151,7 @@ static void start_chief(struct scene *scene, uint32_t incarnation)
         .servers = scene->seats,
         .server_count = SERVERS,
         .digest = 5,
-        .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
+        .scheduler = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
         .rate = rate,
         .look_ms = LOOK_MS,
         .last_save_ms = scene->last_save_ms,

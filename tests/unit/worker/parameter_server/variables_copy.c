@@ -247,9 +247,10 @@ Test(variables_copy, values_after_an_update_are_given_as_it_reaches_them)
     set_up();
     link_init(&nowhere);
     cr_assert(variables_copy_expect(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
-    cr_expect(variables_copy_give(&copy, 0, &nowhere) == BULK_LINE_LATER);
+    cr_expect(variables_copy_give(&copy, 0, &nowhere) == BULK_CONNECTION_LATER);
     variables_copy_reach(&copy, 65536 + 1);
-    cr_expect(variables_copy_give(&copy, 65536 * sizeof(float), &nowhere) == BULK_LINE_LATER, "a part is not enough");
+    cr_expect(variables_copy_give(&copy, 65536 * sizeof(float), &nowhere) == BULK_CONNECTION_LATER,
+              "a part is not enough");
     variables_copy_end(&copy, &variables);
     cr_assert(variables_copy_expect(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
     apply_reaching(0);

@@ -385,7 +385,7 @@ static void start_chief(struct scene *scene, enum parameter_server_mode mode)
         .workers = scene->seats,
         .worker_count = 1,
         .digest = 5,
-        .dispenser = {.mode = mode, .tickets_per_step = 1, .end = 100},
+        .scheduler = {.mode = mode, .tickets_per_step = 1, .end = 100},
         .rate = rate,
         .patience_ms = PATIENCE_MS,
     };

@@ -609,7 +609,7 @@ static int finish_as_a_crew(struct worker *worker, struct error *error)
     if (strategy_evaluates(worker->strategy) &&
         strategy_evaluate(worker->strategy, worker->dataset, 0, worker->cell->batching->batch, &sums, error) < 0)
         return -1;
-    return strategy_has_whole_model(worker->strategy)
+    return strategy_has_gathered_model(worker->strategy)
                ? 0
                : strategy_gather(worker->strategy, worker->rank == 0 ? whole : NULL, error);
 }
@@ -905,7 +905,7 @@ static void open_dispatcher(struct server_crew *crew)
         .servers = crew->server_seats,
         .server_count = crew->server_count,
         .digest = parameter_layout_digest(graph_layout(crew->workers[0].devices[0].graph)),
-        .dispenser = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
+        .scheduler = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
                       .tickets_per_step = crew->shares,
                       .end = crew->cell->until * crew->shares},
         .gradient_clip_norm = crew->cell->clip,

@@ -21,8 +21,8 @@
 #include "worker/checkpoint/file.h"
 #include "worker/strategy/strategy_table.h"
 #include "worker/train/export.h"
+#include "worker/train/gathered_model.h"
 #include "worker/train/saving.h"
-#include "worker/train/whole_model.h"
 
 static const struct strategy_operations plain_operations = {0};
 static const struct identity identity = {.job_uid = "uid", .incarnation = 1};
@@ -232,12 +232,12 @@ static void claim_directory(void)
 static void expect_stale_export(struct scene *scene)
 {
     struct error error = ERROR_INIT;
-    struct whole_model model;
+    struct gathered_model model;
     fill(scene, 1);
-    cr_assert_eq(whole_model_take(&scene->trainer, &model, &error), 0, "%s", error.message);
+    cr_assert_eq(gathered_model_take(&scene->trainer, &model, &error), 0, "%s", error.message);
     cr_expect_eq(best_export(&scene->trainer, &model, &error), -1);
     cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
-    whole_model_release(&model);
+    gathered_model_release(&model);
 }
 
 Test(best, a_chief_that_was_superseded_while_it_wrote_changes_no_export, .timeout = 60)

@@ -11,8 +11,8 @@
 #include "tests/unit/worker/checkpoint/directory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/train/best.h"
+#include "worker/train/gathered_model.h"
 #include "worker/train/saving.h"
-#include "worker/train/whole_model.h"
 
 #define LAST 5
 
@@ -46,7 +46,7 @@ static void set_up(struct scene *scene)
 static void export_values(struct scene *scene)
 {
     static const float values[] = {1, 2};
-    const struct whole_model model = {.layout = &layout, .parameters = values};
+    const struct gathered_model model = {.layout = &layout, .parameters = values};
     struct error error = ERROR_INIT;
     cr_assert_eq(best_export(&scene->trainer, &model, &error), 0, "%s", error.message);
 }

@@ -272,7 +272,7 @@ static void check_stages(const struct model_spec *model, bool given, enum export
     close_bench(&whole);
 }
 
-Test(weights, each_stage_takes_its_own_from_the_whole_models)
+Test(weights, each_stage_takes_its_own_from_the_gathered_models)
 {
     check_stages(&gpt, false, EXPORT_OWN_NAMES);
     check_stages(&gpt, false, EXPORT_HUGGING_FACE_NAMES);

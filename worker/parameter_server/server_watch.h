@@ -9,29 +9,29 @@
  * may also lead to an earlier process. If it is higher, the process at the connection's end is
  * informed, on another stream, that it is superseded, and the owner of the connection leaves it.
  */
-#ifndef COXSWAIN_PARAMETER_SERVER_LOOKOUT_H
-#define COXSWAIN_PARAMETER_SERVER_LOOKOUT_H
+#ifndef COXSWAIN_PARAMETER_SERVER_SERVER_WATCH_H
+#define COXSWAIN_PARAMETER_SERVER_SERVER_WATCH_H
 
 #include "worker/comm/generation.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/address_book.h"
 #include "worker/parameter_server/message.h"
 
-struct lookout_options {
+struct server_watch_options {
     struct rpc *rpc;
     struct address_book *book;
     unsigned number; /* of the server in the book */
     const struct crew_seat *seat;
     const char *job_uid;
     int64_t every_ms; /* 0: 5000 */
-    /* Called when a newer process was found; on the rpc's thread, at most once per lookout_begin. */
+    /* Called when a newer process was found; on the rpc's thread, at most once per server_watch_begin. */
     void (*found)(void *context);
     void *context;
 };
 
 /* Embedded in the owner of the connection. Used on the rpc's thread only. */
-struct lookout {
-    struct lookout_options options;
+struct server_watch {
+    struct server_watch_options options;
     char address[RESOLVE_ADDRESS_MAX]; /* where the connection leads */
     bool is_met, is_told;
     struct generation met; /* highest generation met on any connection */
@@ -39,12 +39,12 @@ struct lookout {
     struct rpc_stream *probe; /* to the process at the other address */
 };
 
-void lookout_init(struct lookout *lookout, const struct lookout_options *options);
+void server_watch_init(struct server_watch *watch, const struct server_watch_options *options);
 /* Starts to watch a new connection to `address`. */
-void lookout_begin(struct lookout *lookout, const char *address);
+void server_watch_begin(struct server_watch *watch, const char *address);
 /* Records the generation that the connected process has reported. */
-void lookout_meet(struct lookout *lookout, struct generation generation);
+void server_watch_meet(struct server_watch *watch, struct generation generation);
 /* Looks the name up if that is due. Call it periodically while the connection stands. */
-void lookout_tick(struct lookout *lookout);
+void server_watch_tick(struct server_watch *watch);
 
 #endif

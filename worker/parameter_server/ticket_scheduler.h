@@ -34,8 +34,8 @@
  *   and the first N answers with different shares count (Chen et al. 2016); later ones are dropped.
  *   Since it is the same share, no example is left out.
  */
-#ifndef COXSWAIN_PARAMETER_SERVER_DISPENSER_H
-#define COXSWAIN_PARAMETER_SERVER_DISPENSER_H
+#ifndef COXSWAIN_PARAMETER_SERVER_TICKET_SCHEDULER_H
+#define COXSWAIN_PARAMETER_SERVER_TICKET_SCHEDULER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,9 +43,9 @@
 #include "common/job/job_document.h"
 #include "worker/parameter_server/ticket_set.h"
 
-#define DISPENSER_WORKERS_MAX 1024
+#define TICKET_SCHEDULER_WORKERS_MAX 1024
 
-struct dispenser_options {
+struct ticket_scheduler_options {
     enum parameter_server_mode mode;
     int64_t tickets_per_step;
     int64_t staleness;
@@ -55,68 +55,71 @@ struct dispenser_options {
     int64_t overdue_ns; /* 0: 30 s */
 };
 
-struct dispenser;
+struct ticket_scheduler;
 
-/* Creates a dispenser. `finished` are the tickets that a checkpoint or the servers say are done; it
- * is copied. `step`: as in dispenser_rollback. */
-struct dispenser *dispenser_new(const struct dispenser_options *options, const struct ticket_set *finished,
-                                int64_t step);
-void dispenser_free(struct dispenser *dispenser);
+/* Creates a ticket scheduler. `finished` are the tickets that a checkpoint or the servers say are done; it
+ * is copied. `step`: as in ticket_scheduler_rollback. */
+struct ticket_scheduler *ticket_scheduler_new(const struct ticket_scheduler_options *options,
+                                              const struct ticket_set *finished, int64_t step);
+void ticket_scheduler_free(struct ticket_scheduler *scheduler);
 
 /* Adds a worker whose process is new. It holds nothing. */
-void dispenser_join(struct dispenser *dispenser, unsigned worker);
+void ticket_scheduler_join(struct ticket_scheduler *scheduler, unsigned worker);
 /* Adds a worker again that had this clock and holds nothing but `ticket` (-1: nothing), which it
  * computes. It is never placed behind the slowest worker if others have gone on without it. Returns
  * whether it keeps the ticket, which is the case unless it was taken for lost meanwhile. */
-bool dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock, int64_t ticket);
+bool ticket_scheduler_rejoin(struct ticket_scheduler *scheduler, unsigned worker, int64_t clock, int64_t ticket);
 /* Raises a worker's clock to the one that it reports. Returns whether that was higher. */
-bool dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock);
+bool ticket_scheduler_note_clock(struct ticket_scheduler *scheduler, unsigned worker, int64_t clock);
 /* Records, from the servers' knowledge, that some worker has begun a ticket at that clock. */
-void dispenser_note_furthest(struct dispenser *dispenser, int64_t clock);
-int64_t dispenser_furthest(const struct dispenser *dispenser);
-int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker);
-void dispenser_leave(struct dispenser *dispenser, unsigned worker);
-bool dispenser_is_there(const struct dispenser *dispenser, unsigned worker);
-unsigned dispenser_live(const struct dispenser *dispenser);
+void ticket_scheduler_note_furthest(struct ticket_scheduler *scheduler, int64_t clock);
+int64_t ticket_scheduler_furthest(const struct ticket_scheduler *scheduler);
+int64_t ticket_scheduler_clock(const struct ticket_scheduler *scheduler, unsigned worker);
+void ticket_scheduler_leave(struct ticket_scheduler *scheduler, unsigned worker);
+bool ticket_scheduler_is_there(const struct ticket_scheduler *scheduler, unsigned worker);
+unsigned ticket_scheduler_live(const struct ticket_scheduler *scheduler);
 
 /* Takes the next ticket for a worker that has joined. Returns false if it has to wait, or all
  * tickets are done. */
-bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
+bool ticket_scheduler_take(struct ticket_scheduler *scheduler, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
 /* Bounded staleness with backup workers: overtakes one of the workers that `worker`, which holds
  * nothing, would have to wait for, if these are not more than the spare ones. It stays overtaken
  * until it joins again or leaves. Returns false if none is to be overtaken. */
-bool dispenser_overtake(struct dispenser *dispenser, unsigned worker, unsigned *ret_overtaken);
-bool dispenser_is_overtaken(const struct dispenser *dispenser, unsigned worker);
+bool ticket_scheduler_overtake(struct ticket_scheduler *scheduler, unsigned worker, unsigned *ret_overtaken);
+bool ticket_scheduler_is_overtaken(const struct ticket_scheduler *scheduler, unsigned worker);
 /* Asynchronous: finds who else holds a ticket that was just given to a worker, and for how long.
  * Returns false if nobody does. */
-bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
-                          unsigned *ret_holder, int64_t *ret_ns);
+bool ticket_scheduler_is_overdue(const struct ticket_scheduler *scheduler, unsigned taker, int64_t ticket,
+                                 int64_t now_ns, unsigned *ret_holder, int64_t *ret_ns);
 /* Marks a ticket as finished, after every server has acknowledged it. Returns false if it was
  * finished already. *ret_ns: how long this worker has held it; -1: it did not. */
-bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns, int64_t *ret_ns);
+bool ticket_scheduler_done(struct ticket_scheduler *scheduler, unsigned worker, int64_t ticket, int64_t now_ns,
+                           int64_t *ret_ns);
 
 /* Synchronous: return the present step, from 0, and whether all its shares are finished;
- * dispenser_advance begins the next step and is called once this one was applied. */
-int64_t dispenser_step(const struct dispenser *dispenser);
-bool dispenser_step_is_complete(const struct dispenser *dispenser);
-void dispenser_advance(struct dispenser *dispenser);
+ * ticket_scheduler_advance begins the next step and is called once this one was applied. */
+int64_t ticket_scheduler_step(const struct ticket_scheduler *scheduler);
+bool ticket_scheduler_step_is_complete(const struct ticket_scheduler *scheduler);
+void ticket_scheduler_advance(struct ticket_scheduler *scheduler);
 
 /* Rolls back to what a snapshot or the servers hold; forgets all held tickets. `step`: in mode
  * Synchronous, the first step not applied. */
-void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *finished, int64_t step);
+void ticket_scheduler_rollback(struct ticket_scheduler *scheduler, const struct ticket_set *finished, int64_t step);
 /* Sets the run's end: it has tickets 0 to end - 1. */
-void dispenser_set_end(struct dispenser *dispenser, int64_t end);
+void ticket_scheduler_set_end(struct ticket_scheduler *scheduler, int64_t end);
 /* Resets all clocks to 0. */
-void dispenser_reset_clocks(struct dispenser *dispenser);
+void ticket_scheduler_reset_clocks(struct ticket_scheduler *scheduler);
 
-const struct ticket_set *dispenser_finished(const struct dispenser *dispenser);
-bool dispenser_is_over(const struct dispenser *dispenser);
+const struct ticket_set *ticket_scheduler_finished(const struct ticket_scheduler *scheduler);
+bool ticket_scheduler_is_over(const struct ticket_scheduler *scheduler);
 
 /* Synchronous: returns whether a worker still computes a share that another has finished, and how
  * long it has held it. */
-bool dispenser_is_late(const struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ns);
+bool ticket_scheduler_is_late(const struct ticket_scheduler *scheduler, unsigned worker, int64_t now_ns,
+                              int64_t *ret_ns);
 /* Finds the worker that has held an unfinished ticket for longest, and how long. Returns false if
  * nobody holds one. In mode Synchronous the step waits for that worker. */
-bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns);
+bool ticket_scheduler_slowest(const struct ticket_scheduler *scheduler, int64_t now_ns, unsigned *ret_worker,
+                              int64_t *ret_ns);
 
 #endif

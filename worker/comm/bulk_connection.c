@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "worker/comm/bulk_connection_parts.h"
+
+/* A connection's turn, before the others have theirs. */
+#define TURN_BYTES ((size_t)4 << 20)
+/* A receiver sleeps until this many bytes, or all missing ones, have arrived. */
+#define READ_MIN ((size_t)1 << 20)
+
+static void ring(struct bulk_connections *connections)
+{
+    const uint64_t one = 1;
+    (void)!write(connections->bell, &one, sizeof one);
+}
+
+static void tell_owner(const struct bulk_connection *connection)
+{
+    const struct bulk_connections_options *options = &connection->connections->options;
+    if (!atomic_load(&connection->dropped))
+        options->wake(options->context);
+}
+
+void connection_set_phase(struct bulk_connection *connection, enum connection_phase phase)
+{
+    atomic_store(&connection->phase, phase);
+    if (phase == LINE_OPEN || phase == LINE_CLOSED)
+        tell_owner(connection);
+}
+
+/* ---------------------------------------------------------------- loads; with the connection's lock held */
+
+static void end_load(struct bulk_connection *connection)
+{
+    connection->number++;
+    atomic_store(&connection->load, LOAD_NONE);
+    tell_owner(connection);
+}
+
+static bool pass_head(struct bulk_connection *connection, bool sends)
+{
+    unsigned char *at = connection->head + connection->head_done;
+    size_t left = sizeof connection->head - connection->head_done;
+    connection->head_done +=
+        sends ? link_write(&connection->link, &(struct iovec){at, left}, 1) : link_read(&connection->link, at, left);
+    return connection->head_done == sizeof connection->head;
+}
+
+/* Once all of it is there. */
+static bool head_holds(const struct bulk_connection *connection)
+{
+    struct load_head head;
+    return load_head_decode(connection->head, &head, NULL) == 0 && head.number == connection->number &&
+           head.length == connection->length;
+}
+
+static size_t send_some(struct bulk_connection *connection, size_t most)
+{
+    if (connection->give != NULL)
+        return connection->give(connection->context, connection->done, &connection->link);
+    return link_write(&connection->link, &(struct iovec){connection->bytes + connection->done, most}, 1);
+}
+
+/* Fewer and larger reads; a session reads records. */
+static void sleep_until_enough(const struct bulk_connection *connection)
+{
+    size_t left = sizeof connection->head - connection->head_done + connection->length - connection->done;
+    int enough = (int)(left < READ_MIN ? left : READ_MIN);
+    if (connection->link.tls == NULL)
+        setsockopt(connection->link.socket, SOL_SOCKET, SO_RCVLOWAT, &enough, sizeof enough);
+}
+
+static void move_load(struct bulk_connection *connection)
+{
+    bool sends = connection->load == LOAD_OUT;
+    size_t turn = 0;
+    bool had_head = connection->head_done == sizeof connection->head,
+         has_head = had_head || pass_head(connection, sends);
+    if (has_head && !had_head && !sends && !head_holds(connection)) {
+        connection->link.closed = true;
+        return;
+    }
+    for (size_t moved = has_head; moved > 0 && connection->done < connection->length && turn < TURN_BYTES;) {
+        if (atomic_load(&connection->dropped))
+            return;
+        size_t left = connection->length - connection->done, most = left < TURN_BYTES ? left : TURN_BYTES;
+        moved = sends ? send_some(connection, most)
+                      : link_read(&connection->link, connection->bytes + connection->done, most);
+        connection->waits = moved == BULK_CONNECTION_LATER;
+        moved = connection->waits ? 0 : moved;
+        connection->done += moved;
+        turn += moved;
+    }
+    atomic_fetch_add(&connection->moved, turn);
+    if (connection->done == connection->length)
+        end_load(connection);
+    else if (!sends)
+        sleep_until_enough(connection);
+}
+
+static void begin_load(struct bulk_connection *connection, enum load_kind kind, unsigned char *bytes, size_t length,
+                       bulk_connection_give *give, void *context)
+{
+    pthread_mutex_lock(&connection->lock);
+    connection->link.closed |= connection->phase != LINE_OPEN || connection->load != LOAD_NONE || length == 0;
+    connection->is_new = true;
+    connection->waits = false;
+    connection->head_done = connection->done = 0;
+    connection->length = length;
+    connection->bytes = bytes;
+    connection->give = give;
+    connection->context = context;
+    load_head_encode(&(struct load_head){.number = connection->number, .length = length}, connection->head);
+    atomic_store(&connection->load, kind);
+    pthread_mutex_unlock(&connection->lock);
+    ring(connection->connections);
+}
+
+void bulk_connection_send(struct bulk_connection *connection, const void *bytes, size_t length)
+{
+    begin_load(connection, LOAD_OUT, (unsigned char *)bytes, length, NULL, NULL);
+}
+
+void bulk_connection_receive(struct bulk_connection *connection, void *bytes, size_t length)
+{
+    begin_load(connection, LOAD_IN, bytes, length, NULL, NULL);
+}
+
+void bulk_connection_send_from(struct bulk_connection *connection, size_t length, bulk_connection_give *give,
+                               void *context)
+{
+    begin_load(connection, LOAD_OUT, NULL, length, give, context);
+}
+
+void bulk_connection_poke(struct bulk_connection *connection)
+{
+    atomic_store(&connection->poked, true);
+    ring(connection->connections);
+}
+
+/* ---------------------------------------------------------------- connections */
+
+struct bulk_connection *connection_new(struct bulk_connections *connections, uint64_t token)
+{
+    struct bulk_connection *connection = memory_allocate(1, sizeof *connection);
+    connection->connections = connections;
+    connection->token = token;
+    link_init(&connection->link);
+    pthread_mutex_init(&connection->lock, NULL);
+    return connection;
+}
+
+void connection_enter(struct bulk_connection *connection)
+{
+    struct bulk_connections *connections = connection->connections;
+    pthread_mutex_lock(&connections->lock);
+    connection->next = connections->first;
+    connections->first = connection;
+    pthread_mutex_unlock(&connections->lock);
+    ring(connections);
+}
+
+/* The thread may be at it. */
+void bulk_connection_free(struct bulk_connection *connection)
+{
+    if (connection == NULL)
+        return;
+    struct bulk_connections *connections = connection->connections;
+    atomic_store(&connection->dropped, true);
+    pthread_mutex_lock(&connection->lock);
+    atomic_store(&connection->left, true);
+    pthread_mutex_unlock(&connection->lock);
+    ring(connections);
+}
+
+enum bulk_connection_state bulk_connection_state(struct bulk_connection *connection)
+{
+    int phase = atomic_load(&connection->phase);
+    return phase == LINE_OPEN     ? BULK_CONNECTION_OPEN
+           : phase == LINE_CLOSED ? BULK_CONNECTION_CLOSED
+                                  : BULK_CONNECTION_OPENING;
+}
+
+bool bulk_connection_is_ready(struct bulk_connection *connection)
+{
+    pthread_mutex_lock(&connection->lock);
+    bool ready = connection->phase == LINE_OPEN && connection->load == LOAD_NONE && !connection->link.closed;
+    pthread_mutex_unlock(&connection->lock);
+    return ready;
+}
+
+bool bulk_connection_is_busy(struct bulk_connection *connection)
+{
+    return atomic_load(&connection->load) != LOAD_NONE;
+}
+
+uint64_t bulk_connection_moved(struct bulk_connection *connection)
+{
+    return atomic_load(&connection->moved);
+}
+
+static void release(struct bulk_connection *connection)
+{
+    link_release(&connection->link);
+    pthread_mutex_destroy(&connection->lock);
+    free(connection);
+}
+
+/* ---------------------------------------------------------------- the thread */
+
+/* Returns whether the TLS session has bytes that were read from the socket but not by the connection; poll(2) does not report these. */
+static bool has_input(struct bulk_connection *connection)
+{
+    struct pollfd poll;
+    return connection->load == LOAD_IN && !link_prepare_poll(&connection->link, true, false, &poll);
+}
+
+/* With the connection's lock held. */
+static void advance(struct bulk_connection *connection, short happened)
+{
+    bool is_new = atomic_exchange(&connection->poked, false) || connection->is_new;
+    connection->is_new = false;
+    if (connection->phase == LINE_DIALLING) {
+        connection_open_further(connection, happened != 0);
+        return;
+    }
+    if (connection->phase != LINE_OPEN)
+        return;
+    bool is_left = (happened & (POLLHUP | POLLERR | POLLRDHUP)) != 0;
+    if (connection->load != LOAD_IN && is_left) /* what it sent before may be of use to a reader alone */
+        connection->link.closed = true;
+    if (!connection->link.closed && connection->load != LOAD_NONE && (happened != 0 || is_new || has_input(connection)))
+        move_load(connection);
+    if (connection->link.closed)
+        connection_set_phase(connection, LINE_CLOSED);
+}
+
+/* What the thread polls: the bell, arrivals, connections. */
+struct watch {
+    struct pollfd *polls;
+    struct bulk_connection **connections; /* of the last `line_count` polls */
+    unsigned count, connection_count, capacity;
+    bool at_once; /* something can be done without waiting */
+};
+
+static struct pollfd *watch_add(struct watch *watch)
+{
+    if (watch->count == watch->capacity) {
+        watch->capacity = 2 * watch->capacity + 8;
+        watch->polls = memory_resize(watch->polls, watch->capacity, sizeof *watch->polls);
+        watch->connections = memory_resize(watch->connections, watch->capacity, sizeof(struct bulk_connection *));
+    }
+    return &watch->polls[watch->count++];
+}
+
+static void watch_connection(struct watch *watch, struct bulk_connection *connection)
+{
+    struct pollfd *poll = watch_add(watch);
+    pthread_mutex_lock(&connection->lock);
+    bool opens = connection->phase == LINE_DIALLING,
+         connects = opens && connection->handshake.phase == HANDSHAKE_CONNECTING;
+    bool is_open = connection->phase == LINE_OPEN;
+    *poll = (struct pollfd){.fd = -1};
+    if (opens || is_open) {
+        bool ready = !link_prepare_poll(&connection->link, connection->load == LOAD_IN || (opens && !connects),
+                                        (connection->load == LOAD_OUT && !connection->waits) || connects, poll);
+        poll->events |= POLLRDHUP;
+        watch->at_once |= connection->is_new || atomic_load(&connection->poked) || ready || connection->link.closed;
+    }
+    pthread_mutex_unlock(&connection->lock);
+    watch->connections[watch->connection_count++] = connection;
+}
+
+static void watch_all(struct watch *watch, struct bulk_connections *connections)
+{
+    watch->count = watch->connection_count = 0;
+    watch->at_once = false;
+    *watch_add(watch) = (struct pollfd){.fd = connections->bell, .events = POLLIN};
+    *watch_add(watch) = (struct pollfd){.fd = connections->endpoint ? endpoint_descriptor(connections->endpoint) : -1,
+                                        .events = POLLIN};
+    pthread_mutex_lock(&connections->lock);
+    for (struct bulk_connection *connection = connections->first; connection != NULL; connection = connection->next)
+        watch_connection(watch, connection);
+    pthread_mutex_unlock(&connections->lock);
+}
+
+static void advance_watched(const struct watch *watch)
+{
+    const struct pollfd *polls = watch->polls + (watch->count - watch->connection_count);
+    for (unsigned i = 0; i < watch->connection_count; i++) {
+        struct bulk_connection *connection = watch->connections[i];
+        pthread_mutex_lock(&connection->lock);
+        if (!atomic_load(&connection->dropped))
+            advance(connection, polls[i].revents);
+        pthread_mutex_unlock(&connection->lock);
+    }
+}
+
+static void sweep(struct bulk_connections *connections)
+{
+    pthread_mutex_lock(&connections->lock);
+    for (struct bulk_connection **place = &connections->first; *place != NULL;) {
+        struct bulk_connection *connection = *place;
+        if (!atomic_load(&connection->left)) {
+            place = &connection->next;
+            continue;
+        }
+        *place = connection->next;
+        pthread_mutex_lock(&connection->lock); /* its owner may be about to leave it */
+        pthread_mutex_unlock(&connection->lock);
+        release(connection);
+    }
+    pthread_mutex_unlock(&connections->lock);
+}
+
+static bool is_stopping(struct bulk_connections *connections)
+{
+    pthread_mutex_lock(&connections->lock);
+    bool stopping = connections->stopping;
+    pthread_mutex_unlock(&connections->lock);
+    return stopping;
+}
+
+static void *run(void *context)
+{
+    struct bulk_connections *connections = context;
+    struct watch watch = {0};
+    while (!is_stopping(connections)) {
+        uint64_t rings;
+        watch_all(&watch, connections);
+        if (poll(watch.polls, watch.count, watch.at_once ? 0 : LINES_LOOK_MS) < 0)
+            continue;
+        if (watch.polls[0].revents != 0)
+            (void)!read(connections->bell, &rings, sizeof rings);
+        advance_watched(&watch);
+        if (connections->endpoint != NULL && watch.polls[1].revents != 0)
+            connections_take_arrivals(connections);
+        sweep(connections);
+    }
+    free(watch.polls);
+    free(watch.connections);
+    return NULL;
+}
+
+int bulk_connections_start(const struct bulk_connections_options *options, struct bulk_connections **ret_connections,
+                           struct error *error)
+{
+    struct bulk_connections *connections = memory_allocate(1, sizeof *connections);
+    connections->options = *options;
+    connections->job_uid = memory_copy_string(options->job_uid);
+    pthread_mutex_init(&connections->lock, NULL);
+    connections->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int result = connections->bell < 0 ? error_set_errno(error, "make an event for data connections") : 0;
+    if (result == 0 && options->listens)
+        result = endpoint_open(options->listen_address, options->port, &connections->endpoint, error);
+    if (result == 0 && options->listens)
+        result = endpoint_start(connections->endpoint, error);
+    if (result == 0) {
+        errno = pthread_create(&connections->thread, NULL, run, connections);
+        connections->has_thread = errno == 0;
+        result = errno ? error_set_errno(error, "start the thread for data connections") : 0;
+    }
+    if (result < 0)
+        bulk_connections_free(connections);
+    else
+        *ret_connections = connections;
+    return result;
+}
+
+uint16_t bulk_connections_port(const struct bulk_connections *connections)
+{
+    return connections->endpoint ? endpoint_port(connections->endpoint) : 0;
+}
+
+void bulk_connections_free(struct bulk_connections *connections)
+{
+    if (connections == NULL)
+        return;
+    pthread_mutex_lock(&connections->lock);
+    connections->stopping = true;
+    pthread_mutex_unlock(&connections->lock);
+    ring(connections);
+    if (connections->has_thread)
+        pthread_join(connections->thread, NULL);
+    while (connections->first != NULL) {
+        struct bulk_connection *connection = connections->first;
+        connections->first = connection->next;
+        release(connection);
+    }
+    endpoint_free(connections->endpoint);
+    if (connections->bell >= 0)
+        close(connections->bell);
+    pthread_mutex_destroy(&connections->lock);
+    free(connections->job_uid);
+    free(connections);
+}
