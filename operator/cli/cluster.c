@@ -49,6 +49,12 @@ struct resource_path cluster_job_path(const struct cluster *cluster, const char 
         .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL}, .name_space = cluster->name_space, .name = name};
 }
 
+struct resource_path cluster_sweep_path(const struct cluster *cluster, const char *name)
+{
+    return (struct resource_path){
+        .resource = {API_GROUP, API_VERSION, TRAINING_SWEEP_PLURAL}, .name_space = cluster->name_space, .name = name};
+}
+
 /* ---------------------------------------------------------------- one request */
 
 struct exchange {

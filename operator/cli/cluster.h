@@ -26,6 +26,8 @@ void cluster_release(struct cluster *cluster);
 
 /* Returns the path of a TrainingJob in the cluster's namespace. Borrows both arguments. */
 struct resource_path cluster_job_path(const struct cluster *cluster, const char *name);
+/* The same for a TrainingSweep. */
+struct resource_path cluster_sweep_path(const struct cluster *cluster, const char *name);
 
 /* Results: free with json_free. */
 int cluster_get(struct cluster *cluster, const struct resource_path *path, struct json **ret_object,

@@ -15,7 +15,7 @@
 
 /*  name, arguments, what it does */
 #define COMMANDS(X)                                                                                                    \
-    X(run, "FILE [options]", "run a training job and watch it")                                                        \
+    X(run, "FILE [options]", "run a training job or a sweep and watch it")                                             \
     X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                           \
     X(generate, "NAME [options]", "print the manifest of a first job of your own, commented")                          \
     X(migrate, "FILE", "translate jobs of v1alpha1 or Kubeflow to this version")                                       \
@@ -29,6 +29,7 @@
     X(resume, "NAME...", "let it go on from its last checkpoint")                                                      \
     X(restart, "NAME", "start the crew over, or one of its pods")                                                      \
     X(scale, "NAME --workers N", "change the number of workers of an elastic job")                                     \
+    X(sweep, "get|best|...", "the trials of a sweep, and the best as a job")                                           \
     X(delete, "NAME...", "delete jobs; what they stored stays")                                                        \
     X(completion, "bash|zsh", "print a completion script")
 

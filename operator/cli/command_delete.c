@@ -6,15 +6,17 @@
 #include "operator/cli/job_await.h"
 
 static const struct command_usage usage = {
-    "usage: cox delete NAME… [--no-wait] [--timeout TIME]\n"
-    "\n"
-    "Deletes jobs with their pods and Services. What they stored (checkpoints, exported weights) stays.\n"
-    "\n"
-    "  --no-wait        do not wait until the jobs are gone\n"
-    "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
-    "\n"
-    "Exit code: 0 done, 1 a job does not exist or the cluster refused, 2 wrong usage, 3 the time is over.\n",
-    "Nm", 1, 1000};
+    .text = "usage: cox delete NAME… [--no-wait] [--timeout TIME]\n"
+            "\n"
+            "Deletes jobs with their pods and Services. What they stored (checkpoints, exported weights) stays.\n"
+            "\n"
+            "  --no-wait        do not wait until the jobs are gone\n"
+            "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
+            "\n"
+            "Exit code: 0 done, 1 a job does not exist or the cluster refused, 2 wrong usage, 3 the time is over.\n",
+    .options = "Nm",
+    .names_min = 1,
+    .names_max = 1000};
 
 static enum await_end is_gone(const struct json *job, const void *context)
 {

@@ -6,14 +6,17 @@
 #include "operator/cli/job_evidence.h"
 
 static const struct command_usage usage = {
-    "usage: cox describe NAME…\n"
-    "\n"
-    "Shows all there is to know of jobs: what was asked for, where they stand, conditions, pods, the last events, and "
-    "in\n"
-    "the last line what they wait for.\n"
-    "\n"
-    "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
-    "", 1, 1000};
+    .text = "usage: cox describe NAME…\n"
+            "\n"
+            "Shows all there is to know of jobs: what was asked for, where they stand, conditions, pods, the last "
+            "events, and "
+            "in\n"
+            "the last line what they wait for.\n"
+            "\n"
+            "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
+    .options = "",
+    .names_min = 1,
+    .names_max = 1000};
 
 static int describe(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

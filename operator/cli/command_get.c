@@ -16,17 +16,20 @@
 #define NAMES_MAX 1000
 
 static const struct command_usage usage = {
-    "usage: cox get [NAME…] [options]\n"
-    "\n"
-    "Lists training jobs: how far they are and how well they do. With names only those.\n"
-    "\n"
-    "  -o, --output FORM      wide (strategy, throughput, time left), json, yaml or name\n"
-    "  -A, --all-namespaces   of all namespaces\n"
-    "  -l, --selector TEXT    with these labels, such as team=vision\n"
-    "  -w, --watch            go on, a line for each change, until interrupted\n"
-    "\n"
-    "Exit code: 0 done, 1 a name does not exist or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
-    "oAlw", 0, NAMES_MAX};
+    .text =
+        "usage: cox get [NAME…] [options]\n"
+        "\n"
+        "Lists training jobs: how far they are and how well they do. With names only those.\n"
+        "\n"
+        "  -o, --output FORM      wide (strategy, throughput, time left), json, yaml or name\n"
+        "  -A, --all-namespaces   of all namespaces\n"
+        "  -l, --selector TEXT    with these labels, such as team=vision\n"
+        "  -w, --watch            go on, a line for each change, until interrupted\n"
+        "\n"
+        "Exit code: 0 done, 1 a name does not exist or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
+    .options = "oAlw",
+    .names_min = 0,
+    .names_max = NAMES_MAX};
 
 static int jobs_find(struct cluster *cluster, const struct command_line *line, struct json **ret_jobs,
                      struct error *error)

@@ -5,7 +5,7 @@
 
 #include "common/job/rules.h"
 #include "common/job/string_format.h"
-#include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
@@ -13,13 +13,14 @@
 #define NAMESPACE_MAX 63
 
 /* Refuses names that no object in a cluster can have, without asking the cluster. */
-static bool can_exist(const char *title, const struct command_line *line)
+static bool can_exist(const char *title, const struct command_usage *usage, const struct command_line *line)
 {
     enum role role;
     bool known = !line->role || role_parse(line->role, &role);
     for (int i = 0; i < line->name_count; i++)
-        if (!job_name_holds(line->names[i])) {
-            fprintf(stderr, "%s: no job can be called \"%s\": " JOB_NAME_MESSAGE "\n", title, line->names[i]);
+        if (!(usage->sweeps ? sweep_name_holds : job_name_holds)(line->names[i])) {
+            fprintf(stderr, "%s: no %s can be called \"%s\": %s\n", title, usage->sweeps ? "sweep" : "job",
+                    line->names[i], usage->sweeps ? SWEEP_NAME_MESSAGE : JOB_NAME_MESSAGE);
             return false;
         }
     if (line->name_space &&
@@ -40,7 +41,7 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
     int code = command_line_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
-    if (!can_exist(words[0], &line))
+    if (!can_exist(words[0], usage, &line))
         return EXIT_USAGE;
     SCOPED(cluster_release) struct cluster cluster;
     struct error error = ERROR_INIT;

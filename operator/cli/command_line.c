@@ -40,11 +40,28 @@ static const struct option table[] = {
 static const char always[] = "nkch";
 static const char short_forms[] = "n:o:Al:wfh";
 
-static bool output_parse(const char *word, enum output_form *ret_form)
+static const char *forms_of(const struct command_usage *usage)
 {
-    static const char *const words[] = {
-        [OUTPUT_WIDE] = "wide", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml", [OUTPUT_NAME] = "name"};
-    for (enum output_form form = OUTPUT_WIDE; form <= OUTPUT_NAME; form++) {
+    return usage->forms ? usage->forms : OUTPUT_FORMS;
+}
+
+static bool takes_form(const struct command_usage *usage, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = forms_of(usage); *at; at += strcspn(at, ", "), at += strspn(at, ", "))
+        if (strcspn(at, ", ") == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+static bool output_parse(const struct command_usage *usage, const char *word, enum output_form *ret_form)
+{
+    static const char *const words[] = {[OUTPUT_WIDE] = "wide",
+                                        [OUTPUT_JSON] = "json",
+                                        [OUTPUT_YAML] = "yaml",
+                                        [OUTPUT_NAME] = "name",
+                                        [OUTPUT_CSV] = "csv"};
+    for (enum output_form form = OUTPUT_WIDE; form <= OUTPUT_CSV && takes_form(usage, word); form++) {
         if (strcmp(words[form], word) == 0) {
             *ret_form = form;
             return true;
@@ -83,7 +100,7 @@ bool duration_parse(const char *text, int64_t *ret_ms)
 }
 
 /* False: the argument is wrong. */
-static bool take(struct command_line *line, int letter, const char *argument)
+static bool take(const struct command_usage *usage, struct command_line *line, int letter, const char *argument)
 {
     const char **texts[128] = {
         ['n'] = &line->name_space, ['k'] = &line->kubeconfig, ['c'] = &line->context,  ['l'] = &line->selector,
@@ -99,7 +116,7 @@ static bool take(struct command_line *line, int letter, const char *argument)
     else if (numbers[letter])
         return number_parse(argument, numbers[letter]);
     else if (letter == 'o')
-        return output_parse(argument, &line->output);
+        return output_parse(usage, argument, &line->output);
     else
         return duration_parse(argument, &line->timeout_ms);
     return true;
@@ -116,7 +133,7 @@ static const char *option_name(int letter)
 /* Describes the argument of an option that checks it. */
 static const char *what_it_takes(int letter)
 {
-    return letter == 'o'   ? "one of wide, json, yaml and name"
+    return letter == 'o'   ? "one of "
            : letter == 'm' ? "a time such as 90 or 90s (seconds), 5m, 2h or 1d"
                            : "a whole number from 0 on";
 }
@@ -141,9 +158,9 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
             fprintf(stderr, "%s: takes no --%s\n", words[0], option_name(letter));
             return refuse(usage);
         }
-        if (!take(ret_line, letter, optarg)) {
-            fprintf(stderr, "%s: --%s \"%s\": it takes %s\n", words[0], option_name(letter), optarg,
-                    what_it_takes(letter));
+        if (!take(usage, ret_line, letter, optarg)) {
+            fprintf(stderr, "%s: --%s \"%s\": it takes %s%s\n", words[0], option_name(letter), optarg,
+                    what_it_takes(letter), letter == 'o' ? forms_of(usage) : "");
             return refuse(usage);
         }
     }

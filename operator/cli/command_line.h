@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum output_form { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME };
+enum output_form { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME, OUTPUT_CSV };
+
+#define OUTPUT_FORMS "wide, json, yaml and name"
 
 /* Strings point into the words. */
 struct command_line {
@@ -28,6 +30,8 @@ struct command_usage {
     const char *
         options; /* letters of the accepted options (command_line.c); all accept -n, --kubeconfig, --context and --help */
     int names_min, names_max;
+    const char *forms; /* what --output takes, such as "csv and json"; NULL: OUTPUT_FORMS */
+    bool sweeps;       /* the names are of TrainingSweeps, not of jobs */
 };
 
 /* Returns -1 if the words are valid, otherwise the exit code, after printing the help or what is wrong. */

@@ -5,12 +5,14 @@
 #include "operator/cli/job_suspend.h"
 
 static const struct command_usage usage = {
-    "usage: cox resume NAME…\n"
-    "\n"
-    "Lets suspended jobs go on: their crews start anew, from the last checkpoint.\n"
-    "\n"
-    "Exit code: 0 asked for, 1 the cluster refused, 2 wrong usage.\n",
-    "", 1, 1000};
+    .text = "usage: cox resume NAME…\n"
+            "\n"
+            "Lets suspended jobs go on: their crews start anew, from the last checkpoint.\n"
+            "\n"
+            "Exit code: 0 asked for, 1 the cluster refused, 2 wrong usage.\n",
+    .options = "",
+    .names_min = 1,
+    .names_max = 1000};
 
 static int resume(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

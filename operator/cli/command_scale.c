@@ -6,15 +6,18 @@
 #include "operator/cli/command.h"
 
 static const struct command_usage usage = {
-    "usage: cox scale NAME --workers N\n"
-    "\n"
-    "Changes the number of workers of an elastic job, between its minReplicas and maxReplicas. The highest "
-    "indices\n"
-    "go first, never worker 0.\n"
-    "\n"
-    "Exit code: 0 done, 1 the cluster refused (the job is not elastic, or the number is out of its bounds), 2 wrong\n"
-    "usage.\n",
-    "W", 1, 1};
+    .text = "usage: cox scale NAME --workers N\n"
+            "\n"
+            "Changes the number of workers of an elastic job, between its minReplicas and maxReplicas. The highest "
+            "indices\n"
+            "go first, never worker 0.\n"
+            "\n"
+            "Exit code: 0 done, 1 the cluster refused (the job is not elastic, or the number is out of its bounds), 2 "
+            "wrong\n"
+            "usage.\n",
+    .options = "W",
+    .names_min = 1,
+    .names_max = 1};
 
 static int scale(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

@@ -5,15 +5,19 @@
 #include "operator/cli/job_suspend.h"
 
 static const struct command_usage usage = {
-    "usage: cox suspend NAME…\n"
-    "\n"
-    "Removes all pods of the jobs and waits: `cox resume` goes on from the last checkpoint. Our own workers save "
-    "their\n"
-    "state before they go (checkpoint.onPreemption). Time suspended does not count for activeDeadlineSeconds.\n"
-    "\n"
-    "Exit code: 0 asked for (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster refused,\n"
-    "2 wrong usage.\n",
-    "", 1, 1000};
+    .text =
+        "usage: cox suspend NAME…\n"
+        "\n"
+        "Removes all pods of the jobs and waits: `cox resume` goes on from the last checkpoint. Our own workers save "
+        "their\n"
+        "state before they go (checkpoint.onPreemption). Time suspended does not count for activeDeadlineSeconds.\n"
+        "\n"
+        "Exit code: 0 asked for (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster "
+        "refused,\n"
+        "2 wrong usage.\n",
+    .options = "",
+    .names_min = 1,
+    .names_max = 1000};
 
 static int suspend(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

@@ -21,20 +21,24 @@
 #define SYNC_TIMEOUT_MS 30000
 
 static const struct command_usage usage = {
-    "usage: cox top [NAME] [options]\n"
-    "\n"
-    "Shows training live: throughput, the curve of the loss since you look, time left; the fastest job first. With a "
-    "name\n"
-    "it shows that job with its pods, until it is over. Ctrl-C ends it. Where the output is no terminal, or with "
-    "--once,\n"
-    "it prints how things stand and ends.\n"
-    "\n"
-    "  -A, --all-namespaces   jobs of all namespaces\n"
-    "  -l, --selector TEXT    with these labels, such as team=vision\n"
-    "  --once                 print once\n"
-    "\n"
-    "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
-    "AlO", 0, 1};
+    .text =
+        "usage: cox top [NAME] [options]\n"
+        "\n"
+        "Shows training live: throughput, the curve of the loss since you look, time left; the fastest job first. With "
+        "a "
+        "name\n"
+        "it shows that job with its pods, until it is over. Ctrl-C ends it. Where the output is no terminal, or with "
+        "--once,\n"
+        "it prints how things stand and ends.\n"
+        "\n"
+        "  -A, --all-namespaces   jobs of all namespaces\n"
+        "  -l, --selector TEXT    with these labels, such as team=vision\n"
+        "  --once                 print once\n"
+        "\n"
+        "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
+    .options = "AlO",
+    .names_min = 0,
+    .names_max = 1};
 
 /* ---------------------------------------------------------------- all jobs */
 

@@ -8,16 +8,19 @@
 #include "operator/cli/job_condition.h"
 
 static const struct command_usage usage = {
-    "usage: cox wait NAME [options]\n"
-    "\n"
-    "Waits until the job is over, or for what --for names.\n"
-    "\n"
-    "  --for WHAT       Succeeded, Failed, Running, Suspended (conditions of the job) or Deleted\n"
-    "  --timeout TIME   no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
-    "\n"
-    "Exit code: 0 it has come (without --for: the job has succeeded), 1 it cannot come any more (the job is over with\n"
-    "something else, or is gone), 2 wrong usage, 3 the time is over, 130 interrupted.\n",
-    "Fm", 1, 1};
+    .text = "usage: cox wait NAME [options]\n"
+            "\n"
+            "Waits until the job is over, or for what --for names.\n"
+            "\n"
+            "  --for WHAT       Succeeded, Failed, Running, Suspended (conditions of the job) or Deleted\n"
+            "  --timeout TIME   no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
+            "\n"
+            "Exit code: 0 it has come (without --for: the job has succeeded), 1 it cannot come any more (the job is "
+            "over with\n"
+            "something else, or is gone), 2 wrong usage, 3 the time is over, 130 interrupted.\n",
+    .options = "Fm",
+    .names_min = 1,
+    .names_max = 1};
 
 /* Prints how the job ended. */
 static void tell(const struct json *job, const char *name)

@@ -5,14 +5,17 @@
 #include "operator/cli/job_evidence.h"
 
 static const struct command_usage usage = {
-    "usage: cox why NAME\n"
-    "\n"
-    "Says in one sentence what the job waits for: a person, a quota, a node, an image, a volume, a pod that does not "
-    "end\n"
-    "or is not ready, the end of a back-off. For all there is to know see `cox describe`.\n"
-    "\n"
-    "Exit code: 0 said, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
-    "", 1, 1};
+    .text = "usage: cox why NAME\n"
+            "\n"
+            "Says in one sentence what the job waits for: a person, a quota, a node, an image, a volume, a pod that "
+            "does not "
+            "end\n"
+            "or is not ready, the end of a back-off. For all there is to know see `cox describe`.\n"
+            "\n"
+            "Exit code: 0 said, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
+    .options = "",
+    .names_min = 1,
+    .names_max = 1};
 
 static int why(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets spec.suspend, for the commands suspend, resume and restart.
+ * Sets spec.suspend, for the commands suspend, resume, restart and sweep.
  */
 #ifndef COXSWAIN_CLI_JOB_SUSPEND_H
 #define COXSWAIN_CLI_JOB_SUSPEND_H
@@ -9,5 +9,7 @@
 
 /* Sets spec.suspend to `suspend`. Does not wait for the pods to end or to start. */
 int job_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error);
+/* The same for a TrainingSweep, which suspends its trials. */
+int sweep_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error);
 
 #endif

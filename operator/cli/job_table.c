@@ -201,19 +201,32 @@ static void print_table(const struct json *jobs, const struct command_line *line
         job_table_print(&table, job, now_ms, out);
 }
 
-static void print_names(const struct json *jobs, struct buffer *out)
+static void print_names(const struct json *objects, const char *singular, struct buffer *out)
 {
-    for (const struct json *job = json_first(jobs); job; job = json_next(job))
-        buffer_format(out, "trainingjob.%s/%s\n", API_GROUP, json_string_at(job, "metadata.name", ""));
+    for (const struct json *item = json_first(objects); item; item = json_next(item))
+        buffer_format(out, "%s.%s/%s\n", singular, API_GROUP, json_string_at(item, "metadata.name", ""));
 }
 
-static struct json *list_of(const struct json *jobs)
+static struct json *list_of(const struct json *objects)
 {
     struct json *list = json_new_object();
     json_set_string(list, "apiVersion", "v1");
     json_set_string(list, "kind", "List");
-    json_set(list, "items", json_copy(jobs));
+    json_set(list, "items", json_copy(objects));
     return list;
+}
+
+int objects_print(const struct json *objects, enum output_form form, const char *singular, bool single,
+                  struct buffer *out, struct error *error)
+{
+    if (form == OUTPUT_NAME) {
+        print_names(objects, singular, out);
+        return 0;
+    }
+    SCOPED_JSON *document = single ? json_copy(json_first(objects)) : list_of(objects);
+    if (form == OUTPUT_YAML)
+        return yaml_print(document, out, error);
+    return json_print_indented(document, out, error) < 0 ? -1 : buffer_append_byte(out, '\n', error);
 }
 
 int jobs_print(const struct json *jobs, const struct command_line *line, bool single, int64_t now_ms,
@@ -223,12 +236,5 @@ int jobs_print(const struct json *jobs, const struct command_line *line, bool si
         print_table(jobs, line, now_ms, out);
         return 0;
     }
-    if (line->output == OUTPUT_NAME) {
-        print_names(jobs, out);
-        return 0;
-    }
-    SCOPED_JSON *list = single ? json_copy(json_first(jobs)) : list_of(jobs);
-    if (line->output == OUTPUT_YAML)
-        return yaml_print(list, out, error);
-    return json_print_indented(list, out, error) < 0 ? -1 : buffer_append_byte(out, '\n', error);
+    return objects_print(jobs, line->output, "trainingjob", single, out, error);
 }

@@ -26,6 +26,10 @@ void job_table_print(const struct job_table *table, const struct json *job, int6
 int jobs_print(const struct json *jobs, const struct command_line *line, bool single, int64_t now_ms,
                struct buffer *out, struct error *error);
 
+/* Prints the objects of a JSON array as JSON or YAML, or as names such as trainingjob.coxswain.dev/digits. `single`: as above. */
+int objects_print(const struct json *objects, enum output_form form, const char *singular, bool single,
+                  struct buffer *out, struct error *error);
+
 /* Returns the value of a metric in status.progress; NAN if it is absent. */
 double job_metric(const struct json *job, const char *name);
 /* Writes the estimated time left, such as "35s"; "" if it is unknown or the job is complete. */

@@ -9,7 +9,8 @@
 
 #include "operator/cli/command.h"
 
-static const struct command_usage usage = {"usage: cox test NAME\n\nmanual\n", "ofmW", 1, 2};
+static const struct command_usage usage = {
+    .text = "usage: cox test NAME\n\nmanual\n", .options = "ofmW", .names_min = 1, .names_max = 2};
 
 /* The words of `text`, which stay valid until the next call. */
 static int parse(struct command_line *line, const char *text)
@@ -78,4 +79,23 @@ Test(command_line, durations)
     cr_expect(duration_parse("1d", &ms) && ms == 86400000);
     cr_expect_not(duration_parse("", &ms) || duration_parse("s", &ms) || duration_parse("-1", &ms) ||
                   duration_parse("99999999999999999999", &ms) || duration_parse("1w", &ms));
+}
+
+Test(command_line, a_command_may_take_other_forms, .init = cr_redirect_stderr)
+{
+    static const struct command_usage exporting = {
+        .text = "usage\n", .options = "o", .names_max = 1, .forms = "csv and json"};
+    static const struct {
+        const char *form;
+        int code;
+    } rows[] = {{"csv", -1},         {"json", -1},       {"yaml", EXIT_USAGE},
+                {"and", EXIT_USAGE}, {"cs", EXIT_USAGE}, {"", EXIT_USAGE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command_line line;
+        char program[] = "cox", option[] = "-o", form[8];
+        char *words[] = {program, option, form, NULL};
+        snprintf(form, sizeof form, "%s", rows[i].form);
+        optind = 1;
+        cr_expect_eq(command_line_parse(3, words, &exporting, &line), rows[i].code, "%s", form);
+    }
 }

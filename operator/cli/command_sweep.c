@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/cli/cluster.h"
+#include "operator/cli/command.h"
+#include "operator/cli/job_suspend.h"
+#include "operator/cli/job_table.h"
+#include "operator/cli/sweep_best.h"
+#include "operator/cli/sweep_export.h"
+#include "operator/cli/sweep_print.h"
+
+#define SWEEP_USAGE                                                                                                    \
+    "usage: cox sweep get [NAME] | best NAME | export NAME | stop NAME… | resume NAME…\n"                          \
+    "\n"                                                                                                               \
+    "Shows and controls TrainingSweeps; `cox run FILE` runs one.\n"                                                    \
+    "\n"                                                                                                               \
+    "  get            lists the sweeps\n"                                                                              \
+    "  get NAME       lists the trials of one: number, state, parameters, objective; the best is marked\n"             \
+    "  best NAME      prints the best trial as the manifest of a job: `cox sweep best NAME | cox run -`\n"             \
+    "  export NAME    prints all trials for a spreadsheet or a data frame\n"                                           \
+    "  stop NAME…     suspends the trials that run, and starts no others\n"                                          \
+    "  resume NAME…   lets a sweep that was stopped go on\n"                                                         \
+    "\n"                                                                                                               \
+    "  -o, --output FORM      get: json, yaml or name (the sweeps themselves); best: yaml (the default) or json;\n"    \
+    "                         export: csv (the default) or json\n"                                                     \
+    "  -A, --all-namespaces   get: of all namespaces\n"                                                                \
+    "  -l, --selector TEXT    get: with these labels, such as team=vision\n"                                           \
+    "\n"                                                                                                               \
+    "Exit code: 0 done, 1 there is no such sweep, it has no best trial, it is over (stop, resume), or the cluster "    \
+    "did\n"                                                                                                            \
+    "not answer, 2 wrong usage, 130 interrupted.\n"
+
+/* ---------------------------------------------------------------- reading */
+
+static int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct error *error)
+{
+    struct resource_path path = cluster_sweep_path(cluster, name);
+    SCOPED_JSON *object = NULL;
+    if (cluster_get(cluster, &path, &object, error) < 0)
+        return -1;
+    /* What an operator of another version has accepted is shown, too. */
+    training_sweep_parse(object, ret_sweep, NULL);
+    return 0;
+}
+
+/* The lines that the view refers to. */
+struct trials {
+    struct trial_line **lines;
+    size_t count;
+    struct sweep_view view;
+};
+
+static void trials_release(struct trials *trials)
+{
+    sweep_view_release(&trials->view);
+    for (size_t i = 0; i < trials->count; i++)
+        trial_line_free(trials->lines[i]);
+    free(trials->lines);
+}
+
+static void trials_add(struct trials *trials, struct trial_line *line)
+{
+    trials->lines[trials->count++] = line;
+    if (line->number >= 0)
+        sweep_view_add(&trials->view, line);
+}
+
+/* The best trial is listed even if its job is gone. */
+static int trials_read(struct cluster *cluster, const struct training_sweep *sweep, struct trials *ret_trials,
+                       struct error *error)
+{
+    SCOPED_FREE char *selector = memory_format("%s=%s", LABEL_SWEEP_NAME, sweep->name);
+    SCOPED_JSON *jobs = NULL;
+    *ret_trials = (struct trials){.view = {.sweep = sweep}};
+    if (cluster_list(cluster, (struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL}, cluster->name_space,
+                     selector, &jobs, error) < 0)
+        return -1;
+    ret_trials->lines = memory_allocate(json_count(jobs) + 1, sizeof *ret_trials->lines);
+    for (const struct json *job = json_first(jobs); job; job = json_next(job))
+        trials_add(ret_trials, trial_line_new(sweep, job));
+    struct trial_line *best = sweep_view_has_best(&ret_trials->view) ? NULL : trial_line_of_best(sweep);
+    if (best)
+        trials_add(ret_trials, best);
+    sweep_view_sort(&ret_trials->view);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- get */
+
+static const struct command_usage get_usage = {.text = SWEEP_USAGE,
+                                               .options = "oAl",
+                                               .names_min = 0,
+                                               .names_max = 1,
+                                               .sweeps = true,
+                                               .forms = "json, yaml and name"};
+
+static int list_sweeps(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    SCOPED_JSON *sweeps = NULL;
+    SCOPED_BUFFER text;
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    if (cluster_list(cluster, (struct kube_resource){API_GROUP, API_VERSION, TRAINING_SWEEP_PLURAL},
+                     line->all_namespaces ? NULL : cluster->name_space, line->selector, &sweeps, error) < 0)
+        return -1;
+    if (line->output == OUTPUT_TABLE && json_count(sweeps) == 0) {
+        fprintf(stderr, "no training sweeps%s%s\n", line->all_namespaces ? "" : " in namespace ",
+                line->all_namespaces ? "" : cluster->name_space);
+        return 0;
+    }
+    if (line->output == OUTPUT_TABLE)
+        sweep_print_list(sweeps, line->all_namespaces, clock_now_ms(), &text);
+    else if (objects_print(sweeps, line->output, "trainingsweep", false, &text, error) < 0)
+        return -1;
+    fputs(buffer_text(&text), stdout);
+    return 0;
+}
+
+static int print_object(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    struct resource_path path = cluster_sweep_path(cluster, line->names[0]);
+    struct json *object = NULL;
+    SCOPED_JSON *list = json_new_array();
+    SCOPED_BUFFER text;
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    if (cluster_get(cluster, &path, &object, error) < 0)
+        return -1;
+    json_append(list, object);
+    if (objects_print(list, line->output, "trainingsweep", true, &text, error) < 0)
+        return -1;
+    fputs(buffer_text(&text), stdout);
+    return 0;
+}
+
+/* Prints the trials of a sweep in a form of its own. */
+typedef int trials_print(const struct sweep_view *view, struct buffer *out, struct error *error);
+
+static int print_trials(struct cluster *cluster, const char *name, trials_print *print, struct error *error)
+{
+    SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
+    SCOPED(trials_release) struct trials trials = {.count = 0};
+    SCOPED_BUFFER text;
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    if (sweep_read(cluster, name, &sweep, error) < 0 || trials_read(cluster, &sweep, &trials, error) < 0 ||
+        print(&trials.view, &text, error) < 0)
+        return -1;
+    fputs(buffer_text(&text), stdout);
+    return 0;
+}
+
+static int print_table(const struct sweep_view *view, struct buffer *out, struct error *error)
+{
+    (void)error;
+    sweep_print_table(view, out);
+    return 0;
+}
+
+static int get(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    if (line->name_count == 0)
+        return list_sweeps(cluster, line, error);
+    if (line->output != OUTPUT_TABLE)
+        return print_object(cluster, line, error);
+    return print_trials(cluster, line->names[0], print_table, error);
+}
+
+/* ---------------------------------------------------------------- best and export */
+
+static const struct command_usage best_usage = {
+    .text = SWEEP_USAGE, .options = "o", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "yaml and json"};
+
+static int best_print_json(const struct training_sweep *sweep, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *job = NULL;
+    if (sweep_best_job(sweep, &job, error) < 0 || json_print_indented(job, out, error) < 0)
+        return -1;
+    return buffer_append_byte(out, '\n', error);
+}
+
+static int best(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
+    SCOPED_BUFFER text;
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    if (sweep_read(cluster, line->names[0], &sweep, error) < 0 ||
+        (line->output == OUTPUT_JSON ? best_print_json : sweep_best_print)(&sweep, &text, error) < 0)
+        return -1;
+    fputs(buffer_text(&text), stdout);
+    return 0;
+}
+
+static const struct command_usage export_usage = {
+    .text = SWEEP_USAGE, .options = "o", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "csv and json"};
+
+static int export_trials(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    return print_trials(cluster, line->names[0], line->output == OUTPUT_JSON ? sweep_export_json : sweep_export_csv,
+                        error);
+}
+
+/* ---------------------------------------------------------------- stop and resume */
+
+static const struct command_usage control_usage = {
+    .text = SWEEP_USAGE, .options = "", .names_min = 1, .names_max = 1000, .sweeps = true};
+
+static int set_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error)
+{
+    SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
+    if (sweep_read(cluster, name, &sweep, error) < 0)
+        return -1;
+    if (sweep_is_over(&sweep))
+        return error_set(error, ERROR_INVALID, "sweep %s is over: there is nothing to %s", name,
+                         suspend ? "stop" : "resume");
+    return sweep_suspend(cluster, name, suspend, error);
+}
+
+static int stop(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    for (int i = 0; i < line->name_count && !cluster->interrupted; i++) {
+        if (set_suspend(cluster, line->names[i], true, error) < 0)
+            return -1;
+        printf("%s is being stopped; `cox sweep resume %s` lets it go on\n", line->names[i], line->names[i]);
+    }
+    return 0;
+}
+
+static int resume(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    for (int i = 0; i < line->name_count && !cluster->interrupted; i++) {
+        if (set_suspend(cluster, line->names[i], false, error) < 0)
+            return -1;
+        printf("%s goes on\n", line->names[i]);
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static const struct {
+    const char *name;
+    const struct command_usage *usage;
+    command_action *action;
+} actions[] = {{"get", &get_usage, get},
+               {"best", &best_usage, best},
+               {"export", &export_usage, export_trials},
+               {"stop", &control_usage, stop},
+               {"resume", &control_usage, resume}};
+
+int command_sweep(int count, char **words)
+{
+    const char *name = count > 1 ? words[1] : "";
+    bool help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        if (strcmp(actions[i].name, name) != 0)
+            continue;
+        SCOPED_FREE char *title = memory_format("%s %s", words[0], name);
+        words[1] = title;
+        return command_in_cluster(count - 1, words + 1, actions[i].usage, actions[i].action);
+    }
+    if (*name && !help)
+        fprintf(stderr, "%s: there is no \"%s\"\n", words[0], name);
+    return command_usage(help, SWEEP_USAGE);
+}

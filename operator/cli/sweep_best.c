@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_best.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/job/sweep_parameter.h"
+#include "common/memory.h"
+#include "common/yaml.h"
+
+static const struct sweep_assignment *assignment_of(const struct sweep_best *best, const char *name)
+{
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        if (strcmp(best->parameters[i].name, name) == 0)
+            return &best->parameters[i];
+    return NULL;
+}
+
+static int put_values(const struct training_sweep *sweep, struct json *spec, struct error *error)
+{
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        const char *name = sweep_parameter_name(parameter);
+        const struct sweep_assignment *assignment = assignment_of(&sweep->status.best, name);
+        SCOPED_JSON *value = assignment ? sweep_parameter_value(parameter, assignment->value) : NULL;
+        if (!value)
+            return error_set(error, ERROR_INVALID, "status.best of sweep %s has no value of %s that the sweep tries",
+                             sweep->name, name);
+        if (sweep_parameter_put(parameter, value, spec, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void fill_metadata(const struct training_sweep *sweep, struct json *metadata)
+{
+    SCOPED_FREE char *name = memory_format("%s-best", sweep->name);
+    json_set_string(metadata, "name", name);
+    if (*sweep->namespace)
+        json_set_string(metadata, "namespace", sweep->namespace);
+    if (sweep->queue_name)
+        json_set_string(json_set_object(metadata, "labels"), LABEL_QUEUE_NAME, sweep->queue_name);
+}
+
+int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error)
+{
+    if (!sweep->status.best.trial)
+        return error_set(error, ERROR_NOT_FOUND, "sweep %s has no best trial: none has succeeded%s", sweep->name,
+                         sweep->status.completion_ms == FIELD_UNSET ? " yet" : "");
+    SCOPED_JSON *job = json_new_object();
+    json_set_string(job, "apiVersion", API_GROUP_VERSION);
+    json_set_string(job, "kind", TRAINING_JOB_KIND);
+    fill_metadata(sweep, json_set_object(job, "metadata"));
+    if (put_values(sweep, json_set(job, "spec", json_copy(sweep->template)), error) < 0)
+        return -1;
+    *ret_job = job;
+    job = NULL;
+    return 0;
+}
+
+int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, struct error *error)
+{
+    const struct sweep_best *best = &sweep->status.best;
+    SCOPED_JSON *job = NULL;
+    if (sweep_best_job(sweep, &job, error) < 0)
+        return -1;
+    buffer_format(out, "# Trial %s, the best of the sweep %s: %s %s.\n", best->trial, sweep->name,
+                  sweep->objective.metric, best->objective);
+    return yaml_print(job, out, error);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the best trial of a sweep as the manifest of a TrainingJob of its own: the sweep's template with the values of the trial.
+ */
+#ifndef COXSWAIN_CLI_SWEEP_BEST_H
+#define COXSWAIN_CLI_SWEEP_BEST_H
+
+#include "common/buffer.h"
+#include "common/job/training_sweep.h"
+
+/* Builds the job, <sweep>-best. ERROR_NOT_FOUND: no trial has succeeded. Free `ret_job` with json_free. */
+int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error);
+/* Appends the job as YAML, below a comment that says which trial it was. */
+int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, struct error *error);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_export.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/job/sweep_parameter.h"
+
+#define SECONDS_MAX 32
+
+static double seconds_of(const struct trial_line *line)
+{
+    bool known = line->start_ms != FIELD_UNSET && line->end_ms != FIELD_UNSET;
+    return known ? (double)(line->end_ms - line->start_ms) / 1000 : -1;
+}
+
+/* ---------------------------------------------------------------- CSV */
+
+static int put_cell(struct buffer *out, const char *text, const char *end, struct error *error)
+{
+    if (!strpbrk(text, "\",\r\n"))
+        return buffer_append_string(out, text, error) < 0 ? -1 : buffer_append_string(out, end, error);
+    if (buffer_append_byte(out, '"', error) < 0)
+        return -1;
+    for (; *text; text++)
+        if ((*text == '"' && buffer_append_byte(out, '"', error) < 0) || buffer_append_byte(out, *text, error) < 0)
+            return -1;
+    return buffer_append_byte(out, '"', error) < 0 ? -1 : buffer_append_string(out, end, error);
+}
+
+static int put_head(const struct training_sweep *sweep, struct buffer *out, struct error *error)
+{
+    if (buffer_append_string(out, "trial,name,state,", error) < 0)
+        return -1;
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        if (put_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
+            return -1;
+    return buffer_append_string(out, "objective,seconds,best\n", error);
+}
+
+static int put_line(const struct sweep_view *view, const struct trial_line *line, struct buffer *out,
+                    struct error *error)
+{
+    char number[SECONDS_MAX], seconds[SECONDS_MAX] = "";
+    snprintf(number, sizeof number, "%" PRId64, line->number);
+    if (seconds_of(line) >= 0)
+        snprintf(seconds, sizeof seconds, "%g", seconds_of(line));
+    if (put_cell(out, number, ",", error) < 0 || put_cell(out, line->name, ",", error) < 0 ||
+        put_cell(out, line->state, ",", error) < 0)
+        return -1;
+    for (unsigned i = 0; i < line->value_count; i++)
+        if (put_cell(out, line->values[i] ? line->values[i] : "", ",", error) < 0)
+            return -1;
+    if (put_cell(out, line->objective ? line->objective : "", ",", error) < 0 || put_cell(out, seconds, ",", error) < 0)
+        return -1;
+    return put_cell(out, sweep_view_is_best(view, line) ? "true" : "false", "\n", error);
+}
+
+int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error)
+{
+    if (put_head(view->sweep, out, error) < 0)
+        return -1;
+    for (size_t i = 0; i < view->count; i++)
+        if (put_line(view, view->trials[i], out, error) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static struct json *value_of(const struct sweep_parameter *parameter, const char *text)
+{
+    struct json *value = text && !parameter->env ? sweep_parameter_value(parameter, text) : NULL;
+    return value ? value : text ? json_new_string(text) : json_new_null();
+}
+
+static struct json *trial_of(const struct sweep_view *view, const struct trial_line *line)
+{
+    struct json *trial = json_new_object();
+    double seconds = seconds_of(line);
+    json_set_integer(trial, "trial", line->number);
+    json_set_string(trial, "name", line->name);
+    json_set_string(trial, "state", line->state);
+    struct json *parameters = json_set_object(trial, "parameters");
+    for (unsigned i = 0; i < line->value_count; i++) {
+        const struct sweep_parameter *parameter = &view->sweep->parameters[i];
+        json_set(parameters, sweep_parameter_name(parameter), value_of(parameter, line->values[i]));
+    }
+    json_set(trial, "objective", line->objective ? json_new_number(strtod(line->objective, NULL)) : json_new_null());
+    json_set(trial, "seconds", seconds >= 0 ? json_new_number(seconds) : json_new_null());
+    json_set_boolean(trial, "best", sweep_view_is_best(view, line));
+    return trial;
+}
+
+int sweep_export_json(const struct sweep_view *view, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *list = json_new_array();
+    for (size_t i = 0; i < view->count; i++)
+        json_append(list, trial_of(view, view->trials[i]));
+    return json_print_indented(list, out, error) < 0 ? -1 : buffer_append_byte(out, '\n', error);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the trials of a sweep for other programs: spreadsheets and data frames.
+ */
+#ifndef COXSWAIN_CLI_SWEEP_EXPORT_H
+#define COXSWAIN_CLI_SWEEP_EXPORT_H
+
+#include "common/buffer.h"
+#include "operator/cli/sweep_view.h"
+
+/* Appends a header and a line for each trial, as RFC 4180 has it: trial, name, state, a column for each parameter by its whole name,
+ * objective, seconds, best. What is unknown is empty. */
+int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error);
+/* Appends a list of objects with the same members; the parameters are an object, and what is unknown is null. */
+int sweep_export_json(const struct sweep_view *view, struct buffer *out, struct error *error);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/job/enum_words.h"
+#include "common/job/sweep_parameter.h"
+#include "operator/cli/job_condition.h"
+#include "operator/cli/text_table.h"
+#include "operator/cli/view_print.h"
+
+#define BAR_WIDTH_MAX 40
+#define TRIALS_SHOWN_MAX 8
+
+/* ---------------------------------------------------------------- progress */
+
+static int64_t done(const struct training_sweep *sweep)
+{
+    return sweep->status.trials.succeeded + sweep->status.trials.failed;
+}
+
+static void print_left(const struct sweep_view *view, int64_t now_ms, struct buffer *out)
+{
+    char text[24];
+    int64_t left_ms = sweep_view_left_ms(view, now_ms);
+    if (left_ms < 0)
+        return;
+    clock_format_duration(left_ms, text, sizeof text);
+    buffer_format(out, "  about %s left", text);
+}
+
+static void print_counts(const struct training_sweep *sweep, struct buffer *out)
+{
+    buffer_format(out, "%" PRId64 "/%" PRId64 " done", done(sweep), sweep->status.trials.total);
+    if (!sweep_is_over(sweep) && !sweep->suspend)
+        buffer_format(out, ", %" PRId64 " running", sweep->status.trials.running);
+    if (sweep->status.trials.failed > 0)
+        buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
+}
+
+static void print_values(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < line->value_count && i < sweep->parameter_count; i++) {
+        if (!line->values[i])
+            continue;
+        buffer_format(out, "%s%s %s", before, sweep_parameter_label(sweep, i), line->values[i]);
+        before = ", ";
+    }
+}
+
+void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buffer *out)
+{
+    const struct sweep_best *best = &view->sweep->status.best;
+    buffer_append_string(out, "trials ", NULL);
+    print_counts(view->sweep, out);
+    if (best->trial)
+        buffer_format(out, "  best %s %s", view->sweep->objective.metric, best->objective);
+    print_left(view, now_ms, out);
+}
+
+void sweep_print_end(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
+{
+    if (line->failed)
+        buffer_format(out, "%s failed: %s; with ", line->name, line->message);
+    else if (line->objective)
+        buffer_format(out, "%s: %s %s with ", line->name, sweep->objective.metric, line->objective);
+    else
+        buffer_format(out, "%s succeeded, but reports no %s; with ", line->name, sweep->objective.metric);
+    print_values(sweep, line, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+/* ---------------------------------------------------------------- the block */
+
+static void print_bar(const struct sweep_view *view, int64_t now_ms, unsigned width, struct buffer *out)
+{
+    unsigned bar = width / 2 < BAR_WIDTH_MAX ? width / 2 : BAR_WIDTH_MAX;
+    int64_t total = view->sweep->status.trials.total;
+    unsigned full = total > 0 ? (unsigned)(done(view->sweep) * bar / total) : 0;
+    for (unsigned i = 0; i < bar; i++)
+        buffer_append_string(out, i < full ? "█" : "░", NULL);
+    buffer_append_string(out, "  ", NULL);
+    print_counts(view->sweep, out);
+    print_left(view, now_ms, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_best(const struct sweep_view *view, struct buffer *out)
+{
+    const struct sweep_best *best = &view->sweep->status.best;
+    if (!best->trial)
+        return;
+    buffer_format(out, "best  %s: %s %s with ", best->trial, view->sweep->objective.metric, best->objective);
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        buffer_format(out, "%s%s %s", i > 0 ? ", " : "",
+                      i < view->sweep->parameter_count ? sweep_parameter_label(view->sweep, i)
+                                                       : best->parameters[i].name,
+                      best->parameters[i].value);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_trial(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
+{
+    buffer_format(out, "trial %" PRId64 "  %-10s", line->number, line->state);
+    if (line->step >= 0 && line->total_steps > 0)
+        buffer_format(out, " %3" PRId64 " %%", 100 * line->step / line->total_steps);
+    else
+        buffer_append_string(out, "      ", NULL);
+    buffer_append_string(out, "  ", NULL);
+    print_values(sweep, line, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_trials(const struct sweep_view *view, struct buffer *out)
+{
+    unsigned shown = 0, more = 0;
+    for (size_t i = 0; i < view->count && !sweep_is_over(view->sweep); i++) {
+        if (trial_line_is_over(view->trials[i]))
+            continue;
+        if (shown == TRIALS_SHOWN_MAX) {
+            more++;
+        } else {
+            print_trial(view->sweep, view->trials[i], out);
+            shown++;
+        }
+    }
+    if (more > 0)
+        buffer_format(out, "and %u more trials\n", more);
+}
+
+void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned width, struct buffer *out)
+{
+    const struct training_sweep *sweep = view->sweep;
+    SCOPED_BUFFER lines;
+    buffer_init(&lines, VIEW_PRINT_MAX);
+    buffer_format(&lines, "%s  %s, %" PRId64 " at a time  %s\n", sweep->name,
+                  sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep_state(sweep));
+    print_bar(view, now_ms, width, &lines);
+    print_best(view, &lines);
+    print_trials(view, &lines);
+    view_print_clipped(buffer_text(&lines), width, out);
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static void add_number(struct text_table *table, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    text_table_add(table, text);
+}
+
+static void add_trial(const struct sweep_view *view, const struct trial_line *line, struct text_table *table)
+{
+    add_number(table, line->number);
+    text_table_add(table, line->state);
+    for (unsigned i = 0; i < view->sweep->parameter_count; i++)
+        text_table_add(table, i < line->value_count ? line->values[i] : NULL);
+    text_table_add(table, line->objective);
+    text_table_add(table, sweep_view_is_best(view, line) ? "best" : NULL);
+}
+
+void sweep_print_table(const struct sweep_view *view, struct buffer *out)
+{
+    const struct training_sweep *sweep = view->sweep;
+    SCOPED(text_table_release) struct text_table table;
+    text_table_init(&table, sweep->parameter_count + 4);
+    text_table_add(&table, "TRIAL");
+    text_table_add(&table, "STATE");
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        text_table_add(&table, sweep_parameter_label(sweep, i));
+    text_table_add(&table, sweep->objective.metric);
+    text_table_add(&table, NULL);
+    for (size_t i = 0; i < view->count; i++)
+        add_trial(view, view->trials[i], &table);
+    text_table_print(&table, out);
+}
+
+static void add_sweep(const struct json *object, bool with_namespace, int64_t now_ms, struct text_table *table)
+{
+    static const char *const counts[] = {"status.trials.total", "status.trials.running", "status.trials.succeeded",
+                                         "status.trials.failed"};
+    const char *state = job_state(object);
+    char age[24] = "";
+    int64_t created_ms;
+    if (clock_parse(json_string_at(object, "metadata.creationTimestamp", ""), &created_ms))
+        clock_format_duration(now_ms > created_ms ? now_ms - created_ms : 0, age, sizeof age);
+    if (with_namespace)
+        text_table_add(table, json_string_at(object, "metadata.namespace", ""));
+    text_table_add(table, json_string_at(object, "metadata.name", ""));
+    text_table_add(table, *state ? state : "Pending");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        add_number(table, json_integer_at(object, counts[i], 0));
+    text_table_add(table, json_string_at(object, "status.best.trial", ""));
+    text_table_add(table, json_string_at(object, "status.best.objective", ""));
+    text_table_add(table, age);
+}
+
+void sweep_print_list(const struct json *sweeps, bool with_namespace, int64_t now_ms, struct buffer *out)
+{
+    static const char *const titles[] = {"NAMESPACE", "NAME",   "STATE", "TRIALS",    "RUNNING",
+                                         "SUCCEEDED", "FAILED", "BEST",  "OBJECTIVE", "AGE"};
+    unsigned count = sizeof titles / sizeof *titles, first = with_namespace ? 0 : 1;
+    SCOPED(text_table_release) struct text_table table;
+    text_table_init(&table, count - first);
+    for (unsigned i = first; i < count; i++)
+        text_table_add(&table, titles[i]);
+    for (const struct json *item = json_first(sweeps); item; item = json_next(item))
+        add_sweep(item, with_namespace, now_ms, &table);
+    text_table_print(&table, out);
+}
+
+/* ---------------------------------------------------------------- the result */
+
+void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
+{
+    const struct sweep_best *best = &sweep->status.best;
+    const struct condition *failed = &sweep->status.conditions[SWEEP_FAILED];
+    unsigned width = 0;
+    if (failed->status == CONDITION_TRUE)
+        buffer_format(out, "%s has failed: %s\n", sweep->name, failed->message);
+    else
+        buffer_format(out, "%s is complete: %" PRId64 " of %" PRId64 " trials succeeded\n", sweep->name,
+                      sweep->status.trials.succeeded, sweep->status.trials.total);
+    if (!best->trial)
+        return;
+    buffer_format(out, "  best         %s: %s %s\n", best->trial, sweep->objective.metric, best->objective);
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        width = strlen(best->parameters[i].name) > width ? (unsigned)strlen(best->parameters[i].name) : width;
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        buffer_format(out, "               %-*s  %s\n", (int)width, best->parameters[i].name,
+                      best->parameters[i].value);
+}

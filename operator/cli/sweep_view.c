@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/job/enum_words.h"
+#include "common/job/sweep_parameter.h"
+#include "common/memory.h"
+
+#define FIRST_ROOM 16
+
+/* ---------------------------------------------------------------- the trials */
+
+void sweep_view_add(struct sweep_view *view, const struct trial_line *line)
+{
+    if (view->count == view->room) {
+        view->room = view->room ? 2 * view->room : FIRST_ROOM;
+        view->trials = memory_resize(view->trials, view->room, sizeof *view->trials);
+    }
+    view->trials[view->count++] = line;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct trial_line *a = *(const struct trial_line *const *)left, *b = *(const struct trial_line *const *)right;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void sweep_view_sort(struct sweep_view *view)
+{
+    if (view->count > 0)
+        qsort(view->trials, view->count, sizeof *view->trials, compare);
+}
+
+void sweep_view_release(struct sweep_view *view)
+{
+    free(view->trials);
+    *view = (struct sweep_view){.sweep = NULL};
+}
+
+bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line)
+{
+    const char *best = view->sweep->status.best.trial;
+    return best && strcmp(best, line->name) == 0;
+}
+
+bool sweep_view_has_best(const struct sweep_view *view)
+{
+    for (size_t i = 0; i < view->count; i++)
+        if (sweep_view_is_best(view, view->trials[i]))
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------- the sweep */
+
+static bool holds(const struct training_sweep *sweep, enum sweep_condition type)
+{
+    return sweep->status.conditions[type].status == CONDITION_TRUE;
+}
+
+const char *sweep_state(const struct training_sweep *sweep)
+{
+    for (int type = 0; type < SWEEP_CONDITION_COUNT; type++)
+        if (holds(sweep, (enum sweep_condition)type))
+            return sweep_condition_words[type];
+    return "Pending";
+}
+
+bool sweep_is_over(const struct training_sweep *sweep)
+{
+    return holds(sweep, SWEEP_COMPLETE) || holds(sweep, SWEEP_FAILED);
+}
+
+static const char *last_part(const struct sweep_parameter *parameter)
+{
+    const char *name = sweep_parameter_name(parameter), *dot = strrchr(name, '.');
+    return parameter->env || !dot ? name : dot + 1;
+}
+
+const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter)
+{
+    const char *label = last_part(&sweep->parameters[parameter]);
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        if (i != parameter && strcmp(last_part(&sweep->parameters[i]), label) == 0)
+            return sweep_parameter_name(&sweep->parameters[parameter]);
+    return label;
+}
+
+/* ---------------------------------------------------------------- time left */
+
+/* Of the trials that have succeeded; NAN: none has. */
+static double mean_ms(const struct sweep_view *view)
+{
+    double sum = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < view->count; i++) {
+        const struct trial_line *line = view->trials[i];
+        if (!line->succeeded || line->start_ms == FIELD_UNSET || line->end_ms == FIELD_UNSET)
+            continue;
+        sum += (double)(line->end_ms - line->start_ms);
+        count++;
+    }
+    return count > 0 ? sum / count : NAN;
+}
+
+/* What a trial reports of itself is better than the mean only late: its first steps are slow. */
+static double trial_left_ms(const struct trial_line *line, double mean, int64_t now_ms)
+{
+    double left = line->start_ms == FIELD_UNSET ? mean : mean - (double)(now_ms - line->start_ms);
+    if (left > 0)
+        return left;
+    return line->seconds_left >= 0 ? 1000 * (double)line->seconds_left : 0;
+}
+
+int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms)
+{
+    const struct training_sweep *sweep = view->sweep;
+    double mean = mean_ms(view), work = 0, longest = 0;
+    int64_t waiting = sweep->status.trials.total - sweep->status.trials.succeeded - sweep->status.trials.failed;
+    if (isnan(mean) || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
+        return -1;
+    int64_t lanes = sweep->parallelism < waiting ? sweep->parallelism : waiting;
+    for (size_t i = 0; i < view->count; i++) {
+        if (trial_line_is_over(view->trials[i]))
+            continue;
+        double left = trial_left_ms(view->trials[i], mean, now_ms);
+        work += left;
+        longest = fmax(longest, left);
+        waiting--;
+    }
+    work += mean * (double)(waiting > 0 ? waiting : 0);
+    return llround(fmax(longest, work / (double)lanes));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A TrainingSweep and its trials as `cox` shows them (sweep_print.h, sweep_export.h), and what follows from them.
+ */
+#ifndef COXSWAIN_CLI_SWEEP_VIEW_H
+#define COXSWAIN_CLI_SWEEP_VIEW_H
+
+#include <stddef.h>
+
+#include "operator/cli/trial_line.h"
+
+/* Zero it first; release with sweep_view_release. */
+struct sweep_view {
+    const struct training_sweep *sweep; /* borrowed */
+    const struct trial_line **trials;   /* borrowed, by number after sweep_view_sort */
+    size_t count, room;
+};
+
+void sweep_view_add(struct sweep_view *view, const struct trial_line *line);
+void sweep_view_sort(struct sweep_view *view);
+void sweep_view_release(struct sweep_view *view);
+
+bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line);
+/* Returns whether the best trial of the sweep's status is among the trials. */
+bool sweep_view_has_best(const struct sweep_view *view);
+
+/* Returns the type of the first condition of a sweep that is True, otherwise "Pending". */
+const char *sweep_state(const struct training_sweep *sweep);
+/* Returns whether the sweep is complete or has failed. */
+bool sweep_is_over(const struct training_sweep *sweep);
+/* Returns the last part of a parameter's name if no other parameter has the same, such as learningRate, otherwise the whole name. */
+const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter);
+
+/* Estimates the time left from the trials that have succeeded: their mean duration for each trial that has not started. -1: unknown,
+ * since none has succeeded yet, or the sweep does not run. */
+int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/trial_line.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/job/sweep_parameter.h"
+#include "common/memory.h"
+#include "operator/cli/job_condition.h"
+
+static int64_t number_of(const char *text)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    return end > text && *end == '\0' && number >= 0 && number < SWEEP_TRIALS_MAX ? number : -1;
+}
+
+static const char *objective_of(const struct json *job, const char *metric)
+{
+    const struct json *metrics = json_at(job, "status.progress.metrics");
+    for (const struct json *item = json_first(metrics); item; item = json_next(item)) {
+        const char *value = json_string_at(item, "value", "");
+        char *end;
+        if (strcmp(json_string_at(item, "name", ""), metric) == 0)
+            return isfinite(strtod(value, &end)) && end > value && *end == '\0' ? value : NULL;
+    }
+    return NULL;
+}
+
+static int64_t time_at(const struct json *job, const char *path)
+{
+    int64_t ms = FIELD_UNSET;
+    clock_parse(json_string_at(job, path, ""), &ms);
+    return ms;
+}
+
+static void read_values(const struct training_sweep *sweep, const struct json *spec, struct trial_line *line)
+{
+    line->values = arena_allocate(&line->arena, sweep->parameter_count, sizeof *line->values);
+    line->value_count = sweep->parameter_count;
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        SCOPED_FREE char *text = json_scalar_text(sweep_parameter_find(&sweep->parameters[i], spec));
+        line->values[i] = arena_copy_string(&line->arena, text);
+    }
+}
+
+struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job)
+{
+    struct trial_line *line = memory_allocate(1, sizeof *line);
+    struct arena *arena = &line->arena;
+    const char *state = job_state(job);
+    line->number = number_of(json_string(json_member(json_at(job, "metadata.labels"), LABEL_TRIAL), ""));
+    line->name = arena_copy_string(arena, json_string_at(job, "metadata.name", ""));
+    line->state = arena_copy_string(arena, *state ? state : "Pending");
+    line->succeeded = job_condition_true(job, "Succeeded");
+    line->failed = job_condition_true(job, "Failed");
+    line->message =
+        arena_copy_string(arena, line->failed ? json_string_at(job_condition(job, "Failed"), "message", "") : "");
+    line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep->objective.metric) : NULL);
+    line->step = json_integer_at(job, "status.progress.step", -1);
+    line->total_steps = json_integer_at(job, "status.progress.totalSteps", -1);
+    line->seconds_left = json_integer_at(job, "status.progress.secondsRemaining", -1);
+    line->start_ms = time_at(job, "status.startTime");
+    line->end_ms = time_at(job, "status.completionTime");
+    read_values(sweep, json_member(job, "spec"), line);
+    return line;
+}
+
+static const char *best_value(const struct sweep_best *best, const char *name)
+{
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        if (strcmp(best->parameters[i].name, name) == 0)
+            return best->parameters[i].value;
+    return NULL;
+}
+
+struct trial_line *trial_line_of_best(const struct training_sweep *sweep)
+{
+    const struct sweep_best *best = &sweep->status.best;
+    const char *dash = best->trial ? strrchr(best->trial, '-') : NULL;
+    if (!dash)
+        return NULL;
+    struct trial_line *line = memory_allocate(1, sizeof *line);
+    struct arena *arena = &line->arena;
+    line->number = number_of(dash + 1);
+    line->name = arena_copy_string(arena, best->trial);
+    line->state = "Succeeded";
+    line->message = "";
+    line->objective = arena_copy_string(arena, best->objective);
+    line->succeeded = true;
+    line->step = line->total_steps = line->seconds_left = -1;
+    line->start_ms = line->end_ms = FIELD_UNSET;
+    line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);
+    line->value_count = sweep->parameter_count;
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        line->values[i] = arena_copy_string(arena, best_value(best, sweep_parameter_name(&sweep->parameters[i])));
+    return line;
+}
+
+void trial_line_free(struct trial_line *line)
+{
+    arena_release(&line->arena);
+    free(line);
+}
+
+bool trial_line_is_over(const struct trial_line *line)
+{
+    return line->succeeded || line->failed;
+}

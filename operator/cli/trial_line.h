@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `cox` shows of one trial of a TrainingSweep, read from the trial's TrainingJob.
+ */
+#ifndef COXSWAIN_CLI_TRIAL_LINE_H
+#define COXSWAIN_CLI_TRIAL_LINE_H
+
+#include "common/job/training_sweep.h"
+
+struct trial_line {
+    int64_t number;                     /* -1: the job has no number, so it is no trial */
+    const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
+    const char *objective; /* value of the metric once the trial has succeeded; NULL: none that is finite */
+    const char **values;   /* of each of the sweep's parameters, as text; NULL: not there */
+    unsigned value_count;
+    bool succeeded, failed;
+    int64_t step, total_steps, seconds_left; /* -1: unknown */
+    int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */
+    struct arena arena;
+};
+
+/* Free with trial_line_free. */
+struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
+/* The best trial as the sweep's status has it, for when its job is gone. NULL: the status has none. */
+struct trial_line *trial_line_of_best(const struct training_sweep *sweep);
+void trial_line_free(struct trial_line *line);
+
+/* Returns whether the trial has succeeded or failed. */
+bool trial_line_is_over(const struct trial_line *line);
+
+#endif

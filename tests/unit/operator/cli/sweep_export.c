@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_export.h"
+
+#include "tests/unit/operator/cli/sweep_json.h"
+
+Test(sweep_export, csv_with_quotes_where_they_are_needed)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    cr_assert_eq(sweep_export_csv(&scene.view, &out, NULL), 0);
+    cr_expect_str_eq(buffer_text(&out),
+                     "trial,name,state,coxswain.training.optimizer.learningRate,WORDS,objective,seconds,best\n"
+                     "0,s-0,Succeeded,0.5,one,0.25,40,true\n"
+                     "1,s-1,Failed,0.125,\"two, \"\"2\"\"\",,,false\n"
+                     "2,s-2,Running,0.75,one,,,false\n"
+                     "3,s-3,Pending,1e-05,one,,,false\n");
+    scene_release(&scene);
+}
+
+Test(sweep_export, json_with_numbers_as_numbers)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    SCOPED_JSON *list = NULL;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    cr_assert_eq(sweep_export_json(&scene.view, &out, NULL), 0);
+    cr_assert_eq(json_parse(buffer_text(&out), out.length, 65536, &list, NULL), 0);
+    const struct json *first = json_first(list), *third = json_element(list, 2);
+    const struct json *parameters = json_member(first, "parameters");
+    cr_expect_eq(json_count(list), 4);
+    cr_expect_eq(json_number(json_member(parameters, "coxswain.training.optimizer.learningRate"), 0), 0.5);
+    cr_expect_str_eq(json_string(json_member(parameters, "WORDS"), ""), "one");
+    cr_expect(json_number_at(first, "objective", 0) == 0.25 && json_number_at(first, "seconds", 0) == 40);
+    cr_expect(json_boolean_at(first, "best", false) && !json_boolean_at(third, "best", true));
+    cr_expect_eq(json_type(json_member(third, "objective")), JSON_NULL);
+    scene_release(&scene);
+}
+
+Test(sweep_export, what_does_not_fit_is_an_error)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    struct error error = ERROR_INIT;
+    buffer_init(&out, 150);
+    scene_init(&scene);
+    cr_expect_lt(sweep_export_csv(&scene.view, &out, &error), 0);
+    cr_expect_eq(error.kind, ERROR_TOO_LARGE);
+    scene_release(&scene);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_print.h"
+
+#include "tests/unit/operator/cli/sweep_json.h"
+
+static void expect(const struct buffer *out, const char *text)
+{
+    cr_expect_str_eq(buffer_text(out), text, "%s", buffer_text(out));
+}
+
+Test(sweep_print, a_table_of_trials)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    sweep_print_table(&scene.view, &out);
+    expect(&out, "TRIAL   STATE       learningRate   WORDS      validationLoss\n"
+                 "0       Succeeded   0.5            one        0.25             best\n"
+                 "1       Failed      0.125          two, \"2\"\n"
+                 "2       Running     0.75           one\n"
+                 "3       Pending     1e-05          one\n");
+    scene_release(&scene);
+}
+
+Test(sweep_print, progress_on_one_line)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    sweep_print_line(&scene.view, SWEEP_NOW, &out);
+    expect(&out, "trials 2/6 done, 2 running, 1 failed  best validationLoss 0.25  about 65s left");
+    scene_release(&scene);
+}
+
+Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
+{
+    struct scene scene;
+    SCOPED_BUFFER out, narrow;
+    buffer_init(&out, 65536);
+    buffer_init(&narrow, 65536);
+    scene_init(&scene);
+    sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
+    cr_expect(strstr(buffer_text(&out), "s  Random, 2 at a time  Running\n"), "%s", buffer_text(&out));
+    cr_expect(strstr(buffer_text(&out), "\nbest  s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"));
+    cr_expect(strstr(buffer_text(&out), "\ntrial 2  Running     50 %  learningRate 0.75, WORDS one\n"));
+    cr_expect(strstr(buffer_text(&out), "\ntrial 3  Pending"));
+    cr_expect_null(strstr(buffer_text(&out), "trial 1"), "what is over is not shown");
+    sweep_print_block(&scene.view, SWEEP_NOW, 20, &narrow);
+    cr_expect(strstr(buffer_text(&narrow), "\nbest  s-0: validatio\n"), "%s", buffer_text(&narrow));
+    scene_release(&scene);
+}
+
+Test(sweep_print, how_trials_end)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    sweep_print_end(&scene.sweep, scene.lines[1], &out);
+    sweep_print_end(&scene.sweep, scene.lines[2], &out);
+    struct trial_line *silent =
+        trial_of(&scene.sweep, 4, "1", "one", "{conditions: [{type: Succeeded, status: 'True'}]}");
+    sweep_print_end(&scene.sweep, silent, &out);
+    expect(&out, "s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"
+                 "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n"
+                 "s-4 succeeded, but reports no validationLoss; with learningRate 1, WORDS one\n");
+    trial_line_free(silent);
+    scene_release(&scene);
+}
+
+Test(sweep_print, the_result)
+{
+    struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_print_result(&complete, &out);
+    expect(&out, "s is complete: 1 of 6 trials succeeded\n"
+                 "  best         s-0: validationLoss 0.25\n"
+                 "               coxswain.training.optimizer.learningRate  0.5\n"
+                 "               WORDS                                     one\n");
+    failed = sweep_of(SWEEP_SPEC "status: {conditions: [{type: Failed, status: 'True', message: nothing works}]}");
+    buffer_clear(&out);
+    sweep_print_result(&failed, &out);
+    expect(&out, "s has failed: nothing works\n");
+    training_sweep_release(&complete);
+    training_sweep_release(&failed);
+}
+
+Test(sweep_print, a_list_of_sweeps)
+{
+    SCOPED_JSON *list =
+        sweep_json("- metadata: {name: a, namespace: n, creationTimestamp: '2026-11-20T14:00:00Z'}\n"
+                   "- metadata: {name: b, namespace: m, creationTimestamp: '2026-11-20T14:00:30Z'}\n"
+                   "  status: {conditions: [{type: Running, status: 'True'}], trials: {total: 4, running: 2, "
+                   "succeeded: 1}, best: {trial: b-0, objective: '2'}}\n");
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_print_list(list, true, SWEEP_NOW, &out);
+    expect(&out, "NAMESPACE   NAME   STATE     TRIALS   RUNNING   SUCCEEDED   FAILED   BEST   OBJECTIVE   AGE\n"
+                 "n           a      Pending   0        0         0           0                           60s\n"
+                 "m           b      Running   4        2         1           0        b-0    2           30s\n");
+}

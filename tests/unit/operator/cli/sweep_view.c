@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/sweep_view.h"
+
+#include "tests/unit/operator/cli/sweep_json.h"
+
+Test(sweep_view, trials_are_sorted_and_the_best_is_known)
+{
+    struct scene scene;
+    scene_init(&scene);
+    for (size_t i = 0; i < scene.view.count; i++) {
+        cr_expect_eq(scene.view.trials[i]->number, (int64_t)i);
+        cr_expect_eq(sweep_view_is_best(&scene.view, scene.view.trials[i]), i == 0);
+    }
+    cr_expect(sweep_view_has_best(&scene.view));
+    scene_release(&scene);
+}
+
+Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)
+{
+    struct scene scene;
+    scene_init(&scene);
+    /* Trial 0 took 40 s. Trial 2 runs for 30 s, trial 3 has not started, and two more are to come: 10 + 3 * 40 s, two at a time. */
+    cr_expect_eq(sweep_view_left_ms(&scene.view, SWEEP_NOW), 65000);
+    scene.sweep.parallelism = 100;
+    cr_expect_eq(sweep_view_left_ms(&scene.view, SWEEP_NOW), 40000, "none takes less than a whole trial");
+    scene.sweep.suspend = true;
+    cr_expect_eq(sweep_view_left_ms(&scene.view, SWEEP_NOW), -1, "a sweep that is suspended has no end");
+    scene_release(&scene);
+}
+
+Test(sweep_view, before_a_trial_has_succeeded_the_end_is_unknown)
+{
+    struct training_sweep sweep = sweep_of(SWEEP_RUNS);
+    struct trial_line *line = trial_of(&sweep, 0, "0.5", "one", TRIAL_RUNS);
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_view_add(&view, line);
+    cr_expect_eq(sweep_view_left_ms(&view, SWEEP_NOW), -1);
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
+Test(sweep_view, states)
+{
+    struct training_sweep young = sweep_of(SWEEP_SPEC), running = sweep_of(SWEEP_RUNS);
+    struct training_sweep over = sweep_of(SWEEP_SPEC "status: {conditions: [{type: Complete, status: 'True'}, {type: "
+                                                     "Running, status: 'False'}]}");
+    cr_expect_str_eq(sweep_state(&young), "Pending");
+    cr_expect_str_eq(sweep_state(&running), "Running");
+    cr_expect_str_eq(sweep_state(&over), "Complete");
+    cr_expect(sweep_is_over(&over) && !sweep_is_over(&running) && !sweep_is_over(&young));
+    training_sweep_release(&young);
+    training_sweep_release(&running);
+    training_sweep_release(&over);
+}
+
+Test(sweep_view, a_label_is_short_unless_two_would_be_the_same)
+{
+    struct training_sweep sweep = sweep_of("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {}\n  parameters:\n"
+                                           "  - {path: a.units, values: [1]}\n  - {path: b.units, values: [1]}\n"
+                                           "  - {path: a.rate, values: [1]}\n  - {env: A_B, values: [1]}\n");
+    static const char *const labels[] = {"a.units", "b.units", "rate", "A_B"};
+    for (unsigned i = 0; i < 4; i++)
+        cr_expect_str_eq(sweep_parameter_label(&sweep, i), labels[i]);
+    training_sweep_release(&sweep);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/trial_line.h"
+
+#include "tests/unit/operator/cli/sweep_json.h"
+
+Test(trial_line, reads_what_is_shown_of_a_job)
+{
+    struct scene scene;
+    scene_init(&scene);
+    const struct trial_line *running = scene.lines[0], *succeeded = scene.lines[1], *failed = scene.lines[2];
+    cr_expect_eq(running->number, 2);
+    cr_expect_str_eq(running->name, "s-2");
+    cr_expect_str_eq(running->state, "Running");
+    cr_expect(running->step == 30 && running->total_steps == 60 && running->seconds_left == -1);
+    cr_expect_null(running->objective, "what it reports before it has succeeded does not count");
+    cr_expect_str_eq(succeeded->objective, "0.25");
+    cr_expect_str_eq(succeeded->values[0], "0.5");
+    cr_expect_str_eq(succeeded->values[1], "one");
+    cr_expect_eq(succeeded->end_ms - succeeded->start_ms, 40000);
+    cr_expect_str_eq(failed->message, "out of memory");
+    cr_expect_eq(failed->start_ms, FIELD_UNSET);
+    cr_expect_str_eq(scene.lines[3]->state, "Pending");
+    cr_expect(trial_line_is_over(succeeded) && trial_line_is_over(failed) && !trial_line_is_over(running));
+    scene_release(&scene);
+}
+
+Test(trial_line, a_metric_that_is_no_number_is_none)
+{
+    static const char *const values[] = {"nan", "inf", "", "1x"};
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        SCOPED_FREE char *status =
+            memory_format("{conditions: [{type: Succeeded, status: 'True'}], progress: {metrics: [{name: "
+                          "validationLoss, value: '%s'}]}}",
+                          values[i]);
+        struct trial_line *line = trial_of(&sweep, 0, "1", "one", status);
+        cr_expect_null(line->objective, "%s", values[i]);
+        trial_line_free(line);
+    }
+    training_sweep_release(&sweep);
+}
+
+Test(trial_line, a_job_without_a_number_is_no_trial)
+{
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC);
+    SCOPED_JSON *job = sweep_json("metadata: {name: s-0, labels: {coxswain.dev/trial: -1}}");
+    struct trial_line *line = trial_line_new(&sweep, job);
+    cr_expect_eq(line->number, -1);
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
+Test(trial_line, the_best_is_known_without_its_job)
+{
+    struct training_sweep sweep = sweep_of(SWEEP_RUNS), young = sweep_of(SWEEP_SPEC);
+    struct trial_line *line = trial_line_of_best(&sweep);
+    cr_assert_not_null(line);
+    cr_expect_eq(line->number, 0);
+    cr_expect_str_eq(line->name, "s-0");
+    cr_expect_str_eq(line->objective, "0.25");
+    cr_expect_str_eq(line->values[0], "0.5");
+    cr_expect_str_eq(line->values[1], "one");
+    cr_expect_null(trial_line_of_best(&young));
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+    training_sweep_release(&young);
+}
