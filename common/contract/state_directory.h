@@ -18,6 +18,8 @@
 #define STATE_PODS "pods"
 #define STATE_VOLUMES "volumes"     /* volumes/<namespace>/<claim> */
 #define STATE_MADE_FROM "made-from" /* written by cox demo */
+#define STATE_BEST "best.yaml"      /* written by cox run of a sweep */
+#define STATE_TRIALS "trials.csv"
 
 /* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
  * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds

@@ -16,7 +16,8 @@
 static const char usage[] =
     "usage: cox run FILE [options]\n"
     "\n"
-    "Applies the TrainingJob in FILE (YAML or JSON; - is the standard input) and shows how it goes until it ends.\n"
+    "Applies the TrainingJob or TrainingSweep in FILE (YAML or JSON; - is the standard input) and shows how it goes\n"
+    "until it ends.\n"
     "Without --kubeconfig and --context it starts an embedded control plane and an operator on this machine, which\n"
     "run the pods as processes, and ends both with all their pods. Run again after an interruption, it goes on where\n"
     "it was.\n"
@@ -35,7 +36,8 @@ static const char usage[] =
     "  --context NAME       run in that context's cluster\n"
     "  -n, --namespace NAME for a manifest that names none (default: the context's)\n"
     "\n"
-    "Exit code: 0 the job has succeeded, 1 it has failed or could not be run, 2 wrong usage, 130 interrupted.\n";
+    "Exit code: 0 the job has succeeded (the sweep is complete), 1 it has failed or could not be run, 2 wrong usage, "
+    "130 interrupted.\n";
 
 static bool take_volume(struct run_options *options, const char *text)
 {
@@ -111,13 +113,6 @@ static int read_options(int count, char **words, struct run_options *options)
     return -1;
 }
 
-static void append_option(struct buffer *text, const char *option, const char *value)
-{
-    SCOPED_FREE char *word = path_for_shell(value ? value : "");
-    if (value)
-        buffer_format(text, " %s %s", option, word);
-}
-
 /* Without --fresh and --delete-volumes, however they were written. */
 static char *resume_command(const struct run_options *options)
 {
@@ -127,13 +122,13 @@ static char *resume_command(const struct run_options *options)
     SCOPED_FREE char *manifest = path_for_shell(options->manifest);
     buffer_format(&text, "%s run %s", program, manifest);
     for (unsigned i = 0; i < options->volume_count; i++)
-        append_option(&text, "--volume", options->volumes[i]);
+        path_append_option(&text, "--volume", options->volumes[i]);
     for (unsigned i = 0; i < options->setting_count; i++)
-        append_option(&text, "--set", options->settings[i]);
-    append_option(&text, "--state", options->state);
-    append_option(&text, "--kubeconfig", options->kubeconfig);
-    append_option(&text, "--context", options->context);
-    append_option(&text, "--namespace", options->name_space);
+        path_append_option(&text, "--set", options->settings[i]);
+    path_append_option(&text, "--state", options->state);
+    path_append_option(&text, "--kubeconfig", options->kubeconfig);
+    path_append_option(&text, "--context", options->context);
+    path_append_option(&text, "--namespace", options->name_space);
     return buffer_take(&text);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/job_patch.h"
 
+#include <string.h>
+
+#include "common/contract/labels.h"
 #include "common/job/fields.h"
 
 static bool are_objects(const struct json *a, const struct json *b)
@@ -49,7 +52,8 @@ static void complete(const struct object_type *type, const struct json *present,
 struct json *job_patch(const struct json *wanted, const struct json *present)
 {
     struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
+    bool is_sweep = strcmp(json_string_at(wanted, "kind", ""), TRAINING_SWEEP_KIND) == 0;
     if (are_objects(spec, json_member(present, "spec")))
-        complete(&training_job_spec_type, json_member(present, "spec"), spec);
+        complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, json_member(present, "spec"), spec);
     return patch;
 }

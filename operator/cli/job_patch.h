@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the merge patch that brings an existing job to what its manifest says. A merge patch keeps
+ * Builds the merge patch that brings an existing job or sweep to what its manifest says. A merge patch keeps
  * fields that it does not name, so a field removed from the manifest would silently stay. For
  * immutable fields of spec the patch therefore contains null, which asks for the default; the API
  * server refuses it if the job has another value. Mutable fields (suspend, workers) that the

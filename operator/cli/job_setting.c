@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/job/fields.h"
 #include "common/memory.h"
 #include "common/yaml.h"
@@ -71,7 +72,8 @@ static bool shape_is_free(const struct shape *shape)
 static bool shape_is_list(const struct shape *shape)
 {
     enum field_kind kind = shape->field ? shape->field->kind : FIELD_STRING;
-    return !shape->element && (kind == FIELD_LIST || kind == FIELD_STRING_LIST || kind == FIELD_INTEGER_LIST);
+    return !shape->element &&
+           (kind == FIELD_LIST || kind == FIELD_STRING_LIST || kind == FIELD_INTEGER_LIST || kind == FIELD_SCALAR_LIST);
 }
 
 /* Returns whether the value is always a string, even if it looks like another type. */
@@ -90,11 +92,12 @@ static bool shape_is_text(const struct shape *shape)
     }
 }
 
-static int shape_root(const char *name, struct shape *ret_shape, struct error *error)
+static int shape_root(const struct json *job, const char *name, struct shape *ret_shape, struct error *error)
 {
+    bool is_sweep = strcmp(json_string_at(job, "kind", ""), TRAINING_SWEEP_KIND) == 0;
     *ret_shape = (struct shape){.field = NULL};
     if (strcmp(name, "spec") == 0)
-        ret_shape->type = &training_job_spec_type;
+        ret_shape->type = is_sweep ? &training_sweep_spec_type : &training_job_spec_type;
     else if (strcmp(name, "metadata") == 0)
         ret_shape->texts = true;
     else
@@ -125,7 +128,11 @@ static int shape_member(struct shape *shape, const char *name, struct error *err
     const struct field *field = field_find(shape->type, name);
     if (field == NULL)
         return refuse_member(shape->type, name, error);
-    *shape = (struct shape){.field = field, .type = field->kind == FIELD_OBJECT ? field->type : NULL};
+    bool is_template = shape->type == &training_sweep_spec_type && strcmp(name, "template") == 0;
+    *shape = (struct shape){.field = field,
+                            .type = is_template                   ? &training_job_spec_type
+                                    : field->kind == FIELD_OBJECT ? field->type
+                                                                  : NULL};
     return 0;
 }
 
@@ -250,10 +257,11 @@ static int value_make(const char *text, const struct shape *shape, const struct 
 
 /* ---------------------------------------------------------------- a setting */
 
-static int shape_descend(struct shape *shape, const struct word *word, bool first, struct error *error)
+/* `job`: the object, for the first word; NULL for the others. */
+static int shape_descend(struct shape *shape, const struct word *word, const struct json *job, struct error *error)
 {
-    if (first)
-        return shape_root(word->text, shape, error);
+    if (job)
+        return shape_root(job, word->text, shape, error);
     return word->element ? shape_element(shape, error) : shape_member(shape, word->text, error);
 }
 
@@ -280,7 +288,7 @@ static int path_follow(struct json *job, const char *path, bool make, struct sha
         struct word next;
         if (words == PATH_WORDS_MAX || !word_read(&path, words == 0, &next))
             return error_set(error, ERROR_INVALID, "a path is names joined by dots, such as spec.workers.replicas");
-        if (shape_descend(&shape, &next, words == 0, error) < 0 ||
+        if (shape_descend(&shape, &next, words == 0 ? job : NULL, error) < 0 ||
             (words > 0 && place_descend(&place, &shape, &next, make, error) < 0))
             return -1;
         *word = next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies one change to a TrainingJob, written by the user as "spec.coxswain.training.steps=100" (cox run --set).
+ * Applies one change to a TrainingJob or a TrainingSweep, written by the user as "spec.coxswain.training.steps=100" (cox run --set).
  *
  *     PATH=VALUE    sets a field
  *     PATH=null     removes a field, so that its default applies

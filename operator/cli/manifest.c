@@ -34,8 +34,8 @@ static int no_job_found(const struct json *documents, struct error *error)
                          "it holds a %s (%s); write it as a TrainingJob (docs/migration.md has each of its fields)",
                          kind, version);
     if (first)
-        return error_set(error, ERROR_INVALID, "it holds a %s (%s) and no TrainingJob", kind, version);
-    return error_set(error, ERROR_INVALID, "it holds no TrainingJob");
+        return error_set(error, ERROR_INVALID, "it holds a %s (%s) and no TrainingJob or TrainingSweep", kind, version);
+    return error_set(error, ERROR_INVALID, "it holds no TrainingJob or TrainingSweep");
 }
 
 static int job_find(struct manifest *manifest, struct error *error)
@@ -43,13 +43,16 @@ static int job_find(struct manifest *manifest, struct error *error)
     for (struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
         if (document_check(item, error) < 0)
             return -1;
-        if (strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) != 0)
+        bool is_sweep = strcmp(json_string_at(item, "kind", ""), TRAINING_SWEEP_KIND) == 0;
+        if (!is_sweep && strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) != 0)
             continue;
         if (training_job_check_version(item, error) < 0)
             return -1;
         if (manifest->job)
-            return error_set(error, ERROR_INVALID, "it holds more than one TrainingJob; run them one by one");
+            return error_set(error, ERROR_INVALID,
+                             "it holds more than one TrainingJob or TrainingSweep; run them one by one");
         manifest->job = item;
+        manifest->is_sweep = is_sweep;
     }
     if (!manifest->job)
         return no_job_found(manifest->documents, error);
@@ -165,8 +168,8 @@ static int document_patch(const struct application *to, const struct resource_pa
     struct kube_call *call = kube_client_get(to->client, path, &options);
     if (wait_for(call, to->client, &found, to->interrupted, error) < 0)
         return -1;
-    bool is_job = strcmp(path->resource.plural, TRAINING_JOB_PLURAL) == 0;
-    patch = is_job ? job_patch(document, found.object) : json_copy(document);
+    bool is_ours = strcmp(path->resource.group, API_GROUP) == 0;
+    patch = is_ours ? job_patch(document, found.object) : json_copy(document);
     json_free(found.object);
     options.context = &patched;
     call = kube_client_patch(to->client, path, patch, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A manifest file: YAML or JSON documents, one of them a TrainingJob, and how
- * they get into a cluster: created, or merged into what is there. Fields that the
+ * A manifest file: YAML or JSON documents, one of them a TrainingJob or
+ * a TrainingSweep, and how they get into a cluster: created, or merged into what is there. Fields that the
  * API server does not know are refused, as by kubectl.
  */
 #ifndef COXSWAIN_CLI_MANIFEST_H
@@ -13,7 +13,8 @@
 
 struct manifest {
     struct json *documents; /* an array */
-    struct json *job;       /* in it */
+    struct json *job;       /* in it: the job, or the sweep */
+    bool is_sweep;
     const char *name;       /* of the job */
     const char *name_space; /* as written, else `default_namespace` */
 };
@@ -29,7 +30,7 @@ struct manifest_request {
 /* The documents of a file, an array. */
 int manifest_documents(const char *path, struct json **ret_documents, struct error *error);
 
-/* ERROR_INVALID when there is not exactly one TrainingJob, a document lacks apiVersion, kind or
+/* ERROR_INVALID when there is not exactly one TrainingJob or TrainingSweep, a document lacks apiVersion, kind or
  * name, or a setting does not fit. */
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);

@@ -115,3 +115,10 @@ char *path_for_people(const char *path)
         return memory_format("~%s", path + length);
     return memory_copy_string(path);
 }
+
+void path_append_option(struct buffer *command, const char *option, const char *value)
+{
+    SCOPED_FREE char *word = value ? path_for_shell(value) : NULL;
+    if (word)
+        buffer_format(command, " %s %s", option, word);
+}

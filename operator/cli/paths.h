@@ -6,7 +6,7 @@
 #ifndef COXSWAIN_CLI_PATHS_H
 #define COXSWAIN_CLI_PATHS_H
 
-#include "common/error.h"
+#include "common/buffer.h"
 
 /* All results are released with free(), except that of path_of_this_program. */
 
@@ -24,6 +24,8 @@ int path_of_example(const char *name, char **ret_path, struct error *error);
 const char *path_of_this_program(void);
 /* Quotes a word for a shell if it needs quotes. */
 char *path_for_shell(const char *word);
+/* Appends " <option> <value>" to a shell's command; NULL: nothing. */
+void path_append_option(struct buffer *command, const char *option, const char *value);
 /* Returns the source repository that contains this executable, otherwise the current directory if
  * it is one, otherwise NULL. */
 char *path_of_sources(void);

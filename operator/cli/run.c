@@ -17,6 +17,7 @@
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
+#include "operator/cli/run_sweep.h"
 #include "operator/cli/summary.h"
 #include "operator/cli/volume_options.h"
 
@@ -34,6 +35,7 @@ struct run {
     struct kube_client *client;
     struct job_view view;
     struct job_follow *follow;
+    struct sweep_follow *sweep; /* in place of `follow` where the manifest holds a sweep */
     struct preemption preemption;
     bool interrupted;
 };
@@ -109,12 +111,20 @@ static int read_inputs(struct run *run, struct error *error)
     return manifest_read(&request, &run->manifest, error);
 }
 
-static int connect(struct run *run, struct error *error)
+/* The claims of a sweep are those of its template. */
+static int check_volumes(const struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
-    if (!in_cluster(run) &&
-        (volume_options_check(run->manifest.job, options->volumes, options->volume_count, error) < 0 ||
-         plane_start(run, error) < 0))
+    if (!run->manifest.is_sweep)
+        return volume_options_check(run->manifest.job, options->volumes, options->volume_count, error);
+    SCOPED_JSON *job = json_new_object();
+    json_set(job, "spec", json_copy(json_at(run->manifest.job, "spec.template")));
+    return volume_options_check(job, options->volumes, options->volume_count, error);
+}
+
+static int connect(struct run *run, struct error *error)
+{
+    if (!in_cluster(run) && (check_volumes(run, error) < 0 || plane_start(run, error) < 0))
         return -1;
     struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
     return kube_client_new(run->loop, &run->config, &client, &run->client, error);
@@ -167,22 +177,42 @@ static int run_start(struct run *run, struct error *error)
     preemption_init(&run->preemption, run->options->preempt);
     if (apply(run, error) < 0)
         return -1;
-    run->follow = job_follow_start(run->client, &run->view, changed, run);
+    if (run->manifest.is_sweep)
+        run->sweep = sweep_follow_start(run->client, run->manifest.job, run->manifest.name_space);
+    else
+        run->follow = job_follow_start(run->client, &run->view, changed, run);
     return 0;
 }
 
 /* ---------------------------------------------------------------- follow */
 
+static int show(struct run *run, struct error *error)
+{
+    if (run->sweep) {
+        if (sweep_follow_check(run->sweep, error) < 0)
+            return -1;
+        sweep_follow_show(run->sweep, run->terminal, clock_now_ms());
+        return 0;
+    }
+    if (job_follow_check(run->follow, "cox run", run->terminal, error) < 0)
+        return -1;
+    terminal_show(run->terminal, &run->view, clock_now_ms());
+    return 0;
+}
+
+static bool is_over(struct run *run)
+{
+    return run->sweep ? sweep_follow_is_over(run->sweep, clock_now_ms()) : job_follow_is_over(run->follow);
+}
+
 static int run_follow(struct run *run, struct error *error)
 {
     while (!run->interrupted) {
-        if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 ||
-            job_follow_check(run->follow, "cox run", run->terminal, error) < 0)
+        if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 || show(run, error) < 0)
             return -1;
-        terminal_show(run->terminal, &run->view, clock_now_ms());
         if (run->plane && control_plane_trouble(run->plane))
             return error_set(error, ERROR_UNAVAILABLE, "%s", control_plane_trouble(run->plane));
-        if (job_follow_is_over(run->follow))
+        if (is_over(run))
             return 0;
     }
     return 0;
@@ -203,7 +233,18 @@ static void say_resume(const struct run *run)
         printf("The job goes on in the cluster; to see it again:\n  %s\n", run->options->resume);
 }
 
-static void run_conclude(struct run *run, struct run_outcome *outcome)
+static void conclude_sweep(struct run *run, struct run_outcome *outcome)
+{
+    const struct run_place place = {.options = run->options,
+                                    .name_space = run->manifest.name_space,
+                                    .state = run->state,
+                                    .interrupted = run->interrupted};
+    sweep_follow_show(run->sweep, run->terminal, clock_now_ms());
+    run->terminal->block_lines = 0;
+    run_sweep_conclude(&place, run->sweep, outcome);
+}
+
+static void conclude_job(struct run *run, struct run_outcome *outcome)
 {
     struct storage_place place = place_of(run);
     SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.job, run->manifest.name_space);
@@ -240,6 +281,8 @@ static void run_release(struct run *run)
 {
     if (run->follow)
         job_follow_free(run->follow);
+    if (run->sweep)
+        sweep_follow_free(run->sweep);
     if (run->client)
         kube_client_free(run->client);
     if (run->plane)
@@ -258,7 +301,10 @@ int run_job(const struct run_options *options, struct event_loop *loop, struct t
         terminal_clear(terminal);
         return -1;
     }
-    run_conclude(&run, ret_outcome);
+    if (run.sweep)
+        conclude_sweep(&run, ret_outcome);
+    else
+        conclude_job(&run, ret_outcome);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one job for `cox run` and `cox demo`: starts the embedded control plane and an operator unless a cluster is named, applies the
+ * Runs one job or sweep for `cox run`, and jobs for `cox demo`: starts the embedded control plane and an operator unless a cluster is named, applies the
  * manifest, shows the progress until the job ends, and prints a summary.
  */
 #ifndef COXSWAIN_CLI_RUN_H

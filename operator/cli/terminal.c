@@ -35,13 +35,18 @@ void terminal_clear(struct terminal *terminal)
     fflush(stdout);
 }
 
-static void print_events(const struct terminal *terminal, struct job_view *view)
+void terminal_print_events(const struct terminal *terminal, struct buffer *events)
 {
     SCOPED_BUFFER lines;
-    buffer_init(&lines, 2 * VIEW_EVENTS_MAX);
-    view_print_wrapped(buffer_text(&view->events), terminal->live ? terminal->width : UINT_MAX, EVENT_INDENT, &lines);
+    buffer_init(&lines, 2 * events->length + VIEW_EVENTS_MAX);
+    view_print_wrapped(buffer_text(events), terminal->live ? terminal->width : UINT_MAX, EVENT_INDENT, &lines);
     fputs(buffer_text(&lines), stdout);
-    buffer_clear(&view->events);
+    buffer_clear(events);
+}
+
+unsigned terminal_width(struct terminal *terminal)
+{
+    return terminal->width = current_width();
 }
 
 /* Each line wipes what stood there before, so that nothing flickers. */
@@ -73,7 +78,7 @@ static void show_block(struct terminal *terminal, struct job_view *view)
     terminal->width = current_width();
     if (view->events.length > 0)
         terminal_clear(terminal);
-    print_events(terminal, view);
+    terminal_print_events(terminal, &view->events);
     buffer_append_byte(&block, '\n', NULL);
     view_print_block(view, terminal->width, terminal->colour, &block);
     terminal_draw(terminal, buffer_text(&block));
@@ -81,7 +86,7 @@ static void show_block(struct terminal *terminal, struct job_view *view)
 
 static void show_line(struct terminal *terminal, struct job_view *view, int64_t now_ms)
 {
-    print_events(terminal, view);
+    terminal_print_events(terminal, &view->events);
     bool last = view->step == view->total_steps;
     if (view->step >= 0 && view->step != terminal->line_step &&
         (last || now_ms - terminal->line_ms >= LINE_INTERVAL_MS)) {

@@ -24,6 +24,10 @@ void terminal_init(struct terminal *terminal);
 void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now_ms);
 /* Does the same as terminal_show, but the block will not be overwritten by later output. */
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms);
+/* Prints whole lines above the block, which must have been removed, and removes them from `events`. */
+void terminal_print_events(const struct terminal *terminal, struct buffer *events);
+/* Asks again how wide the terminal is. */
+unsigned terminal_width(struct terminal *terminal);
 /* Removes the block, so that plain lines can follow. */
 void terminal_clear(struct terminal *terminal);
 /* Prints `lines` over the block that was drawn last; if not live, prints them below. */

@@ -49,6 +49,8 @@ static void put_run(void)
                                         "kubeconfig",
                                         "port",
                                         "made-from",
+                                        "best.yaml",
+                                        "trials.csv",
                                         "pki/ca.crt",
                                         "pods/uid/logs/a.log",
                                         "coxswain-operator.log",

@@ -41,3 +41,12 @@ Test(job_patch, all_else_is_as_it_is_written)
            "{'metadata':{'name':'a','uid':'u'},'spec':{'image':'c'},'status':{'workers':2}}",
            "{'metadata':{'name':'a'},'spec':{'image':'b'}}");
 }
+
+Test(job_patch, a_sweep_keeps_what_may_change_and_asks_for_the_defaults_of_the_rest)
+{
+    expect(
+        "{'kind':'TrainingSweep','spec':{'template':{'a':1},'maxTrials':4}}",
+        "{'kind':'TrainingSweep','spec':{'template':{'a':1,'b':2},'suspend':true,'parallelism':3,'objective':{'metric':"
+        "'loss'}}}",
+        "{'kind':'TrainingSweep','spec':{'template':{'a':1,'b':null},'maxTrials':4,'objective':null}}");
+}

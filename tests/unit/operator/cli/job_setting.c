@@ -125,3 +125,31 @@ Test(job_setting, all_paths_lead_to_fields)
     job_setting_paths(look_for, &found);
     cr_expect_eq(found, 3U);
 }
+
+static void expect_in_sweep(const char *setting, const char *expected)
+{
+    SCOPED_JSON *sweep =
+        parse("{\"kind\":\"TrainingSweep\",\"spec\":{\"parameters\":[{\"path\":\"a\",\"values\":[1,2]}]}}");
+    SCOPED_BUFFER text;
+    struct error error = ERROR_INIT;
+    buffer_init(&text, 1 << 16);
+    if (job_setting_apply(sweep, setting, &error) == 0) {
+        cr_assert_eq(json_print(json_member(sweep, "spec"), &text, NULL), 0);
+        cr_expect(strstr(buffer_text(&text), expected), "%s: %s", setting, buffer_text(&text));
+    } else {
+        cr_expect(strstr(error.message, expected), "%s: %s", setting, error.message);
+    }
+}
+
+Test(job_setting, fields_of_a_sweep_and_of_its_template)
+{
+    expect_in_sweep("spec.maxTrials=3", "\"maxTrials\":3");
+    expect_in_sweep("spec.algorithm={type: Grid}", "\"algorithm\":{\"type\":\"Grid\"}");
+    expect_in_sweep("spec.template.coxswain.training.steps=9",
+                    "\"template\":{\"coxswain\":{\"training\":{\"steps\":9}}}");
+    expect_in_sweep("spec.template.coxswain.checkpoint.path=1", "\"path\":\"1\"");
+    expect_in_sweep("spec.parameters[0].values[1]=0.5", "\"values\":[1,0.5]");
+    expect_in_sweep("spec.parameters[0].uniform={min: 0, max: 1}", "\"uniform\":{\"min\":0,\"max\":1}");
+    expect_in_sweep("spec.template.coxswain.trainnig.steps=9", "there is no trainnig; there are ");
+    expect_in_sweep("spec.workers.replicas=2", "there is no workers; there are suspend, template, ");
+}

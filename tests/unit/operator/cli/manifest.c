@@ -127,5 +127,36 @@ Test(manifest, a_job_that_is_not_translated_is_named_with_the_page_that_helps)
 
 Test(manifest, what_is_there_instead_is_named)
 {
-    check_refused("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "it holds a Pod (v1) and no TrainingJob");
+    check_refused("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n",
+                  "it holds a Pod (v1) and no TrainingJob or TrainingSweep");
+}
+
+#define SWEEP "apiVersion: coxswain.dev/v1beta1\nkind: TrainingSweep\nmetadata: {name: s}\nspec: {template: {}}\n"
+
+Test(manifest, a_sweep)
+{
+    static const char *const settings[] = {"spec.template.coxswain.training.steps=9", "spec.parallelism=2"};
+    const struct manifest_request request = {
+        .path = path, .default_namespace = "lab", .settings = settings, .setting_count = 2};
+    struct manifest manifest;
+    write_file(SWEEP);
+    cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);
+    unlink(path);
+    cr_expect(manifest.is_sweep);
+    cr_expect_str_eq(manifest.name, "s");
+    cr_expect_str_eq(manifest.name_space, "lab");
+    cr_expect_eq(json_integer_at(manifest.job, "spec.template.coxswain.training.steps", 0), 9);
+    cr_expect_eq(json_integer_at(manifest.job, "spec.parallelism", 0), 2);
+    manifest_release(&manifest);
+}
+
+Test(manifest, a_sweep_and_a_job)
+{
+    check_refused(SWEEP "---\n" JOB, "it holds more than one TrainingJob or TrainingSweep; run them one by one");
+}
+
+Test(manifest, a_sweep_of_another_version)
+{
+    check_refused("apiVersion: coxswain.dev/v1\nkind: TrainingSweep\nmetadata: {name: a}\n",
+                  "apiVersion: coxswain.dev/v1 is not served, only coxswain.dev/v1beta1");
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/run_sweep.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/contract/state_directory.h"
+#include "common/memory.h"
+#include "operator/cli/paths.h"
+#include "operator/cli/sweep_best.h"
+#include "operator/cli/sweep_export.h"
+#include "operator/cli/sweep_print.h"
+
+#define FILE_MAX (64 * 1024 * 1024)
+#define COMMAND_MAX (256 * 1024)
+
+/* ---------------------------------------------------------------- files */
+
+static int write_text(const char *path, const struct buffer *text, struct error *error)
+{
+    SCOPED_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0 || write(file, buffer_text(text), text->length) != (ssize_t)text->length)
+        return error_set_errno(error, "write %s", path);
+    return 0;
+}
+
+/* Returns the file's path, to be freed with free(); NULL if it could not be written, which is reported. */
+static char *keep(const struct run_place *place, const char *name, const struct buffer *text)
+{
+    struct error error = ERROR_INIT;
+    char *path = memory_format("%s/%s", place->state, name);
+    if (write_text(path, text, &error) == 0)
+        return path;
+    fprintf(stderr, "cox run: %s\n", error.message);
+    free(path);
+    return NULL;
+}
+
+static void say_path(const char *title, const char *path)
+{
+    SCOPED_FREE char *shown = path ? path_for_people(path) : NULL;
+    if (shown)
+        printf("  %-12s %s\n", title, shown);
+}
+
+static char *keep_trials(const struct run_place *place, const struct sweep_view *view)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, FILE_MAX);
+    return sweep_export_csv(view, &text, NULL) < 0 ? NULL : keep(place, STATE_TRIALS, &text);
+}
+
+static char *keep_best(const struct run_place *place, const struct training_sweep *sweep)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, FILE_MAX);
+    return sweep_best_print(sweep, &text, NULL) < 0 ? NULL : keep(place, STATE_BEST, &text);
+}
+
+/* ---------------------------------------------------------------- the next command */
+
+static void append_cluster(const struct run_options *options, struct buffer *text)
+{
+    path_append_option(text, "--kubeconfig", options->kubeconfig);
+    path_append_option(text, "--context", options->context);
+}
+
+static void say_next(const struct run_place *place, const struct training_sweep *sweep, const char *file)
+{
+    const struct run_options *options = place->options;
+    SCOPED_FREE char *program = path_for_shell(path_of_this_program());
+    SCOPED_BUFFER text;
+    buffer_init(&text, COMMAND_MAX);
+    if (file) {
+        SCOPED_FREE char *manifest = path_for_shell(file);
+        buffer_format(&text, "%s run %s", program, manifest);
+        for (unsigned i = 0; i < options->volume_count; i++)
+            path_append_option(&text, "--volume", options->volumes[i]);
+    } else {
+        buffer_format(&text, "%s sweep best %s", program, sweep->name);
+        path_append_option(&text, "--namespace", place->name_space);
+        append_cluster(options, &text);
+        buffer_format(&text, " | %s run -", program);
+        append_cluster(options, &text);
+    }
+    printf("\nTo train the best values once more, as a job of its own:\n  %s\n", buffer_text(&text));
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void say_resume(const struct run_place *place, const struct training_sweep *sweep)
+{
+    SCOPED_FREE char *shown = place->state ? path_for_people(place->state) : NULL;
+    printf("\nInterrupted with %" PRId64 " of %" PRId64 " trials done. ",
+           sweep->status.trials.succeeded + sweep->status.trials.failed, sweep->status.trials.total);
+    if (shown)
+        printf("The state is kept in %s; to go on:\n  %s\n", shown, place->options->resume);
+    else
+        printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
+}
+
+static void say_result(const struct run_place *place, const struct sweep_view *view)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, FILE_MAX);
+    sweep_print_result(view->sweep, &text);
+    printf("\n%s", buffer_text(&text));
+    bool has_best = view->sweep->status.best.trial != NULL;
+    SCOPED_FREE char *trials = place->state ? keep_trials(place, view) : NULL;
+    SCOPED_FREE char *best = place->state && has_best ? keep_best(place, view->sweep) : NULL;
+    say_path("trials", trials);
+    say_path("best job", best);
+    if (has_best && (best || !place->state))
+        say_next(place, view->sweep, best);
+}
+
+void run_sweep_conclude(const struct run_place *place, struct sweep_follow *follow, struct run_outcome *ret_outcome)
+{
+    SCOPED(sweep_view_release) struct sweep_view view;
+    sweep_follow_view(follow, &view);
+    *ret_outcome = (struct run_outcome){
+        .succeeded = view.sweep->status.conditions[SWEEP_COMPLETE].status == CONDITION_TRUE,
+        .interrupted = place->interrupted,
+        .deleted = sweep_follow_deleted(follow),
+        .accuracy = NAN,
+        .killed_at_step = -1,
+        .repeated_steps = -1,
+        .seconds_to_next_step = NAN,
+    };
+    if (place->interrupted)
+        say_resume(place, view.sweep);
+    else if (ret_outcome->deleted)
+        printf("\n%s was deleted before it was over; the volumes and checkpoints of its trials are kept\n",
+               view.sweep->name);
+    else
+        say_result(place, &view);
+    fflush(stdout);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The end of `cox run` of a TrainingSweep: the result, the files that are left, and the next command.
+ */
+#ifndef COXSWAIN_CLI_RUN_SWEEP_H
+#define COXSWAIN_CLI_RUN_SWEEP_H
+
+#include "operator/cli/run.h"
+#include "operator/cli/sweep_follow.h"
+
+/* What has been run, and where. */
+struct run_place {
+    const struct run_options *options;
+    const char *name_space;
+    const char *state; /* of the embedded control plane; NULL: a cluster */
+    bool interrupted;
+};
+
+/* Prints how the sweep ended. In the embedded control plane, which ends with this command, also writes the trials and the best job
+ * into the state directory. A file that cannot be written is named on stderr. */
+void run_sweep_conclude(const struct run_place *place, struct sweep_follow *follow, struct run_outcome *ret_outcome);
+
+#endif

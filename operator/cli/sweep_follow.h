@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watches a TrainingSweep and its trials for `cox run`.
+ */
+#ifndef COXSWAIN_CLI_SWEEP_FOLLOW_H
+#define COXSWAIN_CLI_SWEEP_FOLLOW_H
+
+#include "operator/cli/sweep_view.h"
+#include "operator/cli/terminal.h"
+#include "operator/kube/client.h"
+
+struct sweep_follow;
+
+/* Starts watching the sweep of a manifest, which is in the namespace. The client must outlive the result. */
+struct sweep_follow *sweep_follow_start(struct kube_client *client, const struct json *manifest,
+                                        const char *name_space);
+void sweep_follow_free(struct sweep_follow *follow);
+
+/* Returns -1 if the API server refuses to let the sweep or its trials be watched. Call it on each turn of the loop. */
+int sweep_follow_check(struct sweep_follow *follow, struct error *error);
+/* Returns whether there is nothing more to follow: the sweep was deleted, or it is over and all trials that it counts were seen to
+ * end. Does not wait longer than two seconds for those, as trials may have been deleted. */
+bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms);
+bool sweep_follow_deleted(const struct sweep_follow *follow);
+
+/* The sweep and its trials as last seen. Borrowed until the loop's next turn; release it with sweep_view_release. */
+void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret_view);
+
+/* Prints the trials that have ended since the last call, then redraws the block; if not live, prints a line when another trial has
+ * ended, at intervals. */
+void sweep_follow_show(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms);
+
+#endif

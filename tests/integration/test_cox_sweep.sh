@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# TrainingSweeps by cox: `cox run` of one in an embedded control plane of its own, interrupted and continued, and `cox sweep` with
+# its commands meanwhile. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+export KUBECONFIG=$work/state/kubeconfig HOME=$work
+cox_command=(timeout 240 "$bin/cox")
+. "$root/tests/integration/cox.sh"
+runner=
+
+finish_also() {
+    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
+}
+
+# manifest NAME SPEC [STEPS]: a sweep of small jobs whose batches are as slow as the file `delay` says
+manifest() {
+    cat >"$1.yaml" <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: $1}
+spec:
+  $2
+  template:
+    coxswain:
+      strategy: {type: OneDevice}
+      model: {preset: mlp, width: 16}
+      data: {format: Synthetic, examples: 400, validation: {last: 100}}
+      training: {steps: ${3:-20}, batchSize: 50, optimizer: {type: SGD, learningRate: 0.1}}
+    workers:
+      template: {spec: {containers: [{name: trainer, env: [{name: COXSWAIN_READ_DELAY, value: $work/delay}]}]}}
+YAML
+}
+
+# run_sweep WORD…: cox run in the background, with the state in $work/state and its output in $work/ran
+run_sweep() {
+    "$bin/cox" run "$@" --state state >ran 2>&1 </dev/null &
+    runner=$!
+}
+
+ended_with() {
+    local code=0
+    wait "$runner" || code=$?
+    runner=
+    ((code == $1))
+}
+
+echo 100 >delay
+manifest grid 'algorithm: {type: Grid}
+  parallelism: 2
+  parameters:
+  - {path: coxswain.training.optimizer.learningRate, values: [0.001, 0.2]}
+  - {path: coxswain.training.batchSize, integer: {min: 30, max: 31}}'
+
+cox 2 sweep && cox 2 sweep fred && cox 2 sweep get a b && cox 2 sweep best && cox 2 sweep export x -o yaml &&
+    grep -q 'it takes one of csv and json' err && cox 2 sweep best Grid && grep -q 'no sweep can be called "Grid"' err &&
+    cox 0 sweep --help && printed '^usage: cox sweep' && cox 0 sweep best --help && printed 'Exit code: 0'
+verdict $? "wrong usage is told" "$(said)"
+
+run_sweep grid.yaml
+has_best() { cox 0 sweep get grid && printed ' best$'; }
+until_true 120 has_best
+verdict $? "cox run starts a sweep, and cox sweep get marks its best trial" "$(said; cat ran)"
+printed '^TRIAL *STATE *learningRate *batchSize *validationLoss$' '^0 *[A-Z][a-z]* *0.001 *30'
+verdict $? "the table has the values of the trials" "$(said)"
+cox 0 sweep get && printed '^NAME *STATE *TRIALS' '^grid *Running *4' && cox 0 sweep get -A && printed '^default *grid' &&
+    cox 0 sweep get -o name && printed '^trainingsweep.coxswain.dev/grid$' && cox 0 sweep get grid -o yaml &&
+    printed '^kind: TrainingSweep' && cox 0 sweep get -l team=none && grep -q 'no training sweeps in namespace default' err
+verdict $? "sweeps are listed" "$(said)"
+cox 0 sweep stop grid && printed '^grid is being stopped'
+verdict $? "stop stops it" "$(said)"
+is_stopped() { cox 0 sweep get && printed '^grid *Suspended'; }
+until_true 60 is_stopped
+verdict $? "the sweep is suspended" "$(said)"
+cox 0 sweep best grid && printed '^# Trial grid-[0-3], the best of the sweep grid: validationLoss ' '^kind: TrainingJob$' \
+    '^  name: grid-best$' '^        learningRate: 0\.' '^      batchSize: 3[01]$' && cox 0 sweep best grid -o json && printed '"grid-best"'
+verdict $? "the best is a manifest" "$(said)"
+cox 1 sweep best none && grep -q '"none" not found' err && cox 1 sweep stop none && cox 1 sweep export none
+verdict $? "a sweep that does not exist is exit code 1" "$(said)"
+
+kill -TERM "$runner"
+ended_with 130 && grep -q '^Interrupted with [12] of 4 trials done\. The state is kept in' ran
+verdict $? "an interrupted run says how far it came" "$(cat ran)"
+run_sweep grid.yaml
+until_true 60 is_stopped && cox 0 sweep resume grid && printed '^grid goes on$'
+verdict $? "run again, it is still stopped, and resume lets it go on" "$(said; cat ran)"
+rm delay
+ended_with 0 && grep -q '^grid is complete: 4 of 4 trials succeeded$' ran &&
+    grep -q '^  best  *grid-[0-3]: validationLoss [0-9.e-]*$' ran && grep -q '^ *coxswain.training.batchSize  *3[01]$' ran
+verdict $? "at its end it says what is best" "$(cat ran)"
+[[ $(grep -c '^grid-[0-3]: validationLoss .* with learningRate 0' ran) == 4 ]] && grep -q '^trials 4/4 done  best validationLoss' ran
+verdict $? "and each trial's result" "$(cat ran)"
+[[ $(grep -c '^[0-3],grid-[0-3],Succeeded,0\.[0-9]*,3[01],' state/trials.csv) == 4 && $(grep -c ',true$' state/trials.csv) == 1 ]]
+verdict $? "the trials are kept as a table" "$(cat state/trials.csv)"
+next=$(sed -n '/^To train the best values/{n;p}' ran)
+cox 0 run "${next##* }" --state other && printed '^grid-best is done'
+verdict $? "the command that it names trains the best values" "$next; $(said)"
+cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(grep -c '^grid-[0-3]: ' out) == 4))
+verdict $? "run again, it shows the result again" "$(said)"
+cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yaml --state state --set spec.template.coxswain.training.steps=21 &&
+    grep -q 'An earlier run of that name was of another job' err
+verdict $? "a sweep of that name with another template is refused" "$(said)"
+
+# In a cluster that has an operator already.
+plane_start
+operator_start
+cox 0 run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid is complete' "sweep best grid --namespace default --kubeconfig .* | .* run - --kubeconfig"
+verdict $? "in a cluster the next command asks it for the best" "$(said)"
+cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.training.optimizer.learningRate,coxswain.training.batchSize,objective,seconds,best ]] &&
+    (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json && python3 -c 'import json, sys
+trials = json.load(open("out"))
+sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
+verdict $? "export writes csv and json" "$(said)"
+cox 1 sweep stop grid && grep -q 'sweep grid is over: there is nothing to stop' err
+verdict $? "what is over is not stopped" "$(said)"
+api DELETE "$jobs_path/$(sed -n 's/^\([0-3]\),\(grid-[0-3]\),.*,true$/\2/p' state/trials.csv)" >/dev/null
+lists_three() { cox 0 get && (($(grep -c '^grid-' out) == 3)); }
+until_true 60 lists_three && cox 0 sweep get grid && (($(grep -c ' best$' out) == 1)) && (($(wc -l <out) == 5))
+verdict $? "the best is listed even if its job is gone" "$(said)"
+
+manifest hopeless 'algorithm: {type: Grid}
+  maxFailedTrials: 0
+  parameters: [{path: coxswain.data.validation.last, values: [400, 100]}]'
+cox 1 run hopeless.yaml --kubeconfig "$KUBECONFIG" && printed '^hopeless has failed: ' '^hopeless-0 failed: .*; with last 400$'
+verdict $? "a sweep that fails is exit code 1" "$(said)"
+cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
+verdict $? "and has no best trial" "$(said)"
+cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no trainnig; there are' err &&
+    cox 1 run grid.yaml --state third --volume data=/tmp && grep -q 'the job has no claim' err && cat grid.yaml >two.yaml && echo --- >>two.yaml &&
+    cat hopeless.yaml >>two.yaml && cox 1 run two.yaml && grep -q 'more than one TrainingJob or TrainingSweep' err
+verdict $? "what is wrong with a manifest is told" "$(said)"
