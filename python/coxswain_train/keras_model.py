@@ -55,6 +55,7 @@ def export_keras(
     sparse = keras.losses.sparse_categorical_crossentropy in (reducing, getattr(reducing, "fn", None))
     if reducing is not losses_of and reducing.get_config().get("ignore_class") is not None:
         raise ExportError("a program counts all targets: a loss with ignore_class cannot be exported")
+    from_logits = sparse and reducing is not losses_of and reducing.get_config().get("from_logits", False)
     output = model(np.asarray(example_input)[:1])  # builds the model if need be
     if not isinstance(output, jax.Array):
         raise ExportError("the model must have one output")
@@ -99,5 +100,6 @@ def export_keras(
         batch=batch,
         classes=output.shape[-1] if sparse else None,
         predict=predict,
+        scores=("logits" if from_logits else "probabilities") if sparse and output.ndim == 2 else None,
         platforms=platforms,
     )

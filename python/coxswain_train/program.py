@@ -87,6 +87,7 @@ def export_jax(
     batch: int,
     classes: int | None = None,
     predict: Predict | None = None,
+    scores: str | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
     """Exports a training step to `folder`, after checking that the exported functions compute what `loss` does.
@@ -99,7 +100,9 @@ def export_jax(
     `parameters` and `state` are pytrees of float32 arrays, with their first values. Examples have a leading axis; there may
     be any number. `classes` is the number of classes, or the vocabulary, of int32 targets.
 
-    `predict(parameters, state, input)` returns the output. The files of `platforms` ("cpu", "cuda", "tpu") differ only
+    `predict(parameters, state, input)` returns the output, [batch, ...] of float32 or int32. If it is a float for each of the
+    classes of an example's one target, `scores` may say what: "logits" or "probabilities". Then the worker's --predict names the
+    most probable classes. The files of `platforms` ("cpu", "cuda", "tpu") differ only
     where JAX lowers an operation in another way; the first one's are those that the program names.
     """
     if not 1 <= batch <= BATCH_MAX:
@@ -161,6 +164,10 @@ def export_jax(
         result = predict(jax.tree.unflatten(parameters_form, trained), jax.tree.unflatten(state_form, kept), input)
         if jnp.shape(result)[:1] != (batch,):
             raise ExportError(f"predict must return one array of shape [{batch}, ...]; it is {list(jnp.shape(result))}")
+        if result.ndim > EXAMPLES_RANK_MAX or 0 in result.shape:
+            raise ExportError(f"predict returns {list(result.shape)}; at most {EXAMPLES_RANK_MAX} dimensions are possible, none 0")
+        if result.dtype.name not in ("float32", "int32"):
+            raise ExportError(f"predict returns {result.dtype}, but must return float32 or int32: convert it with .astype()")
         return result
 
     values = (list(map(jnp.asarray, first_parameters.values())), list(map(jnp.asarray, first_state.values())))
@@ -182,7 +189,7 @@ def export_jax(
         exported = artifacts.get((entry.name, local)) or export_entry(entry, local)
         # Statistics of a batch, and so the gradients, may depend on all its examples.
         check_entry(entry, exported, examples_are_alone=entry.name == "evaluate" or not first_state)
-    document = {
+    document: dict[str, Any] = {
         "format": FORMAT,
         "batch": batch,
         "parameters": [{"name": name, "shape": list(np.shape(value))} for name, value in first_parameters.items()],
@@ -192,7 +199,22 @@ def export_jax(
         "entries": {entry.name: {"file": FILES[entry.name] + ".mlirbc"} for entry in entries},
         "weights": "weights.safetensors",
     }
+    if predict is not None:
+        document["entries"]["predict"]["output"] = output_field(artifacts["predict", platforms[0]].out_avals[0], targets, classes, scores)
     write_program(Path(folder), document, artifacts, platforms, {**first_parameters, **first_state})
+
+
+def output_field(output: Any, targets: NDArray[Any], classes: int | None, scores: str | None) -> dict[str, Any]:
+    """Returns what the document says of `predict`'s result."""
+    shape = list(output.shape[1:])
+    field: dict[str, Any] = {"type": output.dtype.name, "shape": shape}
+    if scores is None:
+        return field
+    if scores not in ("logits", "probabilities"):
+        raise ExportError(f'scores is {scores!r}, but must be "logits" or "probabilities"')
+    if targets[0].size != 1 or shape != [classes] or output.dtype != np.float32:
+        raise ExportError(f"scores are float32, one for each class of one target, but predict returns {field}: leave `scores` out")
+    return field | {"scores": scores}
 
 
 def export_entry(entry: Entry, platform: str) -> jax.export.Exported:

@@ -52,7 +52,7 @@ def export(folder: pathlib.Path, function: Any = loss, parameters: Any = PARAMET
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: Any) -> Program:
-    return export(tmp_path_factory.mktemp("perceptron"), predict=outputs)
+    return export(tmp_path_factory.mktemp("perceptron"), predict=outputs, scores="logits")
 
 
 def test_document(program: Program) -> None:
@@ -70,7 +70,10 @@ def test_document(program: Program) -> None:
         "entries": {
             "lossAndGradients": {"file": "loss_and_gradients.mlirbc"},
             "evaluate": {"file": "evaluate.mlirbc"},
-            "predict": {"file": "predict.mlirbc"},
+            "predict": {
+                "file": "predict.mlirbc",
+                "output": {"type": "float32", "shape": [CLASSES], "scores": "logits"},
+            },
         },
         "weights": "weights.safetensors",
     }
@@ -121,6 +124,11 @@ def test_evaluate_and_predict(program: Program) -> None:
     np.testing.assert_allclose(total, losses.sum() - losses[1], rtol=1e-5)
     assert hits == (logits.argmax(-1) == TARGET[:BATCH])[np.array([0, 2, 3])].sum()
     np.testing.assert_allclose(program.run("predict", INPUT[:BATCH])[0], logits, rtol=1e-5, atol=1e-6)
+
+
+def test_an_output_need_not_be_scores(tmp_path: pathlib.Path) -> None:
+    program = export(tmp_path, predict=lambda *arguments: outputs(*arguments).argsort(-1).astype("i"))
+    assert program.document["entries"]["predict"]["output"] == {"type": "int32", "shape": [CLASSES]}
 
 
 def test_a_target_of_values_counts_once(tmp_path: pathlib.Path) -> None:
@@ -210,6 +218,10 @@ def infinite(*arguments: Any) -> Any:
         ({"function": contrast_of_state}, "evaluate: loss depends on an example of weight 0"),
         ({"function": infinite}, "lossAndGradients: loss is not finite"),
         ({"predict": lambda *_: jnp.zeros(())}, r"predict must return one array of shape \[4, ...\]"),
+        ({"predict": lambda *_: jnp.zeros((4, 0))}, r"predict returns \[4, 0\]; at most 8 dimensions"),
+        ({"predict": lambda *_: jnp.zeros(4, bool)}, "predict returns bool, but must return float32 or int32"),
+        ({"predict": lambda *_: jnp.zeros((4, 2)), "scores": "logits"}, "one for each class of one target"),
+        ({"predict": outputs, "scores": "odds"}, 'must be "logits" or "probabilities"'),
     ],
 )
 def test_mistakes(tmp_path: pathlib.Path, options: dict[str, Any], message: str) -> None:

@@ -60,6 +60,7 @@ def test_document(exported: Any) -> None:
     assert program.document["input"] == {"type": "float32", "shape": [28, 28, 1]}
     assert program.document["target"] == {"type": "int32", "shape": [], "classes": 10}
     assert list(program.document["entries"]) == ["lossAndGradients", "evaluate", "predict"]
+    assert program.document["entries"]["predict"]["output"] == {"type": "float32", "shape": [10], "scores": "logits"}
     float_variables = [variable for variable in model.variables if variable.dtype == "float32"]
     assert_close(program.weights, {path_to_name(variable): variable.value for variable in float_variables})
 
@@ -110,12 +111,21 @@ def test_each_dropout_has_its_own_numbers(tmp_path: pathlib.Path) -> None:
     assert set(kernel) == {0, 2} and (kernel[:64] != kernel[64:]).any()
 
 
+def test_a_loss_without_logits_is_of_probabilities(tmp_path: pathlib.Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(4, activation="softmax", name="out")])
+    for loss in ("sparse_categorical_crossentropy", keras.losses.SparseCategoricalCrossentropy()):
+        export_keras(tmp_path, model, loss, random.random((4, 3), np.float32), np.arange(4), batch=4)
+        output = Program(tmp_path).document["entries"]["predict"]["output"]
+        assert output == {"type": "float32", "shape": [4], "scores": "probabilities"}
+
+
 def test_regularisers_count_once_in_the_mean(tmp_path: pathlib.Path) -> None:
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, kernel_regularizer="l2", name="out")])
     inputs, targets = random.random((4, 3), np.float32), random.random((4, 2), np.float32)
     export_keras(tmp_path, model, "mse", inputs, targets, batch=4)
     program = Program(tmp_path)
     assert program.document["target"] == {"type": "float32", "shape": [2]}
+    assert program.document["entries"]["predict"]["output"] == {"type": "float32", "shape": [2]}
     model.compile(loss="mse")
     wanted = model.test_on_batch(inputs, targets)
     loss, hits = program.run("evaluate", inputs, targets, np.ones(4, "f"))

@@ -3,6 +3,8 @@
 
     export.py mlp FOLDER BATCH      a JAX function, 28x28 digits
     export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
+    export.py predict WEIGHTS IMAGES OUTPUTS   what that Keras model predicts for the last images with trained weights, against the
+                                    worker's outputs; prints the largest difference
     export.py losses IMAGES LABELS STEPS RATE   the losses of full-batch gradient descent on the same function, by JAX alone
 """
 import sys
@@ -36,6 +38,14 @@ def losses_of(parameters, state, images, classes, key, training):
     return losses, (logits.argmax(1) == classes).astype(jnp.float32), state
 
 
+def most_probable(parameters, state, images):
+    """Not scores: the classes, the most probable first."""
+    hidden, output = parameters["hidden"], parameters["output"]
+    flat = images.reshape(images.shape[0], -1)
+    logits = jax.nn.relu(flat @ hidden["kernel"] + hidden["bias"]) @ output["kernel"] + output["bias"]
+    return jnp.argsort(-logits, axis=1).astype(jnp.int32)
+
+
 def example(batch):
     random = np.random.default_rng(2)
     images = random.normal(size=(batch, 28, 28, 1)).astype(np.float32)
@@ -45,15 +55,15 @@ def example(batch):
 def export_mlp(folder, batch):
     images, classes = example(batch)
     coxswain_train.export_jax(
-        folder, losses_of, first_parameters(), images, classes, batch=batch, classes=CLASSES
+        folder, losses_of, first_parameters(), images, classes, batch=batch, classes=CLASSES, predict=most_probable
     )
 
 
-def export_keras(folder, batch):
+def keras_model():
     import keras
 
     keras.utils.set_random_seed(3)
-    model = keras.Sequential(
+    return keras.Sequential(
         [
             keras.Input((28, 28, 1)),
             keras.layers.Conv2D(8, 3, strides=2),
@@ -64,6 +74,12 @@ def export_keras(folder, batch):
             keras.layers.Dense(CLASSES),
         ]
     )
+
+
+def export_keras(folder, batch):
+    import keras
+
+    model = keras_model()
     images, classes = example(batch)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch)
@@ -74,9 +90,25 @@ def read_idx(path, header):
         return np.frombuffer(file.read()[header:], np.uint8)
 
 
+def print_difference(weights_path, images_path, outputs_path):
+    from safetensors.numpy import load_file
+
+    model, weights, outputs = keras_model(), load_file(weights_path), np.load(outputs_path)
+    for variable in model.variables:
+        if variable.dtype == "float32":
+            variable.assign(weights[variable.path.removeprefix(model.name + "/").replace("/", ".")])
+    wanted = model.predict(read_images(images_path)[-len(outputs) :], verbose=0)
+    assert outputs.shape == wanted.shape and outputs.dtype == wanted.dtype
+    print(np.abs(outputs - wanted).max() / np.abs(wanted).max())
+
+
+def read_images(path):
+    """As the worker scales them: to 0..1."""
+    return read_idx(path, 16).reshape(-1, 28, 28, 1).astype(np.float32) / 255
+
+
 def print_losses(images_path, labels_path, steps, rate):
-    """Images are scaled as the worker scales them: to 0..1, then by MNIST's mean and deviation where it does so."""
-    images = read_idx(images_path, 16).reshape(-1, 28, 28, 1).astype(np.float32) / 255
+    images = read_images(images_path)
     classes = jnp.asarray(read_idx(labels_path, 8).astype(np.int32))
     parameters = first_parameters()
 
@@ -98,5 +130,7 @@ if __name__ == "__main__":
         export_mlp(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "keras":
         export_keras(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "predict":
+        print_difference(*sys.argv[2:5])
     else:
         print_losses(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))

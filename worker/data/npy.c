@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/scope.h"
+
+#define HEADER_START 10 /* bytes before the dictionary, in version 1 */
+
 /* The dictionary, read once from left to right. */
 struct cursor {
     const char *at, *end;
@@ -96,7 +100,7 @@ static int find_header(const uint8_t *bytes, size_t length, size_t *ret_start, s
 {
     if (length < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
         return error_set(error, ERROR_INVALID, "it is not a NumPy array file (.npy)");
-    *ret_start = bytes[6] == 1 ? 10 : 12;
+    *ret_start = bytes[6] == 1 ? HEADER_START : 12;
     *ret_bytes = bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1 && length >= 12)
         *ret_bytes |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
@@ -138,6 +142,23 @@ int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct e
     npy.data = bytes + start + header;
     *ret_npy = npy;
     return 0;
+}
+
+int npy_append_header(struct buffer *file, const struct npy *npy, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 512);
+    buffer_format(&text, "{'descr': '<%c%u', 'fortran_order': False, 'shape': (", npy->kind, npy->item_bytes);
+    for (unsigned i = 0; i < npy->rank; i++)
+        buffer_format(&text, i > 0 ? " %lld," : "%lld,", (long long)npy->shape[i]);
+    buffer_format(&text, "), }");
+    while ((HEADER_START + text.length + 1) % 64 != 0)
+        buffer_append_byte(&text, ' ', NULL);
+    buffer_append_byte(&text, '\n', NULL);
+    const char start[HEADER_START] = {
+        '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)text.length, (char)(text.length >> 8)};
+    return buffer_append(file, start, sizeof start, error) < 0 ? -1
+                                                               : buffer_append(file, text.data, text.length, error);
 }
 
 int64_t npy_integer_at(const struct npy *npy, int64_t index)

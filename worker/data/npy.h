@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses NumPy array files (numpy.lib.format, versions 1 to 3). The header is a magic number, the
+ * Parses NumPy array files (numpy.lib.format, versions 1 to 3), and writes their headers. The header is a magic number, the
  * length of a Python dictionary, and the dictionary, with descr, fortran_order and shape. The
  * elements follow, and nothing else.
  */
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/error.h"
 
 #define NPY_RANK_MAX 8
@@ -27,6 +28,10 @@ struct npy {
 /* ERROR_INVALID if it is not such a file, or not of numbers in C order; ERROR_CORRUPT if its length
  * does not match its header. */
 int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct error *error);
+
+/* Appends what goes before the elements: a header of version 1, padded to 64 bytes. Uses `kind`, `item_bytes`, `rank`
+ * and `shape`. */
+int npy_append_header(struct buffer *file, const struct npy *npy, struct error *error);
 
 /* Returns element `index` of an array of integers or booleans. */
 int64_t npy_integer_at(const struct npy *npy, int64_t index);

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/data/npy.h"
 #include "worker/inference/picture.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
@@ -17,45 +19,58 @@
 #define CLASSES_SHOWN 3
 #define TEXT_MAX ((size_t)1 << 20)
 
-unsigned predict_rank(const float *logits, int64_t count, struct prediction *ret_predictions, unsigned most)
+static void turn_into_probabilities(const float *logits, int64_t count, struct prediction *predictions, unsigned found)
 {
-    unsigned found = 0;
     double sum = 0;
     float maximum = -INFINITY;
-    for (int64_t i = 0; i < count; i++) {
-        unsigned place = found;
-        while (place > 0 && (double)logits[i] > ret_predictions[place - 1].probability)
-            place--;
-        if (place == most)
-            continue;
-        found += found < most;
-        memmove(&ret_predictions[place + 1], &ret_predictions[place], (found - place - 1) * sizeof *ret_predictions);
-        ret_predictions[place] = (struct prediction){i, (double)logits[i]};
-    }
     for (int64_t i = 0; i < count; i++)
         maximum = fmaxf(maximum, logits[i]);
     for (int64_t i = 0; i < count; i++)
         sum += exp((double)logits[i] - (double)maximum);
     for (unsigned i = 0; i < found; i++)
-        ret_predictions[i].probability = exp(ret_predictions[i].probability - (double)maximum) / sum;
+        predictions[i].probability = exp(predictions[i].probability - (double)maximum) / sum;
+}
+
+unsigned predict_rank(const float *scores, int64_t count, enum output_meaning meaning,
+                      struct prediction *ret_predictions, unsigned most)
+{
+    unsigned found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        unsigned place = found;
+        while (place > 0 && (double)scores[i] > ret_predictions[place - 1].probability)
+            place--;
+        if (place == most)
+            continue;
+        found += found < most;
+        memmove(&ret_predictions[place + 1], &ret_predictions[place], (found - place - 1) * sizeof *ret_predictions);
+        ret_predictions[place] = (struct prediction){i, (double)scores[i]};
+    }
+    if (meaning == OUTPUT_LOGITS)
+        turn_into_probabilities(scores, count, ret_predictions, found);
     return found;
 }
 
 /* ---------------------------------------------------------------- one example */
 
-static int print(const struct buffer *text, struct error *error)
+static int write_out(const void *data, size_t length, struct error *error)
 {
-    if (fwrite(text->data, 1, text->length, stdout) != text->length || fflush(stdout) != 0)
+    if (fwrite(data, 1, length, stdout) != length || fflush(stdout) != 0)
         return error_set_errno(error, "cannot write what is predicted");
     return 0;
 }
 
-static int describe(const struct trainer *trainer, const float *pixels, int32_t class, const float *logits,
-                    int64_t number, struct error *error)
+static int print(const struct buffer *text, struct error *error)
+{
+    return write_out(text->data, text->length, error);
+}
+
+static int describe(const struct trainer *trainer, const float *pixels, int32_t class, int64_t number,
+                    struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
     struct prediction ranked[CLASSES_SHOWN];
-    unsigned count = predict_rank(logits, format->classes, ranked, CLASSES_SHOWN);
+    unsigned count = predict_rank(graph_outputs(trainer->graph), format->classes,
+                                  graph_output_format(trainer->graph).meaning, ranked, CLASSES_SHOWN);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
     if (format->image[0] > 0)
@@ -82,7 +97,7 @@ static int predict_one(const struct trainer *trainer, int64_t number, struct err
     if (dataset_read(trainer->validation, &number, 1, pixels, &class, error) < 0 ||
         evaluate(trainer, number, 1, &sums, error) < 0)
         return -1;
-    return describe(trainer, pixels, class, graph_outputs(trainer->graph), number, error);
+    return describe(trainer, pixels, class, number, error);
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -105,6 +120,29 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     return print(&text, error);
 }
 
+/* ---------------------------------------------------------------- outputs */
+
+static int print_outputs(const struct trainer *trainer, int64_t first, int64_t count, struct error *error)
+{
+    const struct output_format format = graph_output_format(trainer->graph);
+    struct npy npy = {.kind = format.type == ELEMENT_FLOAT32 ? 'f' : 'i', .item_bytes = 4, .rank = format.rank + 1};
+    int64_t batch = graph_max_examples(trainer->graph);
+    SCOPED_BUFFER text;
+    buffer_init(&text, TEXT_MAX);
+    npy.shape[0] = count;
+    memcpy(npy.shape + 1, format.shape, format.rank * sizeof *format.shape);
+    if (npy_append_header(&text, &npy, error) < 0 || print(&text, error) < 0)
+        return -1;
+    for (int64_t at = 0; at < count; at += batch) {
+        struct loss_sums sums;
+        int64_t examples = count - at < batch ? count - at : batch;
+        if (evaluate(trainer, first + at, examples, &sums, error) < 0 ||
+            write_out(graph_outputs(trainer->graph), (size_t)(examples * format.elements) * sizeof(float), error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---------------------------------------------------------------- which */
 
 static int open_examples(struct trainer *trainer, struct error *error)
@@ -118,14 +156,26 @@ static int open_examples(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-static int choose(const struct trainer *trainer, const char *which, int64_t *ret_number, struct error *error)
+/* Whether there is a score for each class of one example. */
+static int check_scores(const struct trainer *trainer, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
+    bool of_text = format->classes > 0 && trainer->program == NULL;
+    if (format->target_elements != 1 || format->classes == 0)
+        return error_set(error, ERROR_INVALID,
+                         "--predict: the model's examples have no class each; ask for all, add --outputs%s",
+                         of_text ? ", or take --generate" : "");
+    if (graph_output_format(trainer->graph).meaning == OUTPUT_VALUES)
+        return error_set(error, ERROR_INVALID,
+                         "--predict: the program does not say that its outputs are scores of classes; ask for all, or "
+                         "add --outputs");
+    return 0;
+}
+
+static int choose(const struct trainer *trainer, const char *which, int64_t *ret_number, struct error *error)
+{
     int64_t count = dataset_count(trainer->validation);
     char *end;
-    if (format->target_elements != 1 || format->classes == 0)
-        return error_set(error, ERROR_INVALID, "--predict: the model's examples have no class each; %s",
-                         format->classes ? "ask for all, or take --generate" : "ask for all");
     errno = 0;
     long long number = strtoll(which, &end, 10);
     if (*which == '\0' || *end != '\0' || errno != 0 || number < 0 || number >= count)
@@ -136,19 +186,25 @@ static int choose(const struct trainer *trainer, const char *which, int64_t *ret
 }
 
 /* `which` NULL: all of them. */
-static int predict(struct trainer *trainer, const char *which, enum exit_code *ret_code, struct error *error)
+static int predict(struct trainer *trainer, const char *which, bool outputs, enum exit_code *ret_code,
+                   struct error *error)
 {
-    int64_t number;
+    int64_t number = 0, count = 1;
     *ret_code = EXIT_CODE_BAD_DATA;
     if (open_examples(trainer, error) < 0)
         return -1;
     if (!which)
-        return predict_all(trainer, error);
+        count = dataset_count(trainer->validation);
     *ret_code = EXIT_CODE_BAD_JOB;
-    if (choose(trainer, which, &number, error) < 0)
+    if (which && ((!outputs && check_scores(trainer, error) < 0) || choose(trainer, which, &number, error) < 0))
         return -1;
+    if ((which || outputs) && graph_outputs(trainer->graph) == NULL)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "--predict: outputs are stored as float32 only; leave out training.precision");
     *ret_code = EXIT_CODE_BAD_DATA;
-    return predict_one(trainer, number, error);
+    if (outputs)
+        return print_outputs(trainer, number, count, error);
+    return which ? predict_one(trainer, number, error) : predict_all(trainer, error);
 }
 
 int predict_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
@@ -156,10 +212,16 @@ int predict_run(const struct arguments *arguments, const struct identity *identi
 {
     struct trained_model model;
     const char *which = strcmp(arguments->inference.example, "all") == 0 ? NULL : arguments->inference.example;
-    int result = trained_model_open(&model, arguments, identity, job,
-                                    which ? TRAINED_EXAMPLE_ALONE : TRAINED_IN_BATCHES, ret_code, error);
+    bool outputs = arguments->inference.outputs;
+    enum trained_passes of_all = outputs ? TRAINED_BATCH_OUTPUTS : TRAINED_IN_BATCHES;
+    *ret_code = EXIT_CODE_BAD_JOB;
+    if (outputs && isatty(STDOUT_FILENO) == 1)
+        return error_set(error, ERROR_INVALID,
+                         "--outputs: writes an NPY file to standard output, not to a terminal; add >outputs.npy");
+    int result =
+        trained_model_open(&model, arguments, identity, job, which ? TRAINED_EXAMPLE_ALONE : of_all, ret_code, error);
     if (result == 0) {
-        result = predict(&model.trainer, which, ret_code, error);
+        result = predict(&model.trainer, which, outputs, ret_code, error);
         if (result < 0)
             *ret_code = error_exit_code(error, *ret_code);
     }

@@ -2,7 +2,8 @@
  *
  * Implements --predict: applies a trained model to held-out examples and prints to standard output.
  * For one example it prints the picture, the most probable classes and the true class; for all
- * examples, the metrics of an evaluation in the format that the job itself uses.
+ * examples, the metrics of an evaluation in the format that the job itself uses. With --outputs it prints, instead, an
+ * NPY file (worker/data/npy.h) of what the model gives for one or all of them, example by example.
  */
 #ifndef COXSWAIN_INFERENCE_PREDICT_H
 #define COXSWAIN_INFERENCE_PREDICT_H
@@ -13,9 +14,10 @@ struct prediction {
     int64_t class;
     double probability;
 };
-/* Fills in the most probable of `count` classes, best first, at most `most`; returns their
- * number. */
-unsigned predict_rank(const float *logits, int64_t count, struct prediction *ret_predictions, unsigned most);
+/* Fills in the most probable of `count` classes, best first, at most `most`; returns their number. `meaning`:
+ * OUTPUT_LOGITS or OUTPUT_PROBABILITIES. */
+unsigned predict_rank(const float *scores, int64_t count, enum output_meaning meaning,
+                      struct prediction *ret_predictions, unsigned most);
 
 /* Runs --predict. On failure *ret_code is the process's exit code. */
 int predict_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "worker/inference/trained_weights.h"
+#include "worker/model/program.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/trainer_stages.h"
 
@@ -24,7 +25,7 @@ static struct job_document without_run(const struct job_document *job, bool weig
 
 static int64_t examples_at_once(const struct step_plan *plan, enum trained_passes passes)
 {
-    if (passes != TRAINED_IN_BATCHES)
+    if (passes != TRAINED_IN_BATCHES && passes != TRAINED_BATCH_OUTPUTS)
         return 1;
     return plan->max_shard_examples < BATCH_MAX ? plan->max_shard_examples : BATCH_MAX;
 }
@@ -47,7 +48,7 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
         .max_examples = examples_at_once(&plan, passes),
         .layout_only = passes == TRAINED_TOKEN_BY_TOKEN,
         .evaluation_only = true,
-        .keeps_outputs = true,
+        .keeps_outputs = trainer->program == NULL || passes != TRAINED_IN_BATCHES,
     };
     if (device_stream_new(trainer->device, &trainer->stream, error) < 0 ||
         graph_new(&options, &trainer->devices[0].graph, error) < 0)
@@ -80,14 +81,14 @@ static int open_paths(struct trained_model *model, const struct job_document *jo
     return trainer_resolve_checkpoint(trainer, error);
 }
 
-/* Programs have no entry yet for what single examples give. */
 static int open_program(struct trainer *trainer, enum trained_passes passes, struct error *error)
 {
-    if (trainer->job->model.program_path != NULL && passes != TRAINED_IN_BATCHES)
+    unsigned uses = passes == TRAINED_IN_BATCHES ? PROGRAM_EVALUATES : PROGRAM_EVALUATES | PROGRAM_PREDICTS;
+    if (trainer->job->model.program_path != NULL && passes == TRAINED_TOKEN_BY_TOKEN)
         return error_set(error, ERROR_UNSUPPORTED,
-                         "of a program only --predict all can be had; load the exported weights in "
-                         "the framework that the model comes from");
-    return trainer_open_program(trainer, error);
+                         "--generate: a program's tokens cannot be had one by one; load the exported weights in the "
+                         "framework that the model comes from");
+    return trainer_open_program_for(trainer, uses, error);
 }
 
 /* NULL: nowhere. */

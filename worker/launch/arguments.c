@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/model/program.h"
+
 const char arguments_usage[] =
     "coxswain-worker: trains one job, as one process of its crew\n"
     "\n"
@@ -31,6 +33,7 @@ const char arguments_usage[] =
     "  --top-k N              among the N most probable tokens (default 0: among all)\n"
     "  --seed N               equal seeds give equal texts (default 0)\n"
     "  --predict N            the classes of held-out example N, from 0; all: the metrics over all of them\n"
+    "  --outputs              with --predict: the model's outputs instead, as an NPY file on standard output\n"
     "  --weights PATH         a safetensors file, a directory of checkpoints or one of them (default: the job's "
     "export, "
     "else its newest checkpoint)\n";
@@ -46,8 +49,10 @@ enum argument {
     OPTION_HELP,
     OPTION_PROGRAM,
     OPTION_COMPILED,
+    OPTION_COMPILED_FOR,
     OPTION_GENERATE,
     OPTION_PREDICT,
+    OPTION_OUTPUTS,
     OPTION_WEIGHTS,
     OPTION_TOKENS,
     OPTION_TEMPERATURE,
@@ -66,6 +71,7 @@ static const struct option options[] = {
     {"help", no_argument, NULL, OPTION_HELP},
     {"generate", required_argument, NULL, OPTION_GENERATE},
     {"predict", required_argument, NULL, OPTION_PREDICT},
+    {"outputs", no_argument, NULL, OPTION_OUTPUTS},
     {"weights", required_argument, NULL, OPTION_WEIGHTS},
     {"tokens", required_argument, NULL, OPTION_TOKENS},
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
@@ -73,6 +79,7 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"compile-program", required_argument, NULL, OPTION_PROGRAM},
     {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
+    {"compiled-for", required_argument, NULL, OPTION_COMPILED_FOR},
     {NULL, 0, NULL, 0},
 };
 
@@ -116,6 +123,9 @@ static int apply_inference_option(struct inference_arguments *inference, int opt
         return 0;
     case OPTION_PREDICT:
         inference->example = value;
+        return 0;
+    case OPTION_OUTPUTS:
+        inference->outputs = true;
         return 0;
     case OPTION_WEIGHTS:
         inference->weights = value;
@@ -163,6 +173,8 @@ static int apply_option(struct arguments *arguments, int option, const char *val
         return 0;
     case OPTION_COMPILED:
         return parse_number("compiled-to", value, 3, INT_MAX, &arguments->compiled_to, error);
+    case OPTION_COMPILED_FOR:
+        return parse_number("compiled-for", value, 0, PROGRAM_USES_MAX, &arguments->compiled_for, error);
     default:
         return apply_inference_option(&arguments->inference, option, value, error);
     }
@@ -175,6 +187,8 @@ static int check_inference(const struct inference_arguments *inference, bool say
         return error_set(error, ERROR_INVALID, "--generate and --predict: one at a time");
     if (inference->weights && !inference->prompt && !inference->example)
         return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.path");
+    if (inference->outputs && !inference->example)
+        return error_set(error, ERROR_INVALID, "--outputs: is for --predict");
     if (says_how && !inference->prompt)
         return error_set(error, ERROR_INVALID, "--tokens, --temperature, --top-k and --seed are for --generate");
     return 0;

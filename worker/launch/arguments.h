@@ -17,6 +17,7 @@
 struct inference_arguments {
     const char *prompt;  /* --generate */
     const char *example; /* --predict: a number, or "all" */
+    bool outputs;        /* --outputs */
     const char *weights; /* --weights; NULL: the job's export or newest checkpoint */
     int tokens;          /* --tokens */
     double temperature;  /* --temperature */
@@ -36,6 +37,7 @@ struct arguments {
     bool help, version;
     const char *program; /* --compile-program; NULL: not to compile one */
     int compiled_to;     /* --compiled-to: a descriptor for the compiled code; -1: none */
+    int compiled_for;    /* --compiled-for: a set of enum program_use; 0: all that the program has */
     struct inference_arguments inference;
 };
 

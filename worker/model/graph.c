@@ -101,6 +101,7 @@ void graph_free(struct graph *graph)
     device_free(graph->device, graph->arena);
     device_free(graph->device, graph->slot_arena);
     free(graph->program_gradients);
+    free(graph->program_outputs);
     free(graph->values);
     free(graph->gradients);
     free(graph->block_stays);

@@ -50,6 +50,17 @@ size_t example_target_bytes(const struct example_format *format);
  * targets. */
 int64_t example_targets(const struct example_format *format);
 
+/* What a model gives for one example, before the loss. */
+#define OUTPUT_RANK_MAX 7
+enum output_meaning { OUTPUT_VALUES, OUTPUT_LOGITS, OUTPUT_PROBABILITIES }; /* the latter two: a value for each class */
+struct output_format {
+    enum element_type type;
+    enum output_meaning meaning;
+    unsigned rank;
+    int64_t shape[OUTPUT_RANK_MAX];
+    int64_t elements; /* the product of `shape`, each of four bytes */
+};
+
 struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
@@ -64,7 +75,8 @@ struct graph_options {
     bool evaluation_only; /* plans no backward pass */
     bool layout_only;     /* plans no pass: for layout, format and partitions only */
     bool plan_only;       /* plans passes but allocates no memory: for graph_memory_plan */
-    bool keeps_outputs;   /* keeps all outputs of the last layer, for graph_outputs */
+    /* Keeps all outputs of the last layer, for graph_outputs. A program was opened for predictions then. */
+    bool keeps_outputs;
     /* Rows of logits to compute at a time for a softmax cross-entropy (graph_head.c). 0: chosen
      * from the shapes. */
     int64_t logit_rows;
@@ -158,8 +170,9 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 /* Returns the outputs of the last layer in the last evaluation, before the loss, example by
  * example. They are in device memory; read them once the stream has executed the pass and before
  * the next pass. Returns NULL if values are not stored as float32 or the logits are computed in
- * parts (graph_options.keeps_outputs prevents the latter). */
-const float *graph_outputs(const struct graph *graph);
+ * parts (graph_options.keeps_outputs prevents the latter), or a program's graph does not keep them. */
+const void *graph_outputs(const struct graph *graph);
+struct output_format graph_output_format(const struct graph *graph);
 
 /* Fills `parameters`, in host memory, with the initial values of a model: a pure function of
  * layout and seed. */

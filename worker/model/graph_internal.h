@@ -51,8 +51,9 @@ struct graph_node {
 
 struct graph {
     struct device *device;
-    struct program *program; /* NULL: layers. With one there are no nodes and no arena */
-    float *program_gradients;
+    struct program *program;  /* NULL: layers. With one there are no nodes and no arena */
+    float *program_gradients; /* of one call */
+    void *program_outputs;    /* of one evaluation; NULL: not kept */
     enum precision precision;
     enum stored stored; /* how activations are stored in the blocks */
     int64_t max_examples;

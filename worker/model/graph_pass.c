@@ -3,6 +3,7 @@
 
 #include "worker/model/graph_internal.h"
 #include "worker/model/graph_program.h"
+#include "worker/model/program.h"
 
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot)
 {
@@ -379,12 +380,27 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
     return 0;
 }
 
-const float *graph_outputs(const struct graph *graph)
+const void *graph_outputs(const struct graph *graph)
 {
     if (graph->program != NULL)
-        return NULL;
+        return graph->program_outputs;
     int owner = graph_output_owner(graph, (int)graph->node_count - 1);
     return graph->stored == STORED_FLOAT32 && owner != MODEL_INPUT && graph->head_rows == 0
                ? graph_block_memory(graph, graph->nodes[owner].output, 0)
                : NULL;
+}
+
+struct output_format graph_output_format(const struct graph *graph)
+{
+    const struct example_format *example = &graph->format;
+    struct output_format format = {.type = ELEMENT_FLOAT32};
+    if (graph->program != NULL)
+        return *program_output_format(graph->program);
+    if (example->target_elements > 1 || example->classes == 0)
+        format.shape[format.rank++] = example->target_elements;
+    if (example->classes > 0)
+        format.shape[format.rank++] = example->classes;
+    format.meaning = format.rank == 1 && example->classes > 0 ? OUTPUT_LOGITS : OUTPUT_VALUES;
+    format.elements = example->target_elements * (example->classes > 0 ? example->classes : 1);
+    return format;
 }

@@ -10,6 +10,12 @@
 #include "worker/model/graph_internal.h"
 #include "worker/model/program.h"
 
+/* Of one example. */
+static size_t output_bytes(const struct program *program)
+{
+    return (size_t)program_output_format(program)->elements * sizeof(float);
+}
+
 int graph_program_build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     graph->program = options->program;
@@ -30,6 +36,8 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
     int64_t flat = graph->layout.elements * (int64_t)sizeof(float);
     graph->activation_bytes = program_workspace(options->program);
     graph->workspace_bytes = options->evaluation_only ? 0 : flat; /* gradients of one call */
+    if (options->keeps_outputs && !options->plan_only)
+        graph->program_outputs = memory_allocate((size_t)options->max_examples, output_bytes(options->program));
     if (!options->plan_only && !options->evaluation_only)
         graph->program_gradients = memory_allocate((size_t)graph->layout.elements, sizeof(float));
     return graph_plan_buckets(graph, error);
@@ -80,6 +88,19 @@ static int check_targets(const struct graph *graph, const void *targets, int64_t
     return 0;
 }
 
+/* Keeps what the model gives for the examples of an evaluation's call. */
+static int keep_outputs(const struct program_pass *context, const struct program_call *evaluated, int64_t first,
+                        struct error *error)
+{
+    const struct graph *graph = context->graph;
+    struct program_call call = {.parameters = evaluated->parameters,
+                                .inputs = evaluated->inputs,
+                                .examples = evaluated->examples,
+                                .outputs =
+                                    (char *)graph->program_outputs + (size_t)first * output_bytes(graph->program)};
+    return program_run(graph->program, &call, error);
+}
+
 static int run_call(const struct program_pass *context, int64_t first, int64_t count, struct error *error)
 {
     struct graph *graph = context->graph;
@@ -101,6 +122,8 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
         return -1;
     if (!context->evaluation)
         add_gradients(graph, pass, count);
+    else if (graph->program_outputs != NULL && keep_outputs(context, &call, first, error) < 0)
+        return -1;
     pass->sums->loss += loss;
     pass->sums->correct += isfinite(hits) ? llrintf(hits) : 0;
     pass->sums->count += count * example_targets(&graph->format);

@@ -13,11 +13,13 @@
 
 #define FORMAT "coxswain-program/1"
 #define DOCUMENT "program.json"
+#define OUTPUT "entries.predict.output"
 /* Values of one tensor, and of one example. */
 #define ELEMENTS_MAX ((int64_t)1 << 31)
 
-enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_COUNT };
-static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate"};
+/* In the order of enum program_use. */
+enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_PREDICT, ENTRY_COUNT };
+static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate", "predict"};
 
 struct program {
     struct json *document;
@@ -25,8 +27,11 @@ struct program {
     unsigned state_count;
     struct parameter_layout layout;
     struct example_format format;
-    struct xla_value input, target; /* of a whole call */
+    struct xla_value input, target, output; /* of a whole call */
+    struct output_format output_format;
+    bool predicts; /* there is an output */
     int64_t batch;
+    unsigned uses;
     struct buffer artifacts[ENTRY_COUNT];
     struct xla_client *client;
     struct xla_executable *executables[ENTRY_COUNT];
@@ -106,13 +111,13 @@ static int parse_tensors(struct program *program, struct error *error)
     return 0;
 }
 
-/* Reads the type and shape of `input` or `target`, and puts the call's batch in front of the shape. */
+/* Reads the type and shape of `input`, `target` or an output, and puts the call's batch in front of the shape. */
 static int parse_field(const struct program *program, const char *name, struct xla_value *ret_value,
                        int64_t *ret_elements, struct error *error)
 {
-    char member[32];
+    char member[48];
     unsigned rank;
-    const struct json *field = json_member(program->document, name);
+    const struct json *field = json_at(program->document, name);
     const char *type = json_string_at(field, "type", "");
     snprintf(member, sizeof member, "%s.shape", name);
     if (strcmp(type, "float32") != 0 && strcmp(type, "int32") != 0)
@@ -146,6 +151,39 @@ static int parse_fields(struct program *program, struct error *error)
     return 0;
 }
 
+/* Scores are of the classes of an example's one target. */
+static int parse_scores(struct program *program, struct error *error)
+{
+    struct output_format *output = &program->output_format;
+    const struct example_format *format = &program->format;
+    const struct json *scores = json_at(program->document, OUTPUT ".scores");
+    const char *word = json_string(scores, "");
+    if (scores == NULL)
+        return 0;
+    if (strcmp(word, "logits") != 0 && strcmp(word, "probabilities") != 0)
+        return wrong(error, OUTPUT ".scores", "\"logits\" or \"probabilities\"; leave it out for other values");
+    if (format->classes == 0 || format->target_elements != 1 || output->type != ELEMENT_FLOAT32 || output->rank != 1 ||
+        output->elements != format->classes)
+        return wrong(error, OUTPUT ".scores", "left out, unless there is a float32 for each class of an only target");
+    output->meaning = *word == 'l' ? OUTPUT_LOGITS : OUTPUT_PROBABILITIES;
+    return 0;
+}
+
+/* A program may have no `predict`. */
+static int parse_output(struct program *program, struct error *error)
+{
+    struct output_format *output = &program->output_format;
+    if (json_at(program->document, OUTPUT) == NULL)
+        return 0;
+    if (parse_field(program, OUTPUT, &program->output, &output->elements, error) < 0)
+        return -1;
+    output->type = program->output.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+    output->rank = program->output.rank - 1;
+    memcpy(output->shape, program->output.shape + 1, sizeof output->shape);
+    program->predicts = true;
+    return parse_scores(program, error);
+}
+
 static int parse_document(struct program *program, struct error *error)
 {
     if (strcmp(json_string_at(program->document, "format", ""), FORMAT) != 0)
@@ -153,7 +191,7 @@ static int parse_document(struct program *program, struct error *error)
     program->batch = json_integer_at(program->document, "batch", 0);
     if (program->batch < 1 || program->batch > PROGRAM_BATCH_MAX)
         return wrong(error, "batch", "from 1 to 65536 examples");
-    if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0)
+    if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0 || parse_output(program, error) < 0)
         return -1;
     if (2 * program->layout.tensor_count + 8 > XLA_VALUES_MAX)
         return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": too many tensors");
@@ -190,12 +228,23 @@ static int path_in(const char *folder, const char *name, const char *member, str
                : 0;
 }
 
+static bool is_used(const struct program *program, enum entry entry)
+{
+    return (program->uses >> entry & 1) != 0;
+}
+
 static int read_artifacts(struct program *program, const char *folder, struct error *error)
 {
     SCOPED_BUFFER path;
     char member[64];
     buffer_init(&path, 8192);
+    if (program->uses == PROGRAM_USES_ALL)
+        program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES | (program->predicts ? PROGRAM_PREDICTS : 0);
+    if (is_used(program, ENTRY_PREDICT) && !program->predicts)
+        return wrong(error, OUTPUT, "the form of what predict gives; export the program with such a function");
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        if (!is_used(program, i))
+            continue;
         snprintf(member, sizeof member, "entries.%s.file", entry_names[i]);
         const char *name = json_string_at(program->document, member, "");
         if (path_in(folder, name, member, &path, error) < 0 ||
@@ -206,7 +255,7 @@ static int read_artifacts(struct program *program, const char *folder, struct er
     return weights != NULL ? path_in(folder, weights, "weights", &path, error) : 0;
 }
 
-int program_open(const char *folder, struct program **ret_program, struct error *error)
+int program_open(const char *folder, unsigned uses, struct program **ret_program, struct error *error)
 {
     SCOPED_BUFFER path, text;
     struct program *program;
@@ -215,6 +264,7 @@ int program_open(const char *folder, struct program **ret_program, struct error 
     if (path_in(folder, DOCUMENT, "", &path, error) < 0 || buffer_read_file(&text, buffer_text(&path), error) < 0 ||
         program_parse(buffer_text(&text), text.length, &program, error) < 0)
         return -1;
+    program->uses = uses;
     if (read_artifacts(program, folder, error) < 0) {
         program_free(program);
         return -1;
@@ -247,6 +297,11 @@ const struct example_format *program_example_format(const struct program *progra
     return &program->format;
 }
 
+const struct output_format *program_output_format(const struct program *program)
+{
+    return program->predicts ? &program->output_format : NULL;
+}
+
 int64_t program_batch(const struct program *program)
 {
     return program->batch;
@@ -265,6 +320,7 @@ static int try_out(struct program *program, struct error *error)
     size_t elements = (size_t)program->layout.elements;
     SCOPED_FREE float *parameters = memory_allocate(elements, sizeof *parameters);
     SCOPED_FREE float *gradients = memory_allocate(elements, sizeof *gradients);
+    SCOPED_FREE float *outputs = memory_allocate((size_t)xla_value_elements(&program->output), sizeof *outputs);
     SCOPED_FREE void *inputs = memory_allocate((size_t)program->batch, example_input_bytes(&program->format));
     SCOPED_FREE void *targets = memory_allocate((size_t)program->batch, example_target_bytes(&program->format));
     float loss, hits;
@@ -275,10 +331,13 @@ static int try_out(struct program *program, struct error *error)
                                 .gradients = gradients,
                                 .loss = &loss,
                                 .hits = &hits};
-    if (program_run(program, &call, error) < 0)
+    if (is_used(program, ENTRY_TRAIN) && program_run(program, &call, error) < 0)
         return -1;
     call.gradients = NULL;
-    return program_run(program, &call, error);
+    if (is_used(program, ENTRY_EVALUATE) && program_run(program, &call, error) < 0)
+        return -1;
+    call.outputs = outputs;
+    return is_used(program, ENTRY_PREDICT) ? program_run(program, &call, error) : 0;
 }
 
 int program_open_engine(struct program *program, const char *plugin, struct error *error)
@@ -296,6 +355,8 @@ int program_compile(struct program *program, struct error *error)
 {
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         const struct buffer *artifact = &program->artifacts[i];
+        if (!is_used(program, i))
+            continue;
         if (xla_executable_compile(program->client, artifact->data, artifact->length, &program->executables[i], error) <
             0)
             return error_wrap(error, "program %s", entry_names[i]);
@@ -308,6 +369,8 @@ int program_serialise(const struct program *program, struct buffer *code, struct
 {
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         SCOPED_BUFFER one;
+        if (!is_used(program, i))
+            continue;
         buffer_init(&one, PROGRAM_CODE_MAX);
         if (xla_executable_serialise(program->executables[i], &one, error) < 0)
             return error_wrap(error, "program %s", entry_names[i]);
@@ -324,6 +387,8 @@ int program_load(struct program *program, const void *code, size_t length, struc
     const char *bytes = code;
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         uint64_t own;
+        if (!is_used(program, i))
+            continue;
         if (length < sizeof own)
             return error_set(error, ERROR_CORRUPT, "the compiled program is cut short");
         memcpy(&own, bytes, sizeof own);
@@ -387,38 +452,97 @@ static void *fill_up(const void *from, size_t bytes, int64_t examples, int64_t b
     return filled;
 }
 
+static enum entry entry_of(const struct program_call *call)
+{
+    if (call->outputs != NULL)
+        return ENTRY_PREDICT;
+    return call->gradients != NULL ? ENTRY_TRAIN : ENTRY_EVALUATE;
+}
+
+/* The memory of one call. A short one has copies of what it reads, and of its outputs. */
+struct frame {
+    struct xla_value *arguments, *results;
+    unsigned argument_count, result_count;
+    float *weight;
+    void *inputs, *targets, *outputs;
+    uint32_t seed[2];
+};
+
+static void frame_release(struct frame *frame)
+{
+    free(frame->arguments);
+    free(frame->results);
+    free(frame->weight);
+    free(frame->inputs);
+    free(frame->targets);
+    free(frame->outputs);
+}
+
+static struct xla_value with_data(struct xla_value value, const void *data)
+{
+    value.data = (void *)data;
+    return value;
+}
+
+static void add_arguments(const struct program *program, const struct program_call *call, enum entry entry,
+                          struct frame *frame)
+{
+    const struct example_format *format = &program->format;
+    bool is_short = call->examples < program->batch, has_targets = entry != ENTRY_PREDICT;
+    struct xla_value *arguments = frame->arguments =
+        memory_allocate(program->layout.tensor_count + 4, sizeof *arguments);
+    if (is_short)
+        frame->inputs = fill_up(call->inputs, example_input_bytes(format), call->examples, program->batch);
+    if (is_short && has_targets)
+        frame->targets = fill_up(call->targets, example_target_bytes(format), call->examples, program->batch);
+    unsigned count = append_tensors(program, call->parameters, arguments);
+    arguments[count++] = with_data(program->input, is_short ? frame->inputs : call->inputs);
+    if (has_targets) {
+        frame->weight = memory_allocate((size_t)program->batch, sizeof *frame->weight);
+        for (int64_t i = 0; i < call->examples; i++)
+            frame->weight[i] = 1;
+        arguments[count++] = with_data(program->target, is_short ? frame->targets : call->targets);
+        arguments[count++] =
+            (struct xla_value){.type = XLA_FLOAT32, .rank = 1, .shape = {program->batch}, .data = frame->weight};
+    }
+    memcpy(frame->seed, call->seed, sizeof frame->seed);
+    if (entry == ENTRY_TRAIN)
+        arguments[count++] = (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = frame->seed};
+    frame->argument_count = count;
+}
+
+static void add_results(const struct program *program, const struct program_call *call, enum entry entry,
+                        struct frame *frame)
+{
+    struct xla_value *results = frame->results = memory_allocate(program->layout.tensor_count + 2, sizeof *results);
+    unsigned count = 0;
+    if (entry == ENTRY_PREDICT) {
+        if (call->examples < program->batch)
+            frame->outputs = memory_allocate((size_t)xla_value_elements(&program->output), sizeof(float));
+        results[count++] = with_data(program->output, frame->outputs != NULL ? frame->outputs : call->outputs);
+    } else {
+        results[count++] = (struct xla_value){.type = XLA_FLOAT32, .data = call->loss};
+        results[count++] = (struct xla_value){.type = XLA_FLOAT32, .data = call->hits};
+    }
+    if (entry == ENTRY_TRAIN)
+        count += append_tensors(program, call->gradients, results + count);
+    frame->result_count = count;
+}
+
 int program_run(struct program *program, const struct program_call *call, struct error *error)
 {
-    bool trains = call->gradients != NULL, is_short = call->examples < program->batch;
-    unsigned tensors = program->layout.tensor_count, argument_count = 0, result_count = 2;
-    SCOPED_FREE struct xla_value *arguments = memory_allocate(tensors + 4, sizeof *arguments);
-    SCOPED_FREE struct xla_value *results = memory_allocate(tensors + 2, sizeof *results);
-    SCOPED_FREE float *weight = memory_allocate((size_t)program->batch, sizeof *weight);
-    SCOPED_FREE void *inputs =
-        is_short ? fill_up(call->inputs, example_input_bytes(&program->format), call->examples, program->batch) : NULL;
-    SCOPED_FREE void *targets =
-        is_short ? fill_up(call->targets, example_target_bytes(&program->format), call->examples, program->batch)
-                 : NULL;
-    uint32_t seed[2] = {call->seed[0], call->seed[1]};
-    for (int64_t i = 0; i < call->examples; i++)
-        weight[i] = 1;
-    argument_count = append_tensors(program, call->parameters, arguments);
-    arguments[argument_count] = program->input;
-    arguments[argument_count++].data = is_short ? inputs : (void *)call->inputs;
-    arguments[argument_count] = program->target;
-    arguments[argument_count++].data = is_short ? targets : (void *)call->targets;
-    arguments[argument_count++] =
-        (struct xla_value){.type = XLA_FLOAT32, .rank = 1, .shape = {program->batch}, .data = weight};
-    results[0] = (struct xla_value){.type = XLA_FLOAT32, .data = call->loss};
-    results[1] = (struct xla_value){.type = XLA_FLOAT32, .data = call->hits};
-    if (trains) {
-        arguments[argument_count++] = (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = seed};
-        result_count += append_tensors(program, call->gradients, results + 2);
-    }
-    struct xla_executable *executable = program->executables[trains ? ENTRY_TRAIN : ENTRY_EVALUATE];
+    enum entry entry = entry_of(call);
+    struct xla_executable *executable = program->executables[entry];
+    SCOPED(frame_release) struct frame frame = {0};
     if (executable == NULL)
         return error_set(error, ERROR_INTERNAL, "a program is run before it is compiled");
-    if (xla_executable_run(executable, arguments, argument_count, results, result_count, error) < 0)
-        return error_wrap(error, "program %s", entry_names[trains ? ENTRY_TRAIN : ENTRY_EVALUATE]);
+    add_arguments(program, call, entry, &frame);
+    add_results(program, call, entry, &frame);
+    if (xla_executable_run(executable, frame.arguments, frame.argument_count, frame.results, frame.result_count,
+                           error) < 0)
+        return error_wrap(error, "program %s", entry_names[entry]);
+    if (frame.outputs != NULL)
+        memcpy(call->outputs, frame.outputs,
+               (size_t)(call->examples * program->output_format.elements) * sizeof(float));
     return 0;
 }

@@ -3,6 +3,8 @@
  * A model that is given as StableHLO functions instead of layers: a folder with program.json and the files that it names
  * (docs/programs.md). A graph runs it through XLA (graph_options.program); everything above a graph sees no difference.
  *
+ * A program has several functions, and a process reads and compiles only those that it uses.
+ *
  * Life cycle: program_open reads the document; program_open_engine opens the PJRT plugin; program_compile or program_load
  * makes the functions ready, once, before the first pass; program_free last, after the graphs that use it. Then any
  * number of threads may call program_run.
@@ -27,9 +29,14 @@
 
 struct program;
 
-/* Reads and checks the document and reads the functions' files. ERROR_INVALID names the member of program.json that is
- * wrong and what it should be. */
-int program_open(const char *folder, struct program **ret_program, struct error *error);
+/* A set of functions. */
+enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS = 4 };
+#define PROGRAM_USES_MAX 7
+#define PROGRAM_USES_ALL 0 /* all that the program has */
+
+/* Reads and checks the document and reads the files of the functions that are used. ERROR_INVALID names the member of
+ * program.json that is wrong and what it should be. */
+int program_open(const char *folder, unsigned uses, struct program **ret_program, struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
 int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
 void program_free(struct program *program);
@@ -38,6 +45,8 @@ void program_free(struct program *program);
 const struct parameter_layout *program_layout(const struct program *program);
 const struct example_format *program_example_format(const struct program *program);
 int64_t program_batch(const struct program *program);
+/* What `predict` gives; NULL: the program has no such function. */
+const struct output_format *program_output_format(const struct program *program);
 /* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
 const char *program_weights(const struct program *program);
 
@@ -45,26 +54,28 @@ const char *program_weights(const struct program *program);
 int program_open_engine(struct program *program, const char *plugin, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
-/* Compiles all functions and calls each once, with zeros, so that a document that is not true is refused here. */
+/* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */
 int program_compile(struct program *program, struct error *error);
 /* Appends the compiled functions; and takes over what program_serialise has given, instead of compiling. It is machine
  * code: the caller knows who wrote it. */
 int program_serialise(const struct program *program, struct buffer *code, struct error *error);
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
-/* Fills `ret_digest` with a digest of the functions, as they were exported. */
+/* Fills `ret_digest` with a digest of the functions that are used, as they were exported. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
 /* Bytes that one call needs besides its arguments and results. */
 int64_t program_workspace(const struct program *program);
 
-/* One call: up to program_batch() examples. */
+/* One call: up to program_batch() examples. It predicts if there are `outputs`, trains if there are `gradients`, else
+ * evaluates. */
 struct program_call {
-    const float *parameters; /* program_layout()->elements */
-    const void *inputs, *targets;
-    int64_t examples;   /* at least 1 */
-    uint32_t seed[2];   /* for dropout; read by training calls only */
-    float *gradients;   /* program_layout()->elements; for state, the new values. NULL: an evaluation */
-    float *loss, *hits; /* sums over the targets of the examples */
+    const float *parameters;      /* program_layout()->elements */
+    const void *inputs, *targets; /* predictions need no targets */
+    int64_t examples;             /* at least 1 */
+    uint32_t seed[2];             /* for dropout; read by training calls only */
+    float *gradients;             /* program_layout()->elements; for state, the new values */
+    float *loss, *hits;           /* sums over the targets of the examples; not of predictions */
+    void *outputs;                /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);
 

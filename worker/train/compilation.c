@@ -93,11 +93,13 @@ static void keep(const char *path, const struct buffer *code)
 /* ---------------------------------------------------------------- the process that compiles */
 
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
-static int start_child(const char *folder, int answer, int words, pid_t *ret_child, struct error *error)
+static int start_child(const char *folder, unsigned uses, int answer, int words, pid_t *ret_child, struct error *error)
 {
-    char descriptor[16];
+    char descriptor[16], used[16];
     snprintf(descriptor, sizeof descriptor, "%d", ANSWER);
-    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to", descriptor, NULL};
+    snprintf(used, sizeof used, "%u", uses);
+    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to",
+                                  descriptor,        "--compiled-for",    used,   NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
@@ -140,7 +142,7 @@ static int read_from_start(int descriptor, struct buffer *buffer, const char *wh
 }
 
 /* *code stays empty if the plugin cannot give it. */
-static int compile_apart(const char *folder, struct buffer *code, struct error *error)
+static int compile_apart(const char *folder, unsigned uses, struct buffer *code, struct error *error)
 {
     SCOPED_BUFFER words;
     SCOPED_CLOSE int answer = memfd_create("code", MFD_CLOEXEC), said = memfd_create("words", MFD_CLOEXEC);
@@ -149,7 +151,7 @@ static int compile_apart(const char *folder, struct buffer *code, struct error *
     buffer_init(&words, WORDS_MAX);
     if (answer < 0 || said < 0)
         return error_set_errno(error, "make files in memory for the compiled program");
-    if (start_child(folder, answer, said, &child, error) < 0)
+    if (start_child(folder, uses, answer, said, &child, error) < 0)
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -169,7 +171,7 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
     buffer_init(&code, PROGRAM_CODE_MAX);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     *ret_code = EXIT_CODE_BAD_JOB;
-    if (program_open(arguments->program, &program, error) < 0)
+    if (program_open(arguments->program, (unsigned)arguments->compiled_for, &program, error) < 0)
         return -1;
     int result = program_open_engine(program, identity->pjrt_plugin, error);
     if (result < 0 && error->kind == ERROR_UNSUPPORTED)
@@ -188,7 +190,7 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
 
 /* ---------------------------------------------------------------- the worker */
 
-int compilation_run(struct trainer *trainer, const char *folder, struct error *error)
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, struct error *error)
 {
     SCOPED_BUFFER code;
     buffer_init(&code, PROGRAM_CODE_MAX);
@@ -202,7 +204,7 @@ int compilation_run(struct trainer *trainer, const char *folder, struct error *e
     }
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    if (compile_apart(folder, &code, error) < 0)
+    if (compile_apart(folder, uses, &code, error) < 0)
         return -1;
     if (code.length == 0)
         return program_compile(trainer->program, error);

@@ -19,9 +19,9 @@
 
 struct trainer;
 
-/* Makes trainer->program, which was read from `folder`, ready. ERROR_INVALID, with the compiler's last words, if it cannot
+/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready. ERROR_INVALID, with the compiler's last words, if it cannot
  * be compiled or is not what its document says. */
-int compilation_run(struct trainer *trainer, const char *folder, struct error *error);
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, struct error *error);
 
 /* Runs coxswain-worker --compile-program, which compilation_run starts: compiles the program, prints what it needs, and
  * writes the code to the descriptor --compiled-to, if there is one. */

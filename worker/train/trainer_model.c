@@ -39,18 +39,23 @@ static int take_weights(struct trainer *trainer, const char *folder, struct erro
                : 0;
 }
 
-int trainer_open_program(struct trainer *trainer, struct error *error)
+int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct error *error)
 {
     const struct model_spec *model = &trainer->job->model;
     SCOPED_FREE char *folder = NULL;
     if (model->program_path == NULL)
         return 0;
     if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
-        program_open(folder, &trainer->program, error) < 0 || take_weights(trainer, folder, error) < 0)
+        program_open(folder, uses, &trainer->program, error) < 0 || take_weights(trainer, folder, error) < 0)
         return error_wrap(error, "model.program");
     if (trainer->crew.part == CREW_SERVES)
         return 0;
-    return compilation_run(trainer, folder, error);
+    return compilation_run(trainer, folder, uses, error);
+}
+
+int trainer_open_program(struct trainer *trainer, struct error *error)
+{
+    return trainer_open_program_for(trainer, PROGRAM_TRAINS | PROGRAM_EVALUATES, error);
 }
 
 int trainer_open_graphs(struct trainer *trainer, struct error *error)

@@ -19,6 +19,8 @@ int trainer_open_memory(struct trainer *trainer, struct error *error);        /*
  * strategy_options.check_stages; `context` is the trainer. In trainer_devices.c. */
 int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
 int trainer_open_program(struct trainer *trainer, struct error *error);
+/* Opens the job's program, if it has one, for a set of enum program_use. In trainer_model.c. */
+int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct error *error);
 int trainer_open_graphs(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Returns the options for a graph of the whole model that takes part in training. In
  * trainer_model.c. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/scope.h"
+
 /* Version 1, with this dictionary and `data` bytes behind it; returns the length. */
 static size_t make(uint8_t *bytes, const char *dictionary, size_t data)
 {
@@ -72,4 +74,24 @@ Test(npy, names_what_is_wrong)
         cr_assert_eq(npy_parse(bytes, cut, &npy, &error), -1);
     bytes[9] = 0xff;
     cr_assert_eq(npy_parse(bytes, length, &npy, &error), -1);
+}
+
+Test(npy, a_header_is_padded_and_reads_back)
+{
+    for (unsigned rank = 0; rank <= 3; rank++) {
+        const struct npy written = {.kind = 'i', .item_bytes = 4, .rank = rank, .shape = {3, 1, 2}};
+        const int32_t elements[6] = {7, 8, 9, 10, 11, -12};
+        size_t count = rank == 0 ? 1 : rank == 3 ? 6 : 3;
+        struct npy npy;
+        struct error error = ERROR_INIT;
+        SCOPED_BUFFER file;
+        buffer_init(&file, 1024);
+        cr_assert_eq(npy_append_header(&file, &written, &error), 0, "%s", error.message);
+        cr_expect_eq(file.length % 64, 0);
+        cr_assert_eq(buffer_append(&file, elements, count * sizeof *elements, &error), 0);
+        cr_assert_eq(npy_parse((const uint8_t *)file.data, file.length, &npy, &error), 0, "%s", error.message);
+        cr_expect_eq(npy.rank, rank);
+        cr_expect_eq(npy.kind, 'i');
+        cr_expect_eq(npy_integer_at(&npy, (int64_t)count - 1), elements[count - 1]);
+    }
 }

@@ -9,7 +9,7 @@ Test(predict, ranks_classes_by_their_probability)
 {
     const float logits[] = {0, 2, -1, 2, 1};
     struct prediction ranked[3];
-    cr_assert_eq(predict_rank(logits, 5, ranked, 3), 3);
+    cr_assert_eq(predict_rank(logits, 5, OUTPUT_LOGITS, ranked, 3), 3);
     cr_assert_eq(ranked[0].class, 1);
     cr_assert_eq(ranked[1].class, 3);
     cr_assert_eq(ranked[2].class, 4);
@@ -21,9 +21,18 @@ Test(predict, ranks_fewer_classes_than_there_is_room_for)
 {
     const float logits[] = {1, 1};
     struct prediction ranked[3];
-    cr_assert_eq(predict_rank(logits, 2, ranked, 3), 2);
+    cr_assert_eq(predict_rank(logits, 2, OUTPUT_LOGITS, ranked, 3), 2);
     cr_assert_eq(ranked[0].class, 0);
     cr_assert_float_eq(ranked[1].probability, 0.5, 1e-9);
+}
+
+Test(predict, leaves_probabilities_as_they_are)
+{
+    const float probabilities[] = {0.25f, 0.75f};
+    struct prediction ranked[3];
+    cr_assert_eq(predict_rank(probabilities, 2, OUTPUT_PROBABILITIES, ranked, 3), 2);
+    cr_assert_eq(ranked[0].class, 1);
+    cr_assert_float_eq(ranked[0].probability, 0.75, 1e-9);
 }
 
 Test(picture, has_a_shade_for_each_value)

@@ -56,6 +56,8 @@ Test(arguments, nonsense_is_named)
         {"--seed", "x", "--seed"},
         {"--seed", "3", "are for --generate"},
         {"--weights", "x", "init.path"},
+        {"--outputs", NULL, "--outputs: is for --predict"},
+        {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
         {"--predict=3", "--generate=x", "one at a time"},
         {"--frobnicate", NULL, "unknown"},
         {"job.yaml", NULL, "job.yaml"},

@@ -8,12 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/scope.h"
+
 #define GOOD                                                                                                           \
     "{\"format\":\"coxswain-program/1\",\"batch\":4,"                                                                  \
     "\"parameters\":[{\"name\":\"kernel\",\"shape\":[6,3]},{\"name\":\"scale\",\"shape\":[]}],"                        \
     "\"state\":[{\"name\":\"mean\",\"shape\":[3]}],"                                                                   \
     "\"input\":{\"type\":\"float32\",\"shape\":[2,3,1]},\"target\":{\"type\":\"int32\",\"shape\":[],\"classes\":3},"   \
-    "\"entries\":{},\"weights\":\"w.safetensors\"}"
+    "\"entries\":{\"predict\":{\"output\":{\"type\":\"float32\",\"shape\":[3],\"scores\":\"logits\"}}},\"weights\":"   \
+    "\"w.safetensors\"}"
 
 Test(program, a_document_gives_layout_and_format)
 {
@@ -35,6 +38,11 @@ Test(program, a_document_gives_layout_and_format)
     cr_expect_eq(format->classes, 3);
     cr_expect_eq(program_batch(program), 4);
     cr_expect_str_eq(program_weights(program), "w.safetensors");
+    const struct output_format *output = program_output_format(program);
+    cr_assert_not_null(output);
+    cr_expect_eq(output->elements, 3);
+    cr_expect_eq(output->rank, 1);
+    cr_expect_eq(output->meaning, OUTPUT_LOGITS);
     program_free(program);
 }
 
@@ -59,8 +67,31 @@ static const struct {
     {"[2,3,1]", "[2,3,1,1,1,1,1,1]", "input.shape: must be a list of at most 7 sizes"},
     {"[2,3,1]", "[2147483647]", "input.shape: must be small enough"},
     {"\"classes\":3", "\"classes\":0", "target.classes: must be the number of classes"},
-    {"\"entries\":{}", "\"entries\":{", "program.json: "},
+    {"\"entries\":{", "\"entries\":", "program.json: "},
+    {"\"type\":\"float32\",\"shape\":[3],", "\"type\":\"bool\",\"shape\":[3],",
+     "entries.predict.output.type: must be float32 or int32"},
+    {"[3],\"scores", "[0],\"scores", "entries.predict.output.shape: must be positive sizes"},
+    {"[3],\"scores", "[2147483647],\"scores", "entries.predict.output.shape: must be small enough"},
+    {"\"logits\"", "\"odds\"", "entries.predict.output.scores: must be \"logits\" or \"probabilities\""},
+    {"\"logits\"", "1", "entries.predict.output.scores: must be \"logits\" or \"probabilities\""},
+    {"[3],\"scores", "[2],\"scores", "entries.predict.output.scores: must be left out, unless"},
+    {"[3],\"scores", "[1,3],\"scores", "entries.predict.output.scores: must be left out, unless"},
+    {"\"type\":\"int32\",\"shape\":[],", "\"type\":\"int32\",\"shape\":[2],",
+     "entries.predict.output.scores: must be left out, unless"},
 };
+
+Test(program, a_document_without_predict_has_no_output)
+{
+    struct program *program;
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    buffer_format(&text, "%s", GOOD);
+    memcpy(strstr(text.data, "predict"), "foresee", 7);
+    cr_assert_eq(program_parse(buffer_text(&text), text.length, &program, &error), 0, "%s", error.message);
+    cr_expect_null(program_output_format(program));
+    program_free(program);
+}
 
 Test(program, a_wrong_document_is_refused_with_the_member_that_is_wrong)
 {
@@ -81,6 +112,6 @@ Test(program, a_folder_without_a_document_is_refused_by_its_path)
 {
     struct program *program;
     struct error error = ERROR_INIT;
-    cr_expect(program_open("/nonexistent", &program, &error) < 0);
+    cr_expect(program_open("/nonexistent", PROGRAM_USES_ALL, &program, &error) < 0);
     cr_expect_not_null(strstr(error.message, "/nonexistent/program.json"), "%s", error.message);
 }
