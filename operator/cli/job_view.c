@@ -103,15 +103,16 @@ static void take_conditions(struct job_view *view, const struct json *conditions
 
 /* Why pods failed, but where it stands in the chief's log, which is shown. Told when the job's state has changed, and not what the job's own
  * end quotes. */
-static void tell_last_words(struct job_view *view)
+static void tell_failure_line(struct job_view *view)
 {
     for (unsigned i = 0; i < view->pod_count; i++) {
         struct pod_line *line = &view->pods[i];
-        if (!*line->last_words || line->last_words_told || (job_view_shows_log(view, line) && !line->last_words_own))
+        if (!*line->failure_line || line->failure_line_told ||
+            (job_view_shows_log(view, line) && !line->failure_line_own))
             continue;
-        line->last_words_told = true;
-        if (!strstr(view->message, line->last_words))
-            buffer_format(&view->events, "%s-%lld | %s\n", line->role, (long long)line->index, line->last_words);
+        line->failure_line_told = true;
+        if (!strstr(view->message, line->failure_line))
+            buffer_format(&view->events, "%s-%lld | %s\n", line->role, (long long)line->index, line->failure_line);
     }
 }
 
@@ -128,7 +129,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
     if (*state && strcmp(state, view->state) != 0) {
         buffer_format(&view->events, "%s is %s\n", view->name, state);
         snprintf(view->state, sizeof view->state, "%s", state);
-        tell_last_words(view);
+        tell_failure_line(view);
     }
 }
 
@@ -174,12 +175,12 @@ static void describe_end(struct pod_line *line, const struct json *terminated)
 {
     int code = (int)json_integer_at(terminated, "exitCode", -1);
     SCOPED_BUFFER words;
-    buffer_init(&words, sizeof line->last_words);
+    buffer_init(&words, sizeof line->failure_line);
     const char *message = json_string_at(terminated, "message", "");
     if (code > 0 && code != EXIT_CODE_LEFT)
-        last_words(message, code, &words);
-    line->last_words_own = is_exit_line(message);
-    snprintf(line->last_words, sizeof line->last_words, "%s", buffer_text(&words));
+        failure_line_append(message, code, &words);
+    line->failure_line_own = is_exit_line(message);
+    snprintf(line->failure_line, sizeof line->failure_line, "%s", buffer_text(&words));
     if (code == 0)
         snprintf(line->words, sizeof line->words, "done");
     else if (code == 137)
@@ -414,8 +415,8 @@ static bool take_recovery(struct job_view *view, const char *line, int64_t now_m
     return true;
 }
 
-/* The chief's last words say the same as the summary does, with paths inside its pod. */
-static bool take_last_words(struct job_view *view, const char *line)
+/* The chief's error line says the same as the summary does, with paths inside its pod. */
+static bool take_failure_line(struct job_view *view, const char *line)
 {
     static const char *const known[] = {"held-out examples: ", "loss ",         "goodput ",
                                         "checkpoints  ",       "TensorBoard  ", "weights      "};
@@ -437,7 +438,7 @@ void job_view_begin_log(struct job_view *view)
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
 {
     if (take_step(view, line, now_ms) || take_validation(view, line) || take_recovery(view, line, now_ms) ||
-        take_last_words(view, line) || is_exit_line(line))
+        take_failure_line(view, line) || is_exit_line(line))
         return;
     snprintf(view->doing, sizeof view->doing, "%s", line);
     buffer_format(&view->events, "chief: %s\n", line);

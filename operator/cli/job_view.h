@@ -14,8 +14,8 @@
 
 #include "common/buffer.h"
 #include "common/contract/status_document.h"
+#include "common/failure_line.h"
 #include "common/json.h"
-#include "common/last_words.h"
 
 #define VIEW_TEXT_MAX 256
 #define VIEW_MESSAGE_MAX 2048
@@ -31,10 +31,10 @@ struct pod_line {
     char address[64];   /* the pod's IP address, "" while it has none */
     char container[64]; /* the one that trains */
     bool container_ended;
-    char last_words[LAST_WORDS_MAX +
-                    1]; /* why it failed, from its termination message; "": it did not fail, or gives no reason */
-    bool last_words_told,
-        last_words_own; /* printed already; written by Coxswain's worker as "exit 71 (meaning): cause" */
+    char failure_line[FAILURE_LINE_MAX +
+                      1]; /* why it failed, from its termination message; "": it did not fail, or gives no reason */
+    bool failure_line_told,
+        failure_line_own; /* printed already; written by Coxswain's worker as "exit 71 (meaning): cause" */
 };
 
 /* The first step of a crew after it was incomplete. */

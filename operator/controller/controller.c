@@ -343,7 +343,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     set_job(entry, job->uid);
     job_entry_see_lists(entry, informer_counts(controller->pods).lists, &job->status);
     if (!is_over(&job->status))
-        progress_read_last_words(entry, job);
+        progress_read_failure_line(entry, job);
     input_fill(controller, entry, job, &input, &views);
     input.invalid = invalid;
     queue_fill(controller, entry, job, &input.queue, &plan);

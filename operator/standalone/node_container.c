@@ -260,7 +260,7 @@ void container_launch_release(struct container_launch *launch)
     *launch = (struct container_launch){.executable = NULL};
 }
 
-/* ---------------------------------------------------------------- its last words */
+/* ---------------------------------------------------------------- its termination message */
 
 static char *last_log_lines(const char *pod_directory, const char *container)
 {

@@ -30,7 +30,7 @@ job wrong '{}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 6
 wait_for wrong state Failed
 verdict $? "a permanent exit code fails the job"
 api GET "$jobs_path/wrong" | grep -q 'no such file (pod wrong-worker-1-1, exit code 65: the training data is wrong or missing)'
-verdict $? "it is told with its meaning and last words" "$(api GET "$jobs_path/wrong")"
+verdict $? "it is told with its meaning and the program's error line" "$(api GET "$jobs_path/wrong")"
 api PATCH "$jobs_path/wrong" '{"spec":{"runPolicy":{"ttlSecondsAfterFinished":2}}}' >/dev/null # not before it was looked at
 is_gone() { api GET "$jobs_path/$1" | grep -q NotFound; }
 until_true 60 is_gone wrong

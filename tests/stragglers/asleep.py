@@ -129,7 +129,7 @@ class Crew:
         with open(os.path.join(self.directory, "worker0.log")) as file:
             return f"worker {worker} keeps up again" in file.read()
 
-    def last_words(self):
+    def failure_line_append(self):
         with open(os.path.join(self.directory, "worker0.log")) as file:
             return file.read().strip().rsplit("\n", 1)[-1]
 
@@ -192,7 +192,7 @@ def run(number, arrangement):
         crew = Crew(directory, number, strategy, workers, servers)
         try:
             if not wait_until(lambda: crew.step() >= STARTED, START_S):
-                print(f"{name}: does not start: {crew.last_words()}")
+                print(f"{name}: does not start: {crew.failure_line_append()}")
                 return False
             before, after, kept, named, early = judge(crew, straggler, keeps, names)
             late = names and is_named_in_peace(crew, straggler)

@@ -273,7 +273,7 @@ void progress_forget(struct job_entry *entry)
         http_transfer_cancel(entry->poll);
 }
 
-void progress_read_last_words(struct job_entry *entry, const struct training_job *job)
+void progress_read_failure_line(struct job_entry *entry, const struct training_job *job)
 {
     struct pod_room room;
     struct pod_view chief;

@@ -57,6 +57,6 @@ enum chief_voice progress_chief_voice(const struct job_entry *entry, const struc
 
 /* Reads the chief's last status document from its termination message into the entry, as if the
  * chief had answered. */
-void progress_read_last_words(struct job_entry *entry, const struct training_job *job);
+void progress_read_failure_line(struct job_entry *entry, const struct training_job *job);
 
 #endif

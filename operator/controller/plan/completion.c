@@ -32,15 +32,15 @@ static bool crew_ended(const struct crew *crew)
 }
 
 /* How long the others may still take, so that one status write tells the whole end. Times in the API are whole seconds. */
-#define LAST_WORDS_MS 2000
+#define FAILURE_LINE_MS 2000
 
 /* The time is the node's: when its clock is well ahead of ours, it tells nothing. */
-static bool last_words_may_come(struct planning *planning, int64_t finished_ms)
+static bool failure_line_may_come(struct planning *planning, int64_t finished_ms)
 {
-    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + LAST_WORDS_MS ||
-        planning->now_ms >= finished_ms + LAST_WORDS_MS)
+    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + FAILURE_LINE_MS ||
+        planning->now_ms >= finished_ms + FAILURE_LINE_MS)
         return false;
-    planning_requeue(planning, finished_ms + LAST_WORDS_MS);
+    planning_requeue(planning, finished_ms + FAILURE_LINE_MS);
     return true;
 }
 
@@ -61,7 +61,7 @@ bool completion_plan(struct planning *planning)
     if (!job_done(planning, chief))
         return false;
     int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
-    if (!crew_ended(&planning->crew) && last_words_may_come(planning, finished_ms))
+    if (!crew_ended(&planning->crew) && failure_line_may_come(planning, finished_ms))
         return true;
     if (finishing_needs_workers(planning->job))
         planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", workers_message(planning));

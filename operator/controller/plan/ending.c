@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/contract/exit_code.h"
-#include "common/last_words.h"
+#include "common/failure_line.h"
 
 static const char *const reasons[] = {
 #define X(name, text) [name] = (text),
@@ -114,7 +114,7 @@ static void append_clean(const char *before, const char *text, struct buffer *ou
     if (!*text)
         return;
     buffer_append_string(out, before, NULL);
-    last_words_clean(text, strlen(text), LAST_WORDS_MAX, out);
+    failure_line_clean(text, strlen(text), FAILURE_LINE_MAX, out);
 }
 
 /* "pod a-worker-0-1" or "init container fetch of pod a-worker-0-1". */
@@ -148,9 +148,9 @@ static void describe_end(const struct pod_view *pod, enum ending_kind kind, enum
 void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
 {
     SCOPED_BUFFER words;
-    buffer_init(&words, 2 * LAST_WORDS_MAX);
+    buffer_init(&words, 2 * FAILURE_LINE_MAX);
     if (kind != ENDING_OUT_OF_MEMORY)
-        last_words(pod->termination_message, pod->exit_code, &words);
+        failure_line_append(pod->termination_message, pod->exit_code, &words);
     bool says_why = words.length > 0 && pod->exit_code > 0 && !never_ran(pod);
     if (says_why) {
         buffer_format(out, "%s (", buffer_text(&words));

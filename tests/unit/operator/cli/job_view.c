@@ -282,7 +282,7 @@ Test(job_view, a_new_chief_goes_on_where_the_crew_was)
     job_view_release(&view);
 }
 
-Test(job_view, the_last_words_of_the_chief_are_not_said_twice)
+Test(job_view, the_failure_line_of_the_chief_are_not_said_twice)
 {
     struct job_view view;
     job_view_init(&view, "default", "digits");

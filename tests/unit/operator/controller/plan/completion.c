@@ -17,7 +17,7 @@ Test(completion, the_chief_decides)
     expect_plan("Succeeded:True=ChiefSucceeded Running:False=Succeeded worker.succeeded=2");
 }
 
-Test(completion, waits_a_moment_for_the_others_last_words)
+Test(completion, waits_a_moment_for_the_others_failure_line)
 {
     scene_end_pod(&scene, &scene.pods[0], 0);
     expect_plan("Succeeded:True=");

@@ -142,7 +142,7 @@ Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
     cr_expect_eq(ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T).kind, ENDING_DISRUPTION);
 }
 
-Test(ending, describes_code_meaning_and_last_words)
+Test(ending, describes_code_meaning_and_failure_line)
 {
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
     scene_end_pod(&scene, pod, 65);

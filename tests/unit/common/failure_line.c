@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/last_words.h"
+#include "common/failure_line.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -34,17 +34,17 @@ static const struct {
     {"control characters", "\033[31merror:\033[0m a\tb\001c\033]\n", 1, "error: a b c"},
 };
 
-Test(last_words, the_line_that_names_the_error)
+Test(failure_line, the_line_that_names_the_error)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED_BUFFER text;
         buffer_init(&text, 4096);
-        last_words(cases[i].message, cases[i].code, &text);
+        failure_line_append(cases[i].message, cases[i].code, &text);
         cr_expect_str_eq(buffer_text(&text), cases[i].words, "%s: '%s'", cases[i].what, buffer_text(&text));
     }
 }
 
-Test(last_words, long_lines_are_cut_at_their_end)
+Test(failure_line, long_lines_are_cut_at_their_end)
 {
     char message[3000];
     SCOPED_BUFFER text;
@@ -52,13 +52,13 @@ Test(last_words, long_lines_are_cut_at_their_end)
     memset(message, 'x', sizeof message);
     memcpy(message, "ValueError: ", 12);
     message[sizeof message - 1] = '\0';
-    last_words(message, 1, &text);
-    cr_assert_eq(text.length, LAST_WORDS_MAX);
+    failure_line_append(message, 1, &text);
+    cr_assert_eq(text.length, FAILURE_LINE_MAX);
     cr_assert(strncmp(buffer_text(&text), "ValueError: x", 13) == 0);
-    cr_assert_str_eq(buffer_text(&text) + LAST_WORDS_MAX - 3, "…");
+    cr_assert_str_eq(buffer_text(&text) + FAILURE_LINE_MAX - 3, "…");
 }
 
-Test(last_words, a_line_that_the_kubelet_cut_is_not_quoted)
+Test(failure_line, a_line_that_the_kubelet_cut_is_not_quoted)
 {
     char message[2100];
     SCOPED_BUFFER text;
@@ -66,6 +66,6 @@ Test(last_words, a_line_that_the_kubelet_cut_is_not_quoted)
     memset(message, 'x', sizeof message);
     memcpy(message, "Error: half\n", 12);
     memcpy(message + sizeof message - 7, "\nlast\n", 7);
-    last_words(message, 1, &text);
+    failure_line_append(message, 1, &text);
     cr_assert_str_eq(buffer_text(&text), "last");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/last_words.h"
+#include "common/failure_line.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static size_t escape_length(const char *text, size_t length)
     return end < length ? end + (text[1] == '[') : length;
 }
 
-void last_words_clean(const char *text, size_t length, size_t most, struct buffer *out)
+void failure_line_clean(const char *text, size_t length, size_t most, struct buffer *out)
 {
     SCOPED_BUFFER line;
     buffer_init(&line, length + 1);
@@ -113,13 +113,13 @@ static const char *own_cause(const char *message, int exit_code)
     return message + end;
 }
 
-void last_words(const char *message, int exit_code, struct buffer *out)
+void failure_line_append(const char *message, int exit_code, struct buffer *out)
 {
     struct line line, last = {0}, error = {0};
     bool error_is_bare = true, bare;
     const char *cause = own_cause(message, exit_code), *at = message;
     if (cause)
-        last_words_clean(cause, strcspn(cause, "\n"), LAST_WORDS_MAX, out);
+        failure_line_clean(cause, strcspn(cause, "\n"), FAILURE_LINE_MAX, out);
     if (cause || exit_code == KILLED || *message == '{')
         return;
     bool cut = strlen(message) >= KUBELET_LOG_MAX && strchr(message, '\n');
@@ -133,7 +133,7 @@ void last_words(const char *message, int exit_code, struct buffer *out)
         error_is_bare = bare;
     }
     if (error.text)
-        last_words_clean(error.text, error.length, LAST_WORDS_MAX, out);
+        failure_line_clean(error.text, error.length, FAILURE_LINE_MAX, out);
     else if (last.text && exit_code <= SIGNALLED)
-        last_words_clean(last.text, last.length, LAST_WORDS_MAX, out);
+        failure_line_clean(last.text, last.length, FAILURE_LINE_MAX, out);
 }

@@ -3,22 +3,22 @@
  * Finds the line that says why a program failed in the termination message of its container. The program wrote that message itself, or
  * the kubelet took it from the end of the program's log (at most 2048 bytes).
  */
-#ifndef COXSWAIN_COMMON_LAST_WORDS_H
-#define COXSWAIN_COMMON_LAST_WORDS_H
+#ifndef COXSWAIN_COMMON_FAILURE_LINE_H
+#define COXSWAIN_COMMON_FAILURE_LINE_H
 
 #include "common/buffer.h"
 
-#define LAST_WORDS_MAX 512
+#define FAILURE_LINE_MAX 512
 
 /* Appends the line of `message` that names the error ("ValueError: …", "error: …"; the last one if there are several), else the last
  * line; nothing if the message is empty. If the kubelet may have cut the first line, that line is not used. A line longer than
- * LAST_WORDS_MAX is cut at its end. Terminal escapes and other control characters are removed.
+ * FAILURE_LINE_MAX is cut at its end. Terminal escapes and other control characters are removed.
  *
  * After a signal (`exit_code` above 128) only a line that names an error is used, and after SIGKILL none, because the last lines of such
  * a program do not explain its end. From a message "exit 65 (meaning): cause" of Coxswain's worker, appends the cause. */
-void last_words(const char *message, int exit_code, struct buffer *out);
+void failure_line_append(const char *message, int exit_code, struct buffer *out);
 
 /* Appends `text` as one line without terminal escapes and control characters, cut at `most` bytes. */
-void last_words_clean(const char *text, size_t length, size_t most, struct buffer *out);
+void failure_line_clean(const char *text, size_t length, size_t most, struct buffer *out);
 
 #endif
