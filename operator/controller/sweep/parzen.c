@@ -15,12 +15,12 @@ struct kernel {
     double center, width;
     double weight;
     double mass; /* the part of the Gaussian that lies in the range */
-    size_t age;  /* its place among the values; the prior's is the last */
+    size_t age;  /* its place among the values */
 };
 
 struct parzen {
     struct parzen_space space;
-    struct kernel *kernels; /* by center; NULL: choices */
+    struct kernel *kernels; /* of the values by center, then the prior's; NULL: choices */
     size_t kernel_count;
     double *chances; /* of each choice; NULL: a range */
 };
@@ -97,11 +97,12 @@ static int by_center(const void *one, const void *other)
     return (a->age > b->age) - (a->age < b->age);
 }
 
-/* The distance to the farther neighbour. Outermost values have one only, a lone one has the ends of the range. */
-static double distance_of(const struct parzen *parzen, size_t i)
+/* The distance of value `i` of `count` to the farther neighbour. Outermost values have one only; a lone one has the ends of the
+ * range. */
+static double distance_of(const struct parzen *parzen, size_t i, size_t count)
 {
     const struct kernel *kernels = parzen->kernels;
-    bool first = i == 0, last = i + 1 == parzen->kernel_count;
+    bool first = i == 0, last = i + 1 == count;
     double below = kernels[i].center - (first ? lower_end(parzen) : kernels[i - 1].center);
     double above = (last ? upper_end(parzen) : kernels[i + 1].center) - kernels[i].center;
     if (first && !last)
@@ -119,15 +120,14 @@ static void fill_kernels(struct parzen *parzen, const double *values, size_t cou
     parzen->kernels = memory_allocate(count + 1, sizeof *parzen->kernels);
     for (size_t i = 0; i < count; i++)
         parzen->kernels[i] = (struct kernel){.center = values[i], .weight = weight_by_age(i, count) / sum, .age = i};
-    parzen->kernels[count] = (struct kernel){.center = (space->low + space->high) / 2, .weight = 1 / sum, .age = count};
-    qsort(parzen->kernels, count + 1, sizeof *parzen->kernels, by_center);
+    qsort(parzen->kernels, count, sizeof *parzen->kernels, by_center);
     double narrowest = range / fmin(NARROWEST, (double)count + 2);
-    for (size_t i = 0; i <= count; i++) {
-        struct kernel *kernel = &parzen->kernels[i];
-        bool is_prior = kernel->age == count;
-        kernel->width = is_prior ? range : fmin(fmax(distance_of(parzen, i), narrowest), range);
-        kernel->mass = mass_between(kernel, lower_end(parzen), upper_end(parzen));
-    }
+    for (size_t i = 0; i < count; i++)
+        parzen->kernels[i].width = fmin(fmax(distance_of(parzen, i, count), narrowest), range);
+    parzen->kernels[count] =
+        (struct kernel){.center = (space->low + space->high) / 2, .width = range, .weight = 1 / sum};
+    for (size_t i = 0; i <= count; i++)
+        parzen->kernels[i].mass = mass_between(&parzen->kernels[i], lower_end(parzen), upper_end(parzen));
 }
 
 /* The number below which `place` of what a kernel has in the range lies. */

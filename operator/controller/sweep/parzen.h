@@ -2,7 +2,7 @@
  *
  * A Parzen estimator of one parameter: the density of the values that some trials had, as a sum of kernels, one for each value and
  * one for all that is possible (the prior, with the weight of one value). Numbers have Gaussians that are cut off at the ends of
- * the range; a Gaussian is as wide as the distance to the farther neighbour, within bounds. Choices have a chance each. Of more
+ * the range; a Gaussian is as wide as the distance to the value's farther neighbour, within bounds. Choices have a chance each. Of more
  * than 25 values the older ones count less.
  */
 #ifndef COXSWAIN_CONTROLLER_PARZEN_H

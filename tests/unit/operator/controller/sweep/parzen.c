@@ -51,15 +51,15 @@ Test(parzen, chances_of_whole_numbers_and_of_choices)
     parzen_free(words);
 }
 
-/* Two kernels: of the value, as wide as to the prior's center, and of the prior, as wide as the range. */
+/* Two kernels: of the value, as wide as to the farther end of the range, and of the prior, as wide as the range. */
 Test(parzen, the_density_of_one_value)
 {
     static const double values[] = {0.1};
     struct parzen_space space = {.low = 0, .high = 1};
     struct parzen *parzen = parzen_new(&space, values, 1);
-    double narrow = (erf(0.9 / (0.4 * M_SQRT2)) - erf(-0.1 / (0.4 * M_SQRT2))) / 2, wide = erf(0.5 / M_SQRT2);
+    double narrow = (erf(M_SQRT1_2) + erf(0.1 / 0.9 * M_SQRT1_2)) / 2, wide = erf(0.5 / M_SQRT2);
     double peak = 1 / sqrt(2 * M_PI);
-    cr_expect_float_eq(density_at(parzen, 0.1), (peak / 0.4 / narrow + peak * exp(-0.08) / wide) / 2, 1e-9);
+    cr_expect_float_eq(density_at(parzen, 0.1), (peak / 0.9 / narrow + peak * exp(-0.08) / wide) / 2, 1e-9);
     parzen_free(parzen);
 }
 
