@@ -405,6 +405,11 @@ bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## the operator at scale beside its peer, on a real control plane with KWOK
 	@BUILD=$(abspath $(BUILD)) tests/bench/operator/run
 
+# BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes.
+.PHONY: bench-sweeps
+bench-sweeps: $(BUILD)/tests/bench_tpe ## how good the values are that TPE finds, beside Optuna's (from PyPI, in a venv)
+	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
+
 .PHONY: gpu-test gpu-sanitize gpu-bench
 gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## with CUDA=1, where there are GPUs: every operation and whole models against the CPU, crews
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 $(cuda_environment) tests/run $< tests/gpu/check-real
@@ -597,7 +602,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
+		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros
