@@ -22,14 +22,19 @@ static const char usage[] =
 static const char bash[] =
     "_cox() {\n"
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]:-}\n"
-    "    local cluster=() i\n"
+    "    local cluster=() list=get forms='wide json yaml name' i\n"
     "    COMPREPLY=()\n"
     "    if ((COMP_CWORD == 1)); then\n"
     "        mapfile -t COMPREPLY < <(compgen -W \"$_cox_commands\" -- \"$word\")\n"
     "        return\n"
     "    fi\n"
+    "    if [[ $command == sweep ]]; then list='sweep get' forms='csv json yaml name'; fi\n"
+    "    if [[ $command == sweep ]] && ((COMP_CWORD == 2)); then\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$_cox_sweep_commands\" -- \"$word\")\n"
+    "        return\n"
+    "    fi\n"
     "    case $before in\n"
-    "    -o | --output) mapfile -t COMPREPLY < <(compgen -W 'wide json yaml name' -- \"$word\"); return ;;\n"
+    "    -o | --output) mapfile -t COMPREPLY < <(compgen -W \"$forms\" -- \"$word\"); return ;;\n"
     "    --role) mapfile -t COMPREPLY < <(compgen -W 'chief worker ps evaluator' -- \"$word\"); return ;;\n"
     "    --for) mapfile -t COMPREPLY < <(compgen -W 'Succeeded Failed Running Suspended Deleted' -- \"$word\"); return "
     ";;\n"
@@ -58,21 +63,26 @@ static const char bash[] =
     "        -n | --namespace | --kubeconfig | --context) cluster+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i+1]}\") ;;\n"
     "        esac\n"
     "    done\n"
-    "    mapfile -t COMPREPLY < <(compgen -W \"$(cox get -o name \"${cluster[@]}\" 2>/dev/null | sed 's|.*/||')\" -- "
-    "\"$word\")\n"
+    "    mapfile -t COMPREPLY < <(compgen -W \"$(cox $list -o name \"${cluster[@]}\" 2>/dev/null | sed 's|.*/||')\" "
+    "-- \"$word\")\n"
     "}\n"
     "complete -F _cox cox\n";
 
 static const char zsh[] =
     "_cox() {\n"
     "    local command=${words[2]} i\n"
-    "    local -a cluster\n"
+    "    local -a cluster list=(get) forms=(wide json yaml name)\n"
     "    if ((CURRENT == 2)); then\n"
     "        _describe command _cox_commands\n"
     "        return\n"
     "    fi\n"
+    "    if [[ $command == sweep ]]; then list=(sweep get) forms=(csv json yaml name); fi\n"
+    "    if [[ $command == sweep ]] && ((CURRENT == 3)); then\n"
+    "        compadd -- ${=_cox_sweep_commands}\n"
+    "        return\n"
+    "    fi\n"
     "    case ${words[CURRENT-1]} in\n"
-    "    -o | --output) compadd wide json yaml name; return ;;\n"
+    "    -o | --output) compadd $forms; return ;;\n"
     "    --role) compadd chief worker ps evaluator; return ;;\n"
     "    --for) compadd Succeeded Failed Running Suspended Deleted; return ;;\n"
     "    --strategy) compadd -- ${=_cox_strategies}; return ;;\n"
@@ -97,7 +107,7 @@ static const char zsh[] =
     "        -n | --namespace | --kubeconfig | --context) cluster+=(${words[i]} ${words[i+1]}) ;;\n"
     "        esac\n"
     "    done\n"
-    "    compadd -- ${(f)\"$(cox get -o name $cluster 2>/dev/null | sed 's|.*/||')\"}\n"
+    "    compadd -- ${(f)\"$(cox $list -o name $cluster 2>/dev/null | sed 's|.*/||')\"}\n"
     "}\n"
     "if [[ ${funcstack[1]} == _cox ]]; then _cox \"$@\"; else compdef _cox cox; fi\n";
 
@@ -139,6 +149,7 @@ static void print_choices(void)
     print_words("_cox_strategies", strategy_type_words);
     print_words("_cox_models", preset_words);
     print_words("_cox_formats", data_format_words);
+    puts("_cox_sweep_commands='get best export stop resume'");
 }
 
 static void print_bash(void)

@@ -132,3 +132,9 @@ cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trai
     cox 1 run grid.yaml --state third --volume data=/tmp && grep -q 'the job has no claim' err && cat grid.yaml >two.yaml && echo --- >>two.yaml &&
     cat hopeless.yaml >>two.yaml && cox 1 run two.yaml && grep -q 'more than one TrainingJob or TrainingSweep' err
 verdict $? "what is wrong with a manifest is told" "$(said)"
+
+cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
+    complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
+    complete_words swe; complete_words sweep re; complete_words sweep best h; complete_words sweep export grid -o c
+    complete_words sweep get --all') && [[ $completed == $'sweep\nresume\nhopeless\ncsv\n--all-namespaces' ]]
+verdict $? "completion knows the commands, the names and the forms of sweeps" "$completed"
