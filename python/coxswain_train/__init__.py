@@ -4,5 +4,6 @@
 from coxswain_train.check import ExportError
 from coxswain_train.keras_model import export_keras
 from coxswain_train.program import export_jax
+from coxswain_train.torch_model import export_torch
 
-__all__ = ["ExportError", "export_jax", "export_keras"]
+__all__ = ["ExportError", "export_jax", "export_keras", "export_torch"]

@@ -28,8 +28,8 @@ class Entry:
     results: list[str]
 
 
-def first_difference(entry: Entry, got: Any, wanted: Any) -> str | None:
-    """Returns the name of the first result that differs by more than TOLERANCE of its largest value.
+def first_difference(entry: Entry, got: Any, wanted: Any, tolerance: float = TOLERANCE) -> str | None:
+    """Returns the name of the first result that differs by more than `tolerance` of its largest value.
 
     A gradient that is nothing but rounding (of a bias before a batch normalisation) is compared with the others' size.
     """
@@ -38,7 +38,7 @@ def first_difference(entry: Entry, got: Any, wanted: Any) -> str | None:
     for name, (a, b), size in zip(entry.results, pairs, sizes, strict=True):
         if not np.isfinite(b).all():
             raise ExportError(f"{entry.name}: {name} is not finite for the example")
-        if a.shape != b.shape or not np.abs(a - b).max() <= TOLERANCE * max(size, 1e-3 * max(sizes)):
+        if a.shape != b.shape or not np.abs(a - b).max() <= tolerance * max(size, 1e-3 * max(sizes)):
             return name
     return None
 

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of PyTorch: a residual network with batch normalisation, transformers, and what cannot be exported."""
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from worker import Program, assert_close
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchax")
+
+from torch import nn
+from torch.nn import functional
+
+from coxswain_train import ExportError, export_torch
+
+random = np.random.default_rng(0)
+SEED = np.array([3, 4], np.uint32)
+BATCH, LENGTH, VOCABULARY = 4, 6, 11
+TOKENS = random.integers(0, VOCABULARY, (BATCH, LENGTH + 1)).astype("i")
+WORDS, NEXT = TOKENS[:, :-1], TOKENS[:, 1:]
+ONES = np.ones(BATCH, "f")
+
+
+class Residual(nn.Module):
+    """Images of 3 planes, two convolutions around which the input goes, and classes."""
+
+    def __init__(self, dropout: float = 0) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(8)
+        self.second = nn.Conv2d(8, 8, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(8, momentum=0.3)
+        self.dropout = nn.Dropout(dropout)
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, x: Any) -> Any:
+        x = functional.relu(self.norm1(self.first(x)))
+        x = functional.relu(x + self.norm2(self.second(x)))
+        return self.out(self.dropout(functional.max_pool2d(x, 2).mean((2, 3))))
+
+
+class Transformer(nn.Module):
+    """Predicts tokens; its embeddings are tied, and its mask is a buffer."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(VOCABULARY, 16)
+        self.positions = nn.Parameter(torch.randn(LENGTH, 16))
+        self.block = nn.TransformerEncoderLayer(16, 2, 32, dropout, activation="gelu", batch_first=True, norm_first=True)
+        self.head = nn.Linear(16, VOCABULARY, bias=False)
+        self.head.weight = self.tokens.weight
+        self.register_buffer("mask", torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1))
+
+    def forward(self, tokens: Any) -> Any:
+        return self.head(self.block(self.tokens(tokens) + self.positions, src_mask=self.mask, is_causal=True))
+
+
+def token_losses(logits: Any, target: Any) -> Any:
+    return functional.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none")
+
+
+def torchs_own(module: Any, losses: Callable[..., Any], input: Any, target: Any, weight: Any) -> Any:
+    """Loss, hits, and gradients of the parameters, by PyTorch alone."""
+    output = module(torch.from_numpy(input))
+    loss = (losses(output, torch.from_numpy(target).long()).reshape(len(input), -1) * torch.from_numpy(weight)[:, None]).sum()
+    loss.backward()
+    return loss.item(), {name: value.grad.numpy() for name, value in module.named_parameters()}
+
+
+@pytest.fixture(scope="module")
+def residual(tmp_path_factory: Any) -> Any:
+    torch.manual_seed(0)
+    module, folder = Residual(), tmp_path_factory.mktemp("residual")
+    images, classes = random.random((BATCH, 6, 8, 3), np.float32), random.integers(0, 5, BATCH).astype("i")
+    export_torch(folder, module, nn.CrossEntropyLoss(), images, classes, batch=BATCH, channels_first=True)
+    return module, images, classes, Program(folder)
+
+
+def test_document(residual: Any) -> None:
+    module, _, _, program = residual
+    weights = {name: value.numpy() for name, value in module.state_dict().items() if value.dtype == torch.float32}
+    assert_close(program.weights, weights)
+    assert program.shapes("parameters") == {name: list(value.shape) for name, value in sorted(module.named_parameters())}
+    assert program.shapes("state") == {f"norm{n}.running_{what}": [8] for n in (1, 2) for what in ("mean", "var")}
+    assert program.document["input"] == {"type": "float32", "shape": [6, 8, 3]}
+    assert program.document["target"] == {"type": "int32", "shape": [], "classes": 5}
+    assert list(program.document["entries"]) == ["lossAndGradients", "evaluate", "predict"]
+
+
+def test_gradients_and_running_statistics_are_those_of_pytorch(residual: Any) -> None:
+    module, images, classes, program = residual
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    weight = np.array([1, 1, 1, 0], "f")
+    planes = np.moveaxis(images, -1, 1).copy()
+    loss, gradients = torchs_own(module, lambda a, b: functional.cross_entropy(a, b, reduction="none"), planes, classes, weight)
+    got_loss, _, got_gradients, got_state = program.train(images, classes, weight, SEED)
+    np.testing.assert_allclose(got_loss, loss, rtol=1e-5)
+    for name, value in gradients.items():
+        np.testing.assert_allclose(got_gradients[name], value, rtol=0, atol=1e-5 + 1e-5 * np.abs(value).max(), err_msg=name)
+    assert_close(got_state, {name: module.state_dict()[name].numpy() for name in got_state})
+    module.load_state_dict(before)
+
+
+def test_evaluate_and_predict(residual: Any) -> None:
+    module, images, classes, program = residual
+    module.eval()
+    logits = module(torch.from_numpy(np.moveaxis(images, -1, 1).copy()))
+    loss, hits = program.run("evaluate", images, classes, ONES)
+    np.testing.assert_allclose(loss, BATCH * functional.cross_entropy(logits, torch.from_numpy(classes).long()).item(), rtol=1e-5)
+    assert hits == (logits.argmax(-1).numpy() == classes).sum()
+    np.testing.assert_allclose(program.run("predict", images)[0], logits.detach(), rtol=1e-4, atol=1e-5)
+    module.train()
+
+
+def test_a_transformer_with_dropout(tmp_path: pathlib.Path) -> None:
+    module = Transformer(0.5)
+    export_torch(tmp_path, module, token_losses, WORDS, NEXT, batch=BATCH)
+    program = Program(tmp_path)
+    assert program.document["target"] == {"type": "int32", "shape": [LENGTH], "classes": VOCABULARY}
+    assert program.document["state"] == [] and "head.weight" not in program.weights
+    first, again, other = (float(program.train(WORDS, NEXT, ONES, seed)[0]) for seed in (SEED, SEED, SEED + np.uint32(1)))
+    assert first == again != other
+    loss, _ = torchs_own(module.eval(), token_losses, WORDS, NEXT, np.array([1, 0, 1, 0], "f"))
+    np.testing.assert_allclose(program.run("evaluate", WORDS, NEXT, np.array([1, 0, 1, 0], "f"))[0], loss, rtol=1e-5)
+
+
+def test_a_llama_of_transformers(tmp_path: pathlib.Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2}
+    module = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=VOCABULARY, **sizes))
+    export_torch(tmp_path, module, token_losses, WORDS, NEXT, batch=BATCH)
+    program = Program(tmp_path)
+    weight = np.array([1, 1, 1, 0], "f")
+    loss, gradients = torchs_own(module, lambda output, target: token_losses(output.logits, target), WORDS, NEXT, weight)
+    got_loss, _, got_gradients, _ = program.train(WORDS, NEXT, weight, SEED)
+    np.testing.assert_allclose(got_loss, loss, rtol=1e-5)
+    assert_close(got_gradients, gradients)
+
+
+def test_frozen_parts_stay_as_they_are(tmp_path: pathlib.Path) -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    module[0].requires_grad_(False)
+    module[1].eval()
+    inputs, targets = random.random((BATCH, 3), np.float32), random.random((BATCH, 2), np.float32)
+    export_torch(tmp_path, module, functional.mse_loss, inputs, targets, batch=BATCH)
+    program = Program(tmp_path)
+    assert list(program.shapes("parameters")) == ["1.bias", "1.weight", "2.bias", "2.weight"]
+    _, hits, _, state = program.train(inputs, targets, ONES, SEED)
+    assert hits == 0
+    assert_close(state, {name: program.weights[name] for name in ("0.bias", "0.weight", "1.running_mean", "1.running_var")})
+
+
+class Hidden(nn.Module):
+    """Draws random numbers that torchax does not see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(3, 2)
+
+    def forward(self, x: Any) -> Any:
+        with torch._C.DisableTorchFunction(), torch.utils._python_dispatch._disable_current_modes():
+            factor = torch.rand(1).item()
+        return self.out(x) * factor if self.training else self.out(x)
+
+
+class Counter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(3, 2)
+        self.register_buffer("steps", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: Any) -> Any:
+        self.steps.add_(1)
+        return self.out(x)
+
+
+class Double(nn.Linear):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x), x
+
+
+class Skewed(nn.Linear):
+    """Computes something else for torchax's tensors than for PyTorch's."""
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x) * (2 if "torchax" in type(x).__module__ else 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "loss", "message"),
+    [
+        (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, momentum=None)), nn.CrossEntropyLoss(), "momentum=None"),
+        (nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), "reduction='sum'"),
+        (nn.Linear(3, 2), nn.CrossEntropyLoss(ignore_index=0), "ignore_index"),
+        (nn.Linear(3, 2), nn.CrossEntropyLoss(weight=torch.ones(2)), "weights of classes"),
+        (nn.Linear(3, 2), lambda a, b: functional.cross_entropy(a, b), "Do not take the mean"),
+        (nn.Sequential(nn.Linear(3, 1), nn.Flatten(0)), nn.BCEWithLogitsLoss(), "give targets that are values as float32"),
+        (nn.Linear(3, 2).double(), nn.CrossEntropyLoss(), "parameter weight is float64"),
+        (Hidden(), nn.CrossEntropyLoss(), "not where torchax sees it"),
+        (Counter(), nn.CrossEntropyLoss(), "changes steps"),
+        (Double(3, 2), nn.CrossEntropyLoss(), "must return one tensor"),
+        (Skewed(3, 2), nn.CrossEntropyLoss(), "evaluating: the loss is not PyTorch's own"),
+    ],
+)
+def test_mistakes(tmp_path: pathlib.Path, module: Any, loss: Any, message: str) -> None:
+    inputs, targets = random.random((BATCH, 3), np.float32), np.array([0, 1, 1, 0])
+    with pytest.raises(ExportError, match=message):
+        export_torch(tmp_path, module, loss, inputs, targets, batch=BATCH)
+    assert not (tmp_path / "program.json").exists()
