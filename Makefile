@@ -534,7 +534,7 @@ sanitizer_options := ASAN_OPTIONS=detect_stack_use_after_return=1:malloc_context
 	TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tests/sanitizers/races
 .PHONY: sanitized-tests
 sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
-	@$(sanitizer_options) BUILD=$(abspath $(BUILD)) TEST_SECONDS=1700 TEST_JOBS=2 tests/run $(sanitized_programs) tests/sanitizers/test_crew.sh
+	@$(sanitizer_options) BUILD=$(abspath $(BUILD)) TEST_SECONDS=1700 CASE_SECONDS=900 TEST_JOBS=2 tests/run $(sanitized_programs) tests/sanitizers/test_crew.sh
 
 , := ,
 
