@@ -138,3 +138,10 @@ cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words swe; complete_words sweep re; complete_words sweep best h; complete_words sweep export grid -o c
     complete_words sweep get --all') && [[ $completed == $'sweep\nresume\nhopeless\ncsv\n--all-namespaces' ]]
 verdict $? "completion knows the commands, the names and the forms of sweeps" "$completed"
+
+unset KUBECONFIG
+for example in "$root"/deploy/examples/sweeps/*.yaml; do
+    cox 0 run "$example" --state "$(basename "$example" .yaml)" --set spec.maxTrials=4 --set spec.template.coxswain.training.steps=20 &&
+        printed 'is complete: 4 of 4 trials succeeded'
+    verdict $? "the example $(basename "$example") runs on one machine" "$(said)"
+done
