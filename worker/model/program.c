@@ -277,10 +277,9 @@ void program_free(struct program *program)
 {
     if (program == NULL)
         return;
-    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
         xla_executable_free(program->executables[i]);
-        buffer_release(&program->artifacts[i]);
-    }
+    program_drop_artifacts(program);
     xla_client_close(program->client);
     json_free(program->document);
     free(program->tensors);
@@ -402,6 +401,12 @@ int program_load(struct program *program, const void *code, size_t length, struc
         length -= own;
     }
     return 0;
+}
+
+void program_drop_artifacts(struct program *program)
+{
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
+        buffer_release(&program->artifacts[i]);
 }
 
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES])

@@ -61,7 +61,9 @@ int program_compile(struct program *program, struct error *error);
 int program_serialise(const struct program *program, struct buffer *code, struct error *error);
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
-/* Fills `ret_digest` with a digest of the functions that are used, as they were exported. */
+/* Frees the functions as they were exported, which nobody needs once they are compiled. */
+void program_drop_artifacts(struct program *program);
+/* Fills `ret_digest` with a digest of the functions that are used, as they were exported; before they are dropped. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
 /* Bytes that one call needs besides its arguments and results. */
 int64_t program_workspace(const struct program *program);

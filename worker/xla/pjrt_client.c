@@ -300,6 +300,7 @@ struct run {
     unsigned argument_count, result_count;
     PJRT_Buffer **arguments, **results;
     PJRT_Event **released; /* by argument: once the plugin no longer reads host memory */
+    PJRT_Event **copied;   /* by result: once it is in host memory */
 };
 
 static void destroy_buffer(const PJRT_Api *api, PJRT_Buffer *buffer)
@@ -310,6 +311,8 @@ static void destroy_buffer(const PJRT_Api *api, PJRT_Buffer *buffer)
 
 static void run_release(struct run *run)
 {
+    for (unsigned i = 0; i < run->result_count; i++)
+        (void)await(run->client->api, run->copied[i], "", NULL);
     for (unsigned i = 0; i < run->argument_count; i++)
         destroy_buffer(run->client->api, run->arguments[i]);
     for (unsigned i = 0; i < run->result_count; i++)
@@ -319,6 +322,7 @@ static void run_release(struct run *run)
     free(run->arguments);
     free(run->results);
     free(run->released);
+    free(run->copied);
 }
 
 /* The plugin may read the host's memory until the run is released. */
@@ -368,7 +372,9 @@ static int check_result(const PJRT_Api *api, PJRT_Buffer *buffer, const struct x
     return 0;
 }
 
-static int fetch(struct run *run, const struct xla_value *results, struct error *error)
+/* Begins to copy the results, all at a time: a thread of the plugin copies each, and waking one takes longer than to copy
+ * a small result. */
+static int begin_fetch(struct run *run, const struct xla_value *results, struct error *error)
 {
     const PJRT_Api *api = run->client->api;
     int64_t row_major[XLA_RANK_MAX];
@@ -384,8 +390,22 @@ static int fetch(struct run *run, const struct xla_value *results, struct error 
             ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args, .src = run->results[i], .host_layout = rank > 0 ? &layout : NULL,
                       .dst = results[i].data, .dst_size = (size_t)xla_value_elements(&results[i]) * sizeof(float));
         if (check_result(api, run->results[i], &results[i], error) < 0 ||
-            check(api, api->PJRT_Buffer_ToHostBuffer(&copy), "copy", error) < 0 ||
-            await(api, copy.event, "copy", error) < 0)
+            check(api, api->PJRT_Buffer_ToHostBuffer(&copy), "copy", error) < 0)
+            return error_wrap(error, "result %u", i);
+        run->copied[i] = copy.event;
+    }
+    return 0;
+}
+
+/* The plugin may write to `results` until the run is released, if this fails. */
+static int fetch(struct run *run, const struct xla_value *results, struct error *error)
+{
+    if (begin_fetch(run, results, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < run->result_count; i++) {
+        PJRT_Event *copied = run->copied[i];
+        run->copied[i] = NULL;
+        if (await(run->client->api, copied, "copy", error) < 0)
             return error_wrap(error, "result %u", i);
     }
     return 0;
@@ -402,7 +422,8 @@ int xla_executable_run(struct xla_executable *executable, const struct xla_value
                       .result_count = result_count,
                       .arguments = memory_allocate(argument_count + 1, sizeof(PJRT_Buffer *)),
                       .results = memory_allocate(result_count + 1, sizeof(PJRT_Buffer *)),
-                      .released = memory_allocate(argument_count + 1, sizeof(PJRT_Event *))};
+                      .released = memory_allocate(argument_count + 1, sizeof(PJRT_Event *)),
+                      .copied = memory_allocate(result_count + 1, sizeof(PJRT_Event *))};
     int result = bring(&run, arguments, error) < 0 || execute(&run, executable->loaded, error) < 0 ||
                          fetch(&run, results, error) < 0
                      ? -1
