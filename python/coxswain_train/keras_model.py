@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from coxswain_train.check import ExportError
 from coxswain_train.program import export_jax
 
+SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a seed generator
+
 
 def names_of(model: Any, variables: list[Any]) -> list[str]:
     """Returns the variables' paths, from the model on, joined by dots."""
@@ -23,6 +25,11 @@ def names_of(model: Any, variables: list[Any]) -> list[str]:
         if names.count(name) > 1:
             raise ExportError(f"two variables are called {name}: give their layers different names")
     return names
+
+
+def kept_variables(model: Any) -> list[Any]:
+    """Returns the variables that are not trained, without the states of seed generators."""
+    return [variable for variable in model.non_trainable_variables if variable.name != SEED_STATE]
 
 
 def export_keras(
@@ -63,8 +70,8 @@ def export_keras(
         raise ExportError("a program counts all targets: a model whose output has a mask (mask_zero, Masking) cannot be exported")
 
     trainable, others = model.trainable_variables, model.non_trainable_variables
-    is_seed = [variable.name == "seed_generator_state" for variable in others]
-    kept = [variable for variable, seeds in zip(others, is_seed) if not seeds]
+    is_seed = [variable.name == SEED_STATE for variable in others]
+    kept = kept_variables(model)
     parameter_names, state_names = names_of(model, trainable), names_of(model, kept)
 
     def run(parameters: Any, state: Any, input: Any, key: Any, training: bool) -> Any:
