@@ -424,7 +424,7 @@ cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says w
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
 
-check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's own losses (packages from PyPI, once)
+check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check
 
 gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## with CUDA=1: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints

@@ -6,6 +6,11 @@
     export.py predict WEIGHTS IMAGES OUTPUTS   what that Keras model predicts for the last images with trained weights, against the
                                     worker's outputs; prints the largest difference
     export.py losses IMAGES LABELS STEPS RATE   the losses of full-batch gradient descent on the same function, by JAX alone
+    export.py torch FOLDER BATCH    a module of PyTorch with convolutions
+    export.py torch-trained IMAGES LABELS STEPS RATE WEIGHTS
+                                    how far the worker's weights are from those of PyTorch's own full-batch gradient descent
+    export.py load NAME WEIGHTS IMAGES LABELS   how many of the last 100 examples the model itself has right with the worker's
+                                    weights, in per cent
 """
 import sys
 
@@ -80,9 +85,77 @@ def export_keras(folder, batch):
     import keras
 
     model = keras_model()
+
+
+def export_keras(folder, batch):
+    import keras
+
+    model = keras_model()
     images, classes = example(batch)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch)
+
+
+def torch_module():
+    import torch
+
+    torch.manual_seed(4)
+    convolution = torch.nn.Conv2d(1, 8, 3, stride=2)
+    return torch.nn.Sequential(
+        convolution, torch.nn.GroupNorm(2, 8), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 13 * 13, CLASSES)
+    )
+
+
+def export_torch(folder, batch):
+    import torch
+
+    images, classes = example(batch)
+    loss = torch.nn.CrossEntropyLoss()
+    coxswain_train.export_torch(folder, torch_module(), loss, images, classes, batch=batch, channels_first=True)
+
+
+def print_distance(images_path, labels_path, steps, rate, weights):
+    """The largest difference of a tensor, as a part of its largest value."""
+    import torch
+
+    images, classes = digits(images_path, labels_path)
+    inputs, targets = torch.from_numpy(np.moveaxis(images, -1, 1).copy()), torch.from_numpy(classes).long()
+    module, trained = torch_module(), torch_module()
+    coxswain_train.load_torch(weights, trained)
+    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(module(inputs), targets).backward()
+        optimizer.step()
+    with torch.no_grad():
+        pairs = zip(module.parameters(), trained.parameters(), strict=True)
+        print(f"{max(float((ours - theirs).abs().max() / theirs.abs().max()) for theirs, ours in pairs):.1e}")
+
+
+def print_accuracy(name, weights, images_path, labels_path):
+    images, classes = digits(images_path, labels_path)
+    if name == "keras":
+        model = keras_model()
+        coxswain_train.load_keras(weights, model)
+        output = np.asarray(model(images, training=False))
+    elif name == "torch":
+        module = torch_module()
+        coxswain_train.load_torch(weights, module)
+        import torch
+
+        output = module(torch.from_numpy(np.moveaxis(images, -1, 1).copy())).detach().numpy()
+    else:
+        parameters = coxswain_train.load_jax(weights, first_parameters())
+        hits = losses_of(parameters, {}, jnp.asarray(images), jnp.asarray(classes), None, False)[1]
+        output = np.eye(2)[np.asarray(hits, np.int32)]
+        classes = np.ones_like(classes)
+    right = output.argmax(-1)[-100:] == classes[-100:]
+    print(f"{100 * right.mean():.2f}")
+
+
+def digits(images_path, labels_path):
+    images = read_idx(images_path, 16).reshape(-1, 28, 28, 1).astype(np.float32) / 255
+    return images, read_idx(labels_path, 8).astype(np.int32)
 
 
 def read_idx(path, header):
@@ -115,7 +188,7 @@ def print_losses(images_path, labels_path, steps, rate):
     @jax.jit
     def step(parameters):
         def mean(parameters):
-            return losses_of(parameters, {}, jnp.asarray(images), classes, None, True)[0].mean()
+            return losses_of(parameters, {}, jnp.asarray(images), jnp.asarray(classes), None, True)[0].mean()
 
         loss, gradients = jax.value_and_grad(mean)(parameters)
         return loss, jax.tree.map(lambda value, gradient: value - rate * gradient, parameters, gradients)
@@ -130,6 +203,12 @@ if __name__ == "__main__":
         export_mlp(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "keras":
         export_keras(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "torch":
+        export_torch(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "torch-trained":
+        print_distance(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]), sys.argv[6])
+    elif sys.argv[1] == "load":
+        print_accuracy(*sys.argv[2:])
     elif sys.argv[1] == "predict":
         print_difference(*sys.argv[2:5])
     else:
