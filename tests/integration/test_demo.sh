@@ -80,7 +80,7 @@ verdict $? "nothing of it runs afterwards" "$(pgrep -af "$work")"
 
 job broken 4 nowhere
 cox broken run broken.yaml --volume "digits=$work/data" --state "$work/broken"
-[[ $? == 1 ]] && grep -q 'broken has failed: worker 0: .*nowhere.*exit code 65' broken.out
+[[ $? == 1 ]] && grep -q 'broken has failed: worker [01]: .*nowhere.*exit code 65' broken.out
 verdict $? "a failing job ends with 1, its reason and its pod's error line" "$(why broken)"
 
 # ---- interrupted and resumed
