@@ -213,22 +213,22 @@ static void *add_output(struct side *side, enum output_kind kind, int64_t count,
 
 float *side_output(struct side *side, int64_t count)
 {
-    return add_output(side, OUTPUT_FLOATS, count, side_numbers(side, count, 77 + side->output_count));
+    return add_output(side, RESULT_FLOATS, count, side_numbers(side, count, 77 + side->output_count));
 }
 
 float *side_output_values(struct side *side, int64_t count)
 {
-    return add_output(side, OUTPUT_VALUES, count, side_values(side, count, 77 + side->output_count));
+    return add_output(side, RESULT_VALUES, count, side_values(side, count, 77 + side->output_count));
 }
 
 double *side_output_doubles(struct side *side, int64_t count)
 {
-    return add_output(side, OUTPUT_DOUBLES, count, allocate(side, MEMORY_SHARED, count * (int64_t)sizeof(double)));
+    return add_output(side, RESULT_DOUBLES, count, allocate(side, MEMORY_SHARED, count * (int64_t)sizeof(double)));
 }
 
 struct loss_sums *side_output_loss(struct side *side)
 {
-    return add_output(side, OUTPUT_LOSS, 1, allocate(side, MEMORY_SHARED, sizeof(struct loss_sums)));
+    return add_output(side, RESULT_LOSS, 1, allocate(side, MEMORY_SHARED, sizeof(struct loss_sums)));
 }
 
 /* ---------------------------------------------------------------- comparing */
@@ -250,7 +250,7 @@ double relative_error(const float *found, const float *expected, int64_t count)
 float *side_read(struct side *side, const struct output *output)
 {
     float *host = memory_allocate((size_t)output->count + 1, sizeof *host);
-    bool values = output->kind == OUTPUT_VALUES;
+    bool values = output->kind == RESULT_VALUES;
     enum stored stored = values ? side->stored : STORED_FLOAT32;
     side_get(side, host, output->memory, output->count * stored_bytes(stored));
     unpack(stored, host, output->count);
@@ -262,12 +262,12 @@ float *side_read(struct side *side, const struct output *output)
 static double error_of_output(struct side *found_side, const struct output *found, struct side *expected_side,
                               const struct output *expected, double forgiven)
 {
-    if (found->kind == OUTPUT_LOSS) {
+    if (found->kind == RESULT_LOSS) {
         const struct loss_sums *a = found->memory, *b = expected->memory;
         bool counts = a->correct == b->correct && a->count == b->count;
         return counts ? fabs(a->loss - b->loss) / (1e-12 + fabs(b->loss)) : INFINITY;
     }
-    if (found->kind == OUTPUT_DOUBLES) {
+    if (found->kind == RESULT_DOUBLES) {
         double worst = 0;
         for (int64_t i = 0; i < found->count; i++) {
             double a = ((double *)found->memory)[i], b = ((double *)expected->memory)[i];
@@ -278,7 +278,7 @@ static double error_of_output(struct side *found_side, const struct output *foun
     float *a = side_read(found_side, found), *b = side_read(expected_side, expected);
     bool same = memcmp(a, b, (size_t)found->count * sizeof *a) == 0;
     double result = same ? 0 : relative_error(a, b, found->count);
-    if (found->kind == OUTPUT_VALUES && found_side->rounds && result <= forgiven)
+    if (found->kind == RESULT_VALUES && found_side->rounds && result <= forgiven)
         result = 0;
     free(a);
     free(b);

@@ -21,7 +21,7 @@ int verdicts_exit_status(void);
 /* Ends the program if a call has failed that no case tests. */
 void must(int result, const struct error *error);
 
-enum output_kind { OUTPUT_FLOATS, OUTPUT_VALUES, OUTPUT_DOUBLES, OUTPUT_LOSS };
+enum output_kind { RESULT_FLOATS, RESULT_VALUES, RESULT_DOUBLES, RESULT_LOSS };
 struct output {
     enum output_kind kind;
     int64_t count;
