@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Splits UTF-8 (RFC 3629: shortest form, no surrogates, nothing above U+10FFFF) at characters.
+ * Finds where the characters of a UTF-8 text end, so that a text can be shortened or escaped
+ * without cutting a character in two. Valid characters are those of RFC 3629: shortest form, no
+ * surrogates, nothing above U+10FFFF.
  */
 #ifndef COXSWAIN_COMMON_UTF8_H
 #define COXSWAIN_COMMON_UTF8_H

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may not change after creation: every field except those that the table marks
- * FIELD_MUTABLE, and while the job is suspended and has no pods those marked
- * FIELD_MUTABLE_SUSPENDED. (That workers.replicas may change only in elastic jobs is a
- * rule.)
+ * Checks an update of an object for changes of fields that may not change after creation. Every
+ * field is immutable except those that the table of fields (fields.h) marks FIELD_MUTABLE and,
+ * while the job is suspended and has no pods, those that it marks FIELD_MUTABLE_SUSPENDED.
+ * FIELD_MUTABLE_INSIDE applies this to the fields of an object one by one.
+ *
+ * rules.c has the rules for which a mark is not enough, such as that workers.replicas may change
+ * only in elastic jobs.
  */
 #ifndef COXSWAIN_JOB_IMMUTABILITY_H
 #define COXSWAIN_JOB_IMMUTABILITY_H

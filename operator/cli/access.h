@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides when a command gives up because the API server refuses access. An informer retries
- * forever; a command should end and name the missing permission.
+ * Decides when a command gives up because the API server refuses what it asks for (HTTP 401, 403
+ * or 404). An informer retries forever; a command should end and name the missing permission. A
+ * command ends at once if it has received no list yet, and otherwise after ACCESS_PATIENCE_MS of
+ * refusals.
  */
 #ifndef COXSWAIN_CLI_ACCESS_H
 #define COXSWAIN_CLI_ACCESS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds what earlier runs have left on this machine: volumes in a state directory, and checkpoints.
+ * Finds what earlier runs of `cox run` have left on this machine: the volumes in a state
+ * directory, and checkpoints. `cox run` names them when it deletes volumes, or when a job goes on
+ * from a checkpoint.
  */
 #ifndef COXSWAIN_CLI_EARLIER_FILES_H
 #define COXSWAIN_CLI_EARLIER_FILES_H

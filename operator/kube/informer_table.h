@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache inside an informer: stores each object's item and calls the informer's callbacks
- * when a list or an event changes it. Does no networking.
+ * The cache inside an informer. For each object it stores an item: what informer_options.parse
+ * made of the object. It calls the informer's callbacks when a list or an event of the watch
+ * changes an item. Does no networking.
  */
 #ifndef COXSWAIN_KUBE_INFORMER_TABLE_H
 #define COXSWAIN_KUBE_INFORMER_TABLE_H

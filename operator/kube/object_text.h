@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prepares the JSON text of an API object for the parser.
+ * Prepares the JSON text of an API object for the parser: removes metadata.managedFields, so that
+ * there is less to parse, and replaces NUL characters, which the parser refuses.
  */
 #ifndef COXSWAIN_KUBE_OBJECT_TEXT_H
 #define COXSWAIN_KUBE_OBJECT_TEXT_H

@@ -2,7 +2,8 @@
  *
  * The node of the embedded control plane: runs the containers of pods as processes
  * of this machine. It stands for kubelet, container runtime, scheduler and cluster
- * DNS. Images are not run: an event on each pod says which command ran instead.
+ * DNS. Images are not run: the node runs the command that the container's spec names,
+ * and an event on each pod says so. A container without a command is refused.
  *
  * Each pod has
  *   - an address of its own, 127.x.y.z, from a /16 that no other control plane on
@@ -12,9 +13,9 @@
  *     /dev/termination-log. With NODE_REWRITE, mount paths in environment and arguments
  *     are replaced by the directories of this machine, and COXSWAIN_HOSTS_FILE and
  *     COXSWAIN_TERMINATION_LOG name the files that could not be mounted;
- *   - unless its program is Coxswain's own, the library coxswain-pod.so
- *     (preload/pod_network.c), which makes "all interfaces" and localhost mean the
- *     pod's address.
+ *   - the library coxswain-pod.so (preload/pod_network.c), which makes "all interfaces"
+ *     and localhost mean the pod's address. It is loaded into all programs except
+ *     Coxswain's own, which do this by themselves.
  * A command without a slash is looked for beside this executable, then in PATH.
  *
  * No process outlives the node: each container has a supervisor that the kernel

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes meta.k8s.io/v1 Tables, which kubectl get prints. The columns of built-in types
- * are in table.c, those of custom types in additionalPrinterColumns.
+ * Makes the meta.k8s.io/v1 Tables that the embedded control plane's API server returns
+ * to `kubectl get`. The columns of built-in types are in table.c; those of custom types
+ * are in their CustomResourceDefinition (additionalPrinterColumns).
  */
 #ifndef COXSWAIN_STANDALONE_TABLE_H
 #define COXSWAIN_STANDALONE_TABLE_H

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes large files sequentially and reads them back. The disk starts to write with the
- * first bytes, and the page cache is never more than 32 MiB ahead of it. A second thread
- * computes the digest meanwhile.
+ * Writes large files sequentially and reads them back. The kernel begins to write to the disk with
+ * the first bytes, and at most 32 MiB of the file wait in the page cache to be written. A second
+ * thread computes the digest meanwhile.
  *
- * DISK_FILE_PAST_CACHE bypasses the page cache (O_DIRECT) on local file systems (ext4, XFS,
- * Btrfs, F2FS), for bytes that are aligned to blocks both in memory and in the file. Such a
- * file is read back from the disk, not from memory. Elsewhere it is the same as DISK_FILE_CACHED.
+ * DISK_FILE_PAST_CACHE bypasses the page cache (O_DIRECT) on local file systems (ext4, XFS, Btrfs,
+ * F2FS), so that the file is later read back from the disk, not from memory. Bytes that are not
+ * aligned to blocks, in memory or in the file, are copied into an aligned buffer first; a last
+ * incomplete block goes through the page cache. On other file systems, and for files of less than
+ * 1 MiB, DISK_FILE_PAST_CACHE is the same as DISK_FILE_CACHED.
  */
 #ifndef COXSWAIN_CHECKPOINT_DISK_FILE_H
 #define COXSWAIN_CHECKPOINT_DISK_FILE_H

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes `incarnation-<N>.json`, the record that a chief leaves in a checkpoint directory.
+ * Reads and writes `incarnation-<N>.json`, the record that a chief leaves in a checkpoint
+ * directory.
  *
  * A chief writes its record twice. First it creates it exclusively, as a claim: from then on, no
  * older chief commits or removes anything. Once it knows which checkpoint it starts from, it
  * replaces the record by one that names this checkpoint (the base), and only then saves. A record
  * that is still a claim therefore belongs to a chief that has saved nothing.
  *
- * N counts within one directory. It is the chief's incarnation, unless the directory holds a number as
- * high already (from another job, or from runs without an operator, whose incarnations do not compare
- * with this job's).
+ * N is the chief's incarnation, the number that the operator gave its pod. But if the directory
+ * already has a record or checkpoint with that number or a higher one, N is the highest such
+ * number plus 1. That happens when the directory was used by another job, or by runs without an
+ * operator, because their incarnations do not compare with this job's. `fencing` always is the
+ * chief's own incarnation.
  */
 #ifndef COXSWAIN_CHECKPOINT_INCARNATION_RECORD_H
 #define COXSWAIN_CHECKPOINT_INCARNATION_RECORD_H

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The data port of a process, on which it accepts data connections from other members. It stays open as long as the process lives, so
- * that its port needs to be announced only once, at the join.
+ * The data port of a process, on which it accepts data connections from other members. It stays
+ * open as long as the process lives, so that its port needs to be announced only once, at the
+ * join.
  *
- * Its thread (waiting_room.h) accepts connections at all times, also while the process trains, and closes those that do not prove that
- * they belong to the crew. A connection that has proved it waits as an arrival until the mesh of its generation, or the lines, take it.
+ * Its thread (waiting_room.h) accepts connections at all times, also while the process trains, and
+ * closes those that do not prove that they belong to the crew. A connection that has proved it is
+ * kept as an arrival until the code that expects it takes it: the mesh of links of its generation
+ * (mesh.h), or a parameter server's bulk connections (bulk_connection.h).
  */
 #ifndef COXSWAIN_COMM_ENDPOINT_H
 #define COXSWAIN_COMM_ENDPOINT_H

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans what one rank does in an all-reduce that runs in steps. In each step the rank sends, waits for what it must receive, and adds. A
- * schedule does not depend on the vector's length: its ranges count equal parts of the vector.
+ * Plans what one rank does in an all-reduce (the sum of all ranks' vectors, for all ranks) that
+ * runs in steps. In each step the rank sends, waits for what it must receive, and adds. A schedule
+ * does not depend on the vector's length: its ranges count equal parts of the vector.
+ *
+ * "The tree" is the binary tree of collective_reduction.merges (strategy/reduction_tree.h): the
+ * order in which one device would add all contributions. A sum in the tree's order has the same
+ * bits for any number of ranks.
  *
  *   ring          a reduce-scatter and an all-gather around the ring (Patarasuk and Yuan 2009). Each part is added in the order of the
- *                 ring
- *   halving       recursive halving, then doubling (Thakur et al. 2005), neighbours first. For 2^k ranks with one contribution each, the
- *                 order of additions is the tree's
- *   doubling      exchanges whole vectors between pairs, log2 ranks times. The same holds for the order
- *   hierarchical  each node's contributions go to its first rank, which adds them as far up the tree as they reach; these ranks exchange
- *                 the sums part by part; the result goes back. The order is the tree's for any nodes
+ *                 ring, not of the tree, so the bits depend on the number of ranks
+ *   halving       recursive halving, then doubling (Thakur et al. 2005): ranks at distance 1 exchange first, then those at distance 2,
+ *                 4, …. If the number of ranks is a power of two and each has one contribution, the order of additions is the tree's
+ *   doubling      exchanges whole vectors between the same pairs, log2(ranks) times; the order of additions is that of halving
+ *   hierarchical  each node's ranks send their contributions to the node's first rank, which does all additions of the tree whose
+ *                 operands are complete on this node; these first ranks exchange the sums part by part, and send the result to their
+ *                 node's ranks. The order of additions is the tree's, whichever ranks share a node
  *
- * Frames between two ranks are numbered from 0 in each operation, in the order of both their schedules.
+ * Frames between two ranks are numbered from 0 in each operation; both ranks' schedules list them
+ * in the same order.
  */
 #ifndef COXSWAIN_COMM_SCHEDULE_H
 #define COXSWAIN_COMM_SCHEDULE_H

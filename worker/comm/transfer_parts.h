@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects transfers with the lanes of a group. For the files that implement groups, with the group's lock held.
+ * Declares how transfers (messages from one rank to another, transfer.h) share the links of a
+ * group with its collective operations. A lane is a rank's link to one peer and the frames that
+ * wait to be sent on it (collective_parts.h). Only the files that implement groups (collective*.c,
+ * transfer.c) use this header; they call its functions with the group's lock held.
  */
 #ifndef COXSWAIN_COMM_TRANSFER_PARTS_H
 #define COXSWAIN_COMM_TRANSFER_PARTS_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the coordinator in the chief's process: passes messages between it and the members' streams.
+ * Runs the coordinator (coordinator.h) in the chief's process: passes messages between it and the
+ * streams on which the members have joined.
  *
- * It also calls the members of empty seats, so that survivors of an earlier chief find this one.
- * Everything runs on the rpc's thread.
+ * Also calls the pod of each seat (a place in the crew) that has no member here, by the pod's host
+ * name, so that a member that has survived an earlier chief finds this one. Everything runs on the
+ * thread of the process's rpc server (rpc.h).
  */
 #ifndef COXSWAIN_COORDINATION_CHIEF_H
 #define COXSWAIN_COORDINATION_CHIEF_H

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects devices of one or several processes as a group (NCCL): vectors are summed or sent from
- * device memory to device memory without the host, in the order of streams. Each device is a rank
- * of the group; the devices of a process have consecutive ranks. Device types without such a
- * library fail in communicator_prepare.
+ * Connects devices of one or several processes as a group (NCCL). The group sums vectors, or sends
+ * them, from device memory to device memory without the host. These operations are queued on the
+ * devices' streams and run in the order of each stream. Each device is a rank of the group; the
+ * devices of a process have consecutive ranks. Device types without such a library fail in
+ * communicator_prepare.
  *
- * No function here waits for a peer. What was started continues in the background until
- * communicator_poll reports that it has been handed over or why it never will be. A lost peer may
- * also cause no error at all: the caller needs its own failure detection, and then calls
- * communicator_abort.
+ * No function here waits for a peer. Handing operations over to the streams may take as long as a
+ * peer needs to answer; so it happens in the background, and communicator_poll says whether it is
+ * done, or why it never will be. "Handed over" means that the operations are on their streams, not
+ * that they have run. A lost peer may also cause no error at all: the caller needs its own failure
+ * detection, and then calls communicator_abort.
  *
  *     communicator_prepare                      once for each device
  *     communicator_identify                     on rank 0; send the id to all by other means

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits the memory that this process's CPU devices hold. A process that takes more than its
- * cgroup allows is killed without a message; so allocations beyond the limit fail with
- * ERROR_NO_SPACE.
+ * Limits the host memory that this process's CPU devices hold. A device counts each of its
+ * allocations here; one that would exceed the limit fails with ERROR_NO_SPACE and a message.
+ * Without this, the kernel would kill a process that exceeds its cgroup's limit, and nothing would
+ * say why.
+ *
+ * There is no limit until host_memory_allow sets one. host_memory_limit_read finds the lowest of
+ * the limits of the machine, the process's cgroups and the process.
  */
 #ifndef COXSWAIN_DEVICE_HOST_MEMORY_H
 #define COXSWAIN_DEVICE_HOST_MEMORY_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a graph whose model is a program (program.h) instead of layers: the parts of graph.h that differ then.
+ * Implements the parts of graph.h that differ for a graph whose model is a program (StableHLO
+ * functions that XLA compiles, program.h) instead of a list of layers. Callers use graph.h for
+ * both kinds; graph.c, graph_layout.c and graph_pass.c call these functions if the graph has a
+ * program.
  */
 #ifndef COXSWAIN_MODEL_GRAPH_PROGRAM_H
 #define COXSWAIN_MODEL_GRAPH_PROGRAM_H

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts a model into stages: decides which layers run on which device. A stage is one part, or
- * several if its layers read values that other stages compute from its own, as in a branch that
- * returns to the device that it left. A part runs its layers in order. Parts are ordered too: each
- * reads only from parts before it. A part's depth is the length of the longest path to it; parts
- * of equal depth (branches of the graph) run concurrently.
+ * Cuts a model into stages for pipeline parallelism: decides which layers run on which device.
  *
- * If the device computes a GELU from products that are not yet rounded (device_joins_gelus), the
- * GELU stays with the dense layers beside it, so that the bits are those of a model that is not
- * cut.
+ * The layers of a stage form one part if possible. They form several parts if a layer of the stage
+ * needs a value that another stage computes from the output of an earlier layer of this stage, as
+ * in a branch that leaves the device and returns. A part runs its layers in order. Parts are
+ * ordered too: each reads only from parts before it. A part's depth is the length of the longest
+ * path to it; parts of equal depth (branches of the graph) run concurrently.
  *
- * If several parts read a value, its gradients are added in the order in which one device adds
- * them, from the last reader to the first. Parts are cut so that this is possible.
+ * The results have the same bits as those of a model that is not cut. Two rules serve this:
+ *  - Some devices compute a GELU in the same operation as the matrix product before it (or the
+ *    gradient of a GELU with the product after it), from values that are not yet rounded
+ *    (device_joins_gelus). Then a GELU is in the same part as the dense layers directly before and
+ *    after it.
+ *  - If several parts read a value, its gradients are added in the order in which one device adds
+ *    them: from the last reader to the first. Stages are cut into more parts where this order
+ *    requires it.
  */
 #ifndef COXSWAIN_MODEL_PARTITION_H
 #define COXSWAIN_MODEL_PARTITION_H

@@ -2,9 +2,12 @@
  *
  * Stores the training state of a process whose devices have separate memory and hold one part of
  * the model each (parameter_layout.h). A part's parameters and slots lie on its device, in the
- * part's own layout; on the host they lie in the layout of the whole model. Several parts may hold
- * the same tensors, and parts may hold copies of tables that other parts own: their values are
- * always equal.
+ * part's own layout; on the host they lie in the layout of the whole model.
+ *
+ * Several parts may hold the same tensor: replicas of a stage do, and so does a part that has a
+ * copy of another part's embedding table because one of its layers uses it. All of them are
+ * written when the state is copied to the devices; a copy to the host reads the first of them.
+ * Callers keep them equal in between.
  */
 #ifndef COXSWAIN_OPTIMIZER_STATE_PARTS_H
 #define COXSWAIN_OPTIMIZER_STATE_PARTS_H

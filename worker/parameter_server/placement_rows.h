@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selects the rows of embedding tables that are transferred one by one. A table is a server's piece
- * of a token embedding of which a pass reads only the rows that its tokens name
- * (parameter_tensor.by_rows) and which has PLACEMENT_TABLE_BYTES or more in all; smaller ones are
- * transferred with the rest. The rows of a server's tables are numbered consecutively, in the order
- * of its pieces.
+ * Selects the rows of token embeddings that a parameter server and a worker send each other one by
+ * one, because a batch uses only the rows of its own tokens. A table is a server's piece of such a
+ * tensor (parameter_tensor.by_rows) if the whole tensor has PLACEMENT_TABLE_BYTES or more; all
+ * other tensors are always transferred completely. The rows of a server's tables are numbered
+ * consecutively, in the order of its pieces.
  *
- * The transfer for a set of rows contains first everything that belongs to no table, in the order
- * of the packed array, then the rows in their order. For a set that lists no rows, it is the packed
- * array itself.
+ * A row set (row_set.h) says which rows a transfer contains. If it is a list, the transfer
+ * consists of everything that belongs to no table, in the order of the server's packed array, and
+ * then the listed rows. If it stands for all rows, the transfer is the packed array itself.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_PLACEMENT_ROWS_H
 #define COXSWAIN_PARAMETER_SERVER_PLACEMENT_ROWS_H

@@ -36,7 +36,7 @@ struct ps_server_options {
     struct generation generation; /* this server's attempt and incarnation */
     const char *listen_address;
     uint16_t port;      /* 0: any free one */
-    uint16_t data_port; /* for bulk lines; 0, or a port that is taken: any free one */
+    uint16_t data_port; /* for bulk connections; 0, or a port that is taken: any free one */
     struct variables_options variables;
     uint32_t digest;  /* parameter_layout_digest */
     bool never_saved; /* the job has no checkpoints, so no chief will order a save */

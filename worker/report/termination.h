@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the pod's termination message when a worker ends. A worker that failed writes one line
- * with the cause and the remedy, also to stderr, which the operator quotes. A worker that is done
- * writes its final status document, because the operator may have read the status last before the
- * end.
+ * Writes the pod's termination message when a worker ends. A worker that has failed writes one
+ * line with the cause and the remedy, which the operator quotes, and prints the same line to
+ * stderr. A worker that has finished writes its final status document, because the operator's last
+ * request for the status may have come before the end.
  */
 #ifndef COXSWAIN_REPORT_TERMINATION_H
 #define COXSWAIN_REPORT_TERMINATION_H

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens and closes the collective of a world, and runs small operations on it.
+ * Opens and closes the group by which the ranks of a world exchange data (a collective,
+ * collective.h), and runs three small operations on it: a sum of a few words, a barrier and a
+ * broadcast.
  *
- * Each generation has a collective of its own. The member guards it, so that operations under way end when a peer is lost.
+ * A world is the crew as the chief has last announced it: the members, their ranks and a
+ * generation number (member.h). Each generation has a group of its own. While the group is open,
+ * the process's member aborts it as soon as its generation ends, for example because a peer is
+ * lost (member_guard); operations under way then fail.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_GROUP_H
 #define COXSWAIN_STRATEGY_CREW_GROUP_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums the gradients of one process's devices, in rounds of in-place additions.
+ * Sums the gradients of one process's devices by in-place additions.
  *
- * Each addition runs on one device and covers one slice of the vectors, or all of them. All vectors
- * must lie in memory that every device can access. Except with Auto, a round begins after all
- * devices have finished the one before.
+ * Each addition runs on one device and covers one slice of the vectors, or all of them. All
+ * vectors must lie in memory that every device can access. The additions are grouped in rounds:
+ * all devices finish a round before the next one begins. "The tree" is that of reduction_tree.h; a
+ * sum in its order has the same bits for any number of devices.
  *
- *   Auto          each device sums its own slice, in the tree's order; one round
- *   ReduceToOne   the first device sums everything, in the tree's order
- *   Hierarchical  pairs of devices, then pairs of pairs, in the tree's order
+ *   Auto          each device sums its own slice, in the tree's order; one round, which the caller need not wait for
+ *   ReduceToOne   the first device sums everything, in the tree's order; one round
+ *   Hierarchical  pairs of devices, then pairs of pairs, in the tree's order; a round for each level
  *   Ring          slices pass around a ring; each device adds its own gradients. The order of
  *                 additions, and so the bits, depend on the number of devices
  */

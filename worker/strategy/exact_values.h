@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums doubles exactly through a collective that adds only floats.
+ * Sums doubles over all ranks through a collective that adds only floats, so that every rank gets
+ * the same bits.
  *
- * Each rank writes its values to its own places, as four limbs of 16 bits, which a float represents
- * exactly; all other places are zeros. After the reduction, each rank adds the values in rank
- * order, so that all ranks get the same bits.
+ * Each rank writes its values to its own places, as four limbs of 16 bits, which a float
+ * represents exactly; all other places are zeros. So the reduction brings every rank's values to
+ * all ranks unchanged. Then each rank adds them in rank order, with the usual rounding of doubles.
  */
 #ifndef COXSWAIN_STRATEGY_EXACT_VALUES_H
 #define COXSWAIN_STRATEGY_EXACT_VALUES_H

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sums gradients over the devices of one process, and copies the first device's parameters to the
- * other devices, where no other process takes part.
+ * other devices, where no other process takes part ("own": the process's own devices).
  *
- * Data goes from device to device by NCCL if a communicator can be formed (crew_communicator.h) and
- * the job allows it; otherwise through the host (device_reduction.h). Order of calls:
+ * Data goes from device to device by NCCL if a communicator can be formed (crew_communicator.h)
+ * and the job allows it; otherwise through the host (device_reduction.h). Order of calls:
  *
  *     own_sums_connect        before the replicas, whose gradients are allocated where they are summed
  *     replica_set_new
  *     own_sums_open
- *     replica_set_start_passes, own_sums_reduce                  each step
- *     replica_set_apply, or replica_set_update … own_sums_spread
+ *     in each step:
+ *         replica_set_start_passes
+ *         own_sums_reduce
+ *         replica_set_apply, if every device updates its own parameters; otherwise
+ *         replica_set_update, any other changes of the parameters, and own_sums_spread
  *     own_sums_close
  */
 #ifndef COXSWAIN_STRATEGY_OWN_SUMS_H

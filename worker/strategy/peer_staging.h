@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves the data of a PeerToPeer replica between host and device, if the host cannot read the
- * device's memory.
+ * Copies the data of a PeerToPeer replica (peer_replica.h) between device and host, if the host
+ * cannot read the device's memory.
  *
- * The change of the replica's own updates goes to the host; the inbox with the peers' changes goes
- * to the device; what peers read is copied in parts when they read it. So a step copies only its
- * change, and the inbox if that is not empty.
+ * Three things are copied. After each step, the change that the step made to the parameters goes
+ * to the host, from where it is sent to the peers. The inbox, which is the sum of the changes
+ * received from peers, goes to the device and is added to the parameters, if it is not empty. The
+ * parameters themselves go to the host only when a peer asks for them, in pieces.
  *
- * The caller must guard it with the replica's lock: the trainer and the hub's thread use its stream
- * in turn.
+ * The caller must hold the replica's lock for every call, because the trainer's thread and the
+ * hub's thread (which answers the peers) use the same stream.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_STAGING_H
 #define COXSWAIN_STRATEGY_PEER_STAGING_H

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the order in which values of the logical shards are summed: a fixed balanced binary tree over L leaves.
+ * Defines the order in which values of the logical shards are summed: a fixed balanced binary tree
+ * over L leaves.
  *
- * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left + right. Because the tree depends only on L,
- * the bits of the sum do not depend on how many ranks share the leaves.
+ * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left +
+ * right. Because the tree depends only on L, the bits of the sum do not depend on how many ranks
+ * share the leaves.
  *
- * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums by itself the maximal subtrees that have only leaves it owns (its cover). The owner
- * of a chunk then combines the covers of all ranks up to the root.
+ * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums by itself the maximal subtrees that have only
+ * leaves it owns (its cover). The rest is done by the all-reduce (collective.h), which cuts the
+ * vector into chunks: the rank that owns a chunk receives this chunk of all ranks' covers and adds
+ * them up to the root.
  */
 #ifndef COXSWAIN_STRATEGY_REDUCTION_TREE_H
 #define COXSWAIN_STRATEGY_REDUCTION_TREE_H

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the steps of a replica that is the whole crew without waiting for the host between two
- * steps. It is used if the device has a memory of its own.
+ * Queues a training step on the device before the host knows the result of the step before, so
+ * that the device need not wait for the host between two steps. Used if one replica (one device's
+ * copy of the model) is all that trains, and its device has memory of its own, as a GPU has.
  *
- * The device itself evaluates each step and skips an update that is refused. So the host queues the
- * update and the passes of the next step before it knows the result, and then reads the result.
+ * The device itself checks each step: if the loss or the gradient is not finite, it skips the
+ * update. So the host can queue the update and the passes of the next step, and only then read the
+ * result.
  *
- * After a step its update is complete; passes under way only read the state, so it may be copied
- * and saved. If the state has been overwritten, these passes are queued again.
+ * When replica_ahead_step returns, the step's update is complete. The next step's passes may be
+ * running, but they only read the state, so the state may be copied and saved meanwhile. If the
+ * host writes another state to the device, such as a restored checkpoint, passes that were queued
+ * before are ignored and queued again.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_AHEAD_H
 #define COXSWAIN_STRATEGY_REPLICA_AHEAD_H

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a replica, for the files that implement it: replica.c (passes and
- * sums), replica_batch.c (examples), replica_update.c (the optimizer's step), replica_lanes.c
- * (shards side by side) and replica_ahead.c (steps without the host), and for replica_set.c.
+ * Declares the internals of a replica: one device's copy of the model and that device's part of
+ * each training step (replica.h). Only replica_set.c and the files that implement a replica
+ * include this header:
+ *
+ *     replica.c          runs the forward and backward passes and sums the shards' gradients
+ *     replica_batch.c    reads the replica's examples and copies them to the device
+ *     replica_update.c   applies the optimizer's update
+ *     replica_lanes.c    computes several logical shards at the same time, not one after another
+ *     replica_ahead.c    queues a step before the host knows the result of the step before
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_PARTS_H
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H

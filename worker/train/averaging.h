@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Averages the replicas of a strategy with unequal replicas (PeerToPeer) for the time of an evaluation, a save or an export. How many
- * replicas the mean contains is shown in the status and recorded in the manifest.
+ * Replaces the chief's parameters and slots by the mean of all replicas while the chief evaluates,
+ * saves or exports. This is for a strategy whose replicas differ (PeerToPeer); for others it does
+ * nothing.
+ *
+ * averaging_end puts the chief's own values back; the other replicas are never changed. A replica
+ * that cannot be reached is left out of the mean: the status shows how many are missing, and a
+ * checkpoint's manifest says how many the mean contains.
  */
 #ifndef COXSWAIN_TRAIN_AVERAGING_H
 #define COXSWAIN_TRAIN_AVERAGING_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a worker of a parameter-server crew. It takes a ticket, pulls the values, computes the
- * gradient of the ticket's share, pushes it, and reports the ticket as done, until the chief says
- * that there are no more tickets.
+ * Runs a worker of strategy ParameterServer. The worker takes a ticket from the chief, which
+ * stands for a share (a part of a batch). It pulls the parameters from the servers, computes the
+ * gradient of the share's examples, pushes the gradient to the servers, and reports to the chief
+ * that the ticket is done. It repeats this until the chief says that there are no more tickets.
  */
 #ifndef COXSWAIN_TRAIN_PS_WORKER_H
 #define COXSWAIN_TRAIN_PS_WORKER_H

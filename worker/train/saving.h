@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides when to save a checkpoint and what its manifest says. Every rank calls these functions:
- * ranks other than the chief that hold a part of the state write it.
+ * Decides when to save a checkpoint and what its manifest says. Every rank calls these functions.
+ * The chief saves the whole state, unless the strategy divides the state among several ranks: then
+ * each of those ranks writes its part, and the chief writes its own and commits the checkpoint. On
+ * a rank that has nothing to write, saving_consider and saving_finish do nothing.
  */
 #ifndef COXSWAIN_TRAIN_SAVING_H
 #define COXSWAIN_TRAIN_SAVING_H

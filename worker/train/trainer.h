@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds everything that one process needs to train. The members are opened in a fixed order and
- * closed in reverse. Each stage of opening has its own exit code for failure.
+ * Defines the struct that holds everything that one process needs to train: devices, model, data,
+ * state, strategy and so on. The struct's members are opened in a fixed order and closed in
+ * reverse order. Opening has several stages; if one fails, the process ends with that stage's exit
+ * code.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_H
 #define COXSWAIN_TRAIN_TRAINER_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is generated from the table of fields. `coxswain-generate crd`, `sweep-crd`
- * and `docs` print them; `make generate` stores them.
+ * Generates the CustomResourceDefinitions of TrainingJob and TrainingSweep, and
+ * docs/api.md, from the table of fields (common/job/fields.h). `coxswain-generate crd`,
+ * `sweep-crd` and `docs` print them; `make generate` writes them to their files, which
+ * must not be edited by hand.
  */
 #ifndef COXSWAIN_JOB_GENERATE_H
 #define COXSWAIN_JOB_GENERATE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Appends variables to a list of core/v1 EnvVar, and finds the addresses to put into them. Used
- * for the environments of all frameworks.
+ * Appends environment variables to a container's list (core/v1 EnvVar), and computes values that
+ * several frameworks need: a pod's host name, the port of a role, and the host, port and rank with
+ * which a process meets the others of its crew.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_LIST_H
 #define COXSWAIN_CONTROLLER_ENVIRONMENT_LIST_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores a pod compactly in the cache: the content of its view (pod_view.h) in one small block.
- * There may be a hundred thousand pods, but a plan needs only a few at a time, so the view is made
- * from the record when it is needed; some of its strings are then generated again.
+ * Stores a pod compactly in the operator's cache: one small block of memory holds everything that
+ * the pod's view (pod_view.h) contains. There may be a hundred thousand pods, but planning a job
+ * needs only that job's pods; so the cache stores no views, and pod_record_view makes a view when
+ * one is needed. To save memory, UUIDs are stored as sixteen bytes (uid_bytes.h), and a pod's name
+ * is not stored if it follows from the other fields; the view's strings for these are generated.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_RECORD_H
 #define COXSWAIN_CONTROLLER_POD_RECORD_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorts the job's pods into slots: one slot for each role and index, occupied by the one pod that
- * counts there. Other pods of the job are superseded.
+ * Sorts the job's pods into slots: one slot for each role and index. A slot is occupied by the one
+ * pod that counts there. If the job's status promises a pod for the slot, that is a pod of the
+ * status's incarnation; otherwise it is a pod with the label `current`. Except for evaluators,
+ * pods of an earlier attempt do not count. Of several pods that may occupy a slot, the one with
+ * the highest incarnation does. The job's other pods are superseded.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_H
 #define COXSWAIN_CONTROLLER_CREW_H

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree-structured Parzen estimator (Bergstra et al. 2011, "Algorithms for Hyper-Parameter Optimization"), for one parameter by
- * itself. The trials with the lowest losses are the good ones: a tenth of those that have a loss, at most 25. Two estimators
- * (parzen.h) are made, of the values of the good trials and of all the others. Of 24 candidates drawn from the first, the one is
- * taken that is most likely with the first in proportion to the second.
+ * Proposes a value of one parameter for a sweep's next trial, by the tree-structured Parzen
+ * estimator (Bergstra et al. 2011, "Algorithms for Hyper-Parameter Optimization"). Each parameter
+ * is treated by itself.
  *
- * A trial without a loss, which runs or has failed, counts as one that is not good. So trials that run at the same time keep apart,
- * and what makes trials fail is avoided.
+ * The trials with the lowest losses are the good ones: a tenth of the trials that have a loss,
+ * rounded up, at most 25. One probability density (parzen.h) is estimated from the values of the
+ * good trials, and another one from the values of all other trials. Of 24 candidates that are
+ * drawn from the density of the good trials, the candidate with the highest ratio of the two
+ * densities (good to others) is proposed.
+ *
+ * A trial without a loss, because it still runs or has failed, counts as not good. So trials that
+ * run at the same time tend to get different values, and values that make trials fail are avoided.
  */
 #ifndef COXSWAIN_CONTROLLER_TPE_H
 #define COXSWAIN_CONTROLLER_TPE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies a block of a matrix into a panel of `depth` rows of `width` floats. The first `columns`
- * floats of a row are the block's; the rest of its last vector (up to a multiple of 16) is zero.
+ * Copies a block of a matrix (`depth` rows and `columns` columns) into a panel with rows of
+ * `width` floats, from which a matrix product reads it. In each row of the panel, the floats after
+ * `columns` up to the next multiple of 16, or up to `width` if that is less, are set to zero.
+ * Floats after those are not written.
  */
 #ifndef COXSWAIN_DEVICE_CPU_PACK_H
 #define COXSWAIN_DEVICE_CPU_PACK_H

@@ -2,9 +2,12 @@
  *
  * Computes convolutions with cuDNN.
  *
- * Each direction has one algorithm, which adds in one order for any shape (convolution_plan.c). cuDNN is asked once per shape and stream
- * whether it supports the shape, and the answer is kept. Images are stored as ours (N H W C); weights are packed as O KH KW C in the
- * operation's workspace. cuDNN's workspace is the stream's memory for patches, so that nothing but a handle is allocated on the device.
+ * Each direction has one algorithm, which adds in one order for any shape (convolution_plan.c).
+ * cuDNN is asked once per shape and stream whether it supports the shape, and the answer is kept;
+ * if it does not, the functions return false and the caller computes the convolution with other
+ * kernels. Images are N H W C, as everywhere in the worker; weights are repacked as O KH KW C in
+ * the operation's workspace. As cuDNN's workspace, the stream's buffer for image patches is used,
+ * which the other kernels need anyway; so cuDNN allocates only its handle on the device.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CONVOLUTION_H
 #define COXSWAIN_DEVICE_CUDA_CONVOLUTION_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans how cuBLASLt computes a product of a given shape, by the first algorithm that its
- * heuristics name; plans are kept per stream. They depend on shapes and types, not on addresses.
- * fused_product.c launches them.
+ * Makes and keeps the plans by which cuBLASLt computes the matrix products of fused_product.c. A
+ * plan uses the first algorithm that cuBLASLt's heuristics propose for the product's shape and
+ * types. It does not depend on the matrices' addresses, so products of equal shapes are always
+ * computed alike. Each stream has plans of its own.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
 #define COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
