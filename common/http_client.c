@@ -387,7 +387,7 @@ static void on_idle_due(void *context)
         transfer->timer = event_timer_start(transfer->client->loop, left_ns / 1000000 + 1, on_idle_due, transfer);
         return;
     }
-    error_set(&transfer->failure, ERROR_TIMEOUT, "nothing was received for %lld ms",
+    error_set(&transfer->failure, ERROR_TIMEOUT, "the server sent nothing for %lld ms",
               (long long)(transfer->idle_timeout_ns / 1000000));
     transfer_fail(transfer);
 }

@@ -139,8 +139,8 @@ static int string_parse(const struct json *value, const char *name, char *text, 
         return wrong_type(value, name, "a string", error);
     size_t length = strlen(given);
     if (length >= size)
-        return error_set(error, ERROR_INVALID, "status document: %s has %zu bytes, more than %zu", name, length,
-                         size - 1);
+        return error_set(error, ERROR_INVALID, "status document: %s has %zu bytes, but at most %zu are allowed", name,
+                         length, size - 1);
     memcpy(text, given, length + 1);
     return 0;
 }

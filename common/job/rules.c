@@ -1294,9 +1294,10 @@ const struct rule rules[] = {
      .cel = OURS "!" IS_SYNCHRONOUSLY_SERVED " || self.devices.count == 1 || ((!has(" TRAINING
                  ".logicalShards) || " TRAINING ".logicalShards % self.devices.count == 0) && " SERVED_SHARES
                  " in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096])",
-     .message = "in mode Synchronous the devices of a worker take a logical shard each, and such groups of a batch "
-                "must be a power of two for the bits of one device; take 2, 4, 8 … workers (x gradientAccumulation), "
-                "give logicalShards of as many x devices.count, or take another mode"},
+     .message =
+         "mode Synchronous with several devices per worker needs devices.count times a power of two logical shards, so "
+         "that the results have the bits of one device; take 2, 4, 8 … workers (x gradientAccumulation), set "
+         "logicalShards to devices.count times a power of two, or take another mode"},
     {.name = "ServedShards",
      .about = &training_job_spec_type,
      .field = "coxswain.training",

@@ -84,8 +84,11 @@ static int download_data(void *context, const char *bytes, size_t length, struct
     struct download *download = context;
     off_t size = lseek(download->output, 0, SEEK_CUR);
     if ((size_t)size + length > download->file->packed_max)
-        return error_set(error, ERROR_TOO_LARGE, "%s: more than %zu bytes came", download->url,
-                         download->file->packed_max);
+        return error_set(
+            error, ERROR_TOO_LARGE,
+            "%s: the server sent more than %zu bytes, which is more than the file has; does a proxy answer in "
+            "its place?",
+            download->url, download->file->packed_max);
     if (write(download->output, bytes, length) != (ssize_t)length)
         return error_set_errno(error, "write the download");
     return 0;

@@ -49,7 +49,10 @@ static int choose_text(struct demo_example *example, const char *directory, stru
 {
     SCOPED_FREE char *sources = path_of_sources();
     if (!sources)
-        return error_set(error, ERROR_NOT_FOUND, "this project's own text is not beside the program");
+        return error_set(
+            error, ERROR_NOT_FOUND,
+            "the text of Coxswain's source tree is not available either, because this program is not inside one; set "
+            "COXSWAIN_DATA to a directory that has mnist/t10k-*.gz");
     if (directory_make(directory, error) < 0 || corpus_write(sources, directory, error) < 0 ||
         path_of_example("bytes.yaml", &example->manifest, error) < 0)
         return -1;

@@ -88,6 +88,6 @@ int log_place_check(const struct command_line *line, const struct json *job, str
     int64_t count = places_of(job, line->role);
     if (line->index < 0 || count == 0)
         return error_set(error, ERROR_NOT_FOUND, "%s has no role %s", name, line->role);
-    return error_set(error, ERROR_NOT_FOUND, "%s has no %s %" PRId64 ": its indices go up to %" PRId64, name,
+    return error_set(error, ERROR_NOT_FOUND, "%s has no %s %" PRId64 ": this role's indices are 0 to %" PRId64, name,
                      line->role, line->index, count - 1);
 }

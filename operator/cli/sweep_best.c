@@ -24,8 +24,11 @@ static int put_values(const struct training_sweep *sweep, struct json *spec, str
         const struct sweep_assignment *assignment = assignment_of(&sweep->status.best, name);
         SCOPED_JSON *value = assignment ? sweep_parameter_value(parameter, assignment->value) : NULL;
         if (!value)
-            return error_set(error, ERROR_INVALID, "status.best of sweep %s has no value of %s that the sweep tries",
-                             sweep->name, name);
+            return error_set(
+                error, ERROR_INVALID,
+                "sweep %s: status.best has no value of parameter %s, or one that spec.parameters does not allow; "
+                "its status is not of this spec: create the sweep anew",
+                sweep->name, name);
         if (sweep_parameter_put(parameter, value, spec, error) < 0)
             return -1;
     }

@@ -138,8 +138,9 @@ void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned w
     const struct training_sweep *sweep = view->sweep;
     SCOPED_BUFFER lines;
     buffer_init(&lines, VIEW_PRINT_MAX);
-    buffer_format(&lines, "%s  %s, %" PRId64 " at a time  %s\n", sweep->name,
-                  sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep_state(sweep));
+    buffer_format(&lines, "%s  %s, %" PRId64 " trial%s at a time  %s\n", sweep->name,
+                  sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep->parallelism == 1 ? "" : "s",
+                  sweep_state(sweep));
     print_bar(view, now_ms, width, &lines);
     print_best(view, &lines);
     print_trials(view, &lines);

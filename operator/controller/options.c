@@ -79,7 +79,8 @@ static int parse_seconds(const char *name, const char *text, int64_t *ret_ms, st
     char *end;
     long seconds = strtol(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || seconds < 1 || seconds > PERIOD_MAX_S)
-        return error_set(error, ERROR_INVALID, "%s %s: write 1 to %d seconds", name, text, PERIOD_MAX_S);
+        return error_set(error, ERROR_INVALID, "%s %s: must be a number of seconds from 1 to %d, without a unit", name,
+                         text, PERIOD_MAX_S);
     *ret_ms = 1000 * (int64_t)seconds;
     return 0;
 }

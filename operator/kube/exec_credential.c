@@ -37,7 +37,8 @@ static int read_status(const struct json *status, struct exec_credential *creden
     const char *cert = json_string_at(status, "clientCertificateData", NULL);
     const char *key = json_string_at(status, "clientKeyData", NULL);
     if (!token && !cert && !key)
-        return error_set(error, ERROR_INVALID, "its answer has neither status.token nor status.clientCertificateData");
+        return error_set(error, ERROR_INVALID,
+                         "the credential plugin's answer has neither status.token nor status.clientCertificateData");
     if (token && !kube_token_is_valid(token))
         return error_set(error, ERROR_INVALID, "its status.token is empty, or has what cannot stand in a header");
     if (!cert != !key)

@@ -49,7 +49,7 @@ static int step_in_items(struct list_stream *stream, char byte, struct error *er
         return buffer_append_byte(&stream->envelope, byte, error);
     }
     if (between_items && byte != '{')
-        return error_set(error, ERROR_INVALID, "a list has an item that is not an object");
+        return error_set(error, ERROR_INVALID, "the API server's list has an item that is not a JSON object");
     unsigned before = stream->slice.depth;
     if (!json_slice_step(&stream->slice, byte))
         return error_set(error, ERROR_INVALID, "a list item has an unmatched closing bracket");

@@ -42,7 +42,7 @@ static int temporary_make(const char *path, struct error *error)
     if (lstat(path, &status) < 0)
         return error_set_errno(error, "look at %s", path);
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid())
-        return error_set(error, ERROR_FORBIDDEN, "%s is there and not a directory of this user: remove it", path);
+        return error_set(error, ERROR_FORBIDDEN, "%s exists but is not a directory of this user: remove it", path);
     return 0;
 }
 

@@ -163,7 +163,8 @@ static int add_value_from(struct environment *environment, const char *name, con
     if (field) {
         SCOPED_FREE char *value = pod_field(source->pod, field);
         if (!value)
-            return error_set(error, ERROR_UNSUPPORTED, "env %s: field \"%s\" is not known to this node", name, field);
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "env %s: the embedded control plane does not support the field \"%s\"", name, field);
         environment_set(environment, name, value);
         return 0;
     }

@@ -98,7 +98,7 @@ static int write_config(const struct volume_source *source, const char *director
     if (!object && json_boolean_at(volume, "optional", false))
         return 0;
     if (!object)
-        return error_set(error, ERROR_NOT_FOUND, "there is no \"%s\" in %s", name, plural);
+        return error_set(error, ERROR_NOT_FOUND, "%s \"%s\" not found", plural, name);
     const struct json *items = json_member(volume, "items");
     if (!items)
         return write_all_keys(directory, object, "data", file_mode(volume, NULL), error) < 0
@@ -132,7 +132,8 @@ static int write_downward(const struct volume_source *source, const char *direct
         const char *field = json_string_at(item, "fieldRef.fieldPath", "");
         SCOPED_FREE char *value = pod_field(source->configuration->pod, field);
         if (!value)
-            return error_set(error, ERROR_UNSUPPORTED, "downwardAPI field \"%s\" is not known to this node", field);
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "the embedded control plane does not support the downwardAPI field \"%s\"", field);
         if (write_item(directory, json_string_at(item, "path", ""), value, strlen(value), file_mode(volume, item),
                        error) < 0)
             return -1;
@@ -172,7 +173,8 @@ static int write_projected(const struct volume_source *source, const char *direc
                 return -1;
         }
         if (!known)
-            return error_set(error, ERROR_UNSUPPORTED, "projected source \"%s\" is not known to this node",
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "the embedded control plane does not support the projected source \"%s\"",
                              json_first(part) ? json_key(json_first(part)) : "");
     }
     return 0;
@@ -238,8 +240,10 @@ static int own_volume(const struct volume_source *source, const struct json *vol
     const struct json *kind = json_first(volume);
     while (kind && strcmp(json_key(kind), "name") == 0)
         kind = json_next(kind);
-    return error_set(error, ERROR_UNSUPPORTED, "volume \"%s\": %s is not known to this node", name,
-                     kind ? json_key(kind) : "a volume without a source");
+    return error_set(error, ERROR_UNSUPPORTED,
+                     "volume \"%s\": the embedded control plane does not support %s; take hostPath, "
+                     "persistentVolumeClaim, emptyDir, configMap, secret, downwardAPI or projected",
+                     name, kind ? json_key(kind) : "a volume without a source");
 }
 
 void volumes_refresh(const struct volume_source *source)

@@ -218,6 +218,6 @@ static int merge_object(struct json *target, const struct json *patch, struct er
 int patch_apply_strategic(struct json *target, const struct json *patch, struct error *error)
 {
     if (json_type(patch) != JSON_OBJECT)
-        return error_set(error, ERROR_INVALID, "a strategic merge patch is an object");
+        return error_set(error, ERROR_INVALID, "a strategic merge patch must be a JSON object");
     return merge_object(target, patch, error);
 }

@@ -152,7 +152,8 @@ static int read_back(const char *directory, const struct manifest_file *file, st
     if (disk_file_digest(path, &crc, &bytes, error) < 0)
         return -1;
     if (crc != file->crc32c || bytes != file->bytes)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+        return error_set(error, ERROR_CORRUPT, "%s does not have the bytes that were written to it; check the storage",
+                         path);
     return 0;
 }
 

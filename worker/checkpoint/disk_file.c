@@ -300,7 +300,8 @@ int disk_file_check(const char *path, uint32_t crc, int64_t size, struct error *
     if (read_all(path, false, true, &read_crc, &read_size, error) < 0)
         return -1;
     if (read_crc != crc || read_size != size)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+        return error_set(error, ERROR_CORRUPT, "%s does not have the bytes that were written to it; check the storage",
+                         path);
     return 0;
 }
 

@@ -23,7 +23,7 @@ int sealed_document_print(const struct json *document, struct buffer *out, struc
 static int check_digest(const char *text, size_t length, struct error *error)
 {
     if (length <= DIGEST_BYTES)
-        return error_set(error, ERROR_CORRUPT, "it is cut off after %zu bytes", length);
+        return error_set(error, ERROR_CORRUPT, "its text is cut off after %zu bytes", length);
     char expected[DIGEST_BYTES + 1];
     size_t covered = length - DIGEST_BYTES;
     snprintf(expected, sizeof expected, DIGEST_FORMAT, crc32c(0, text, covered));

@@ -63,8 +63,11 @@ int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct fr
     if (!sealed(bytes, FRAME_HEADER_BYTES, FRAME_MAGIC))
         return error_set(error, ERROR_CORRUPT, "a frame's header fails its check");
     if (bytes[4] < FRAME_CONTRIBUTION || bytes[4] > FRAME_MESSAGE || get_u32(bytes + 28) > FRAME_PAYLOAD_MAX)
-        return error_set(error, ERROR_CORRUPT, "a frame of kind %u with %u bytes is not known", bytes[4],
-                         get_u32(bytes + 28));
+        return error_set(
+            error, ERROR_CORRUPT,
+            "the peer sent a frame of kind %u with %u bytes of payload, which does not exist; check that all "
+            "workers use the same image",
+            bytes[4], get_u32(bytes + 28));
     *ret_header = (struct frame_header){.kind = bytes[4],
                                         .checked = bytes[5] != 0,
                                         .part = get_u16(bytes + 6),
@@ -172,9 +175,11 @@ int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], con
     struct proved_answer proved = {.opening = *opening};
     memcpy(proved.answer, bytes, ANSWER_PROOF);
     if (!sealed(bytes, GREETING_ANSWER_BYTES, ANSWER_MAGIC) || answer < ANSWER_TCP || answer > ANSWER_REFUSED)
-        return error_set(error, ERROR_CORRUPT, "the answer to a greeting fails its check");
+        return error_set(error, ERROR_CORRUPT,
+                         "the peer's answer to the greeting of this connection has a wrong checksum, or is none");
     if (!crew_key_accepts("answer", &proved, sizeof proved, bytes + ANSWER_PROOF))
-        return error_set(error, ERROR_FORBIDDEN, "the answer to a greeting does not prove the crew's key");
+        return error_set(error, ERROR_FORBIDDEN,
+                         "the peer's answer to the greeting of this connection does not prove the crew's key");
     *ret_answer = answer;
     return 0;
 }

@@ -67,7 +67,7 @@ int introduction_decode(const unsigned char bytes[INTRODUCTION_BYTES], const uns
     /* Other protocols pass: the messages that follow tell the other side what to do about it. */
     if (get_u32(bytes) != INTRODUCTION_MAGIC || memchr(introduction.pod.role, '\0', POD_ROLE_MAX) == NULL ||
         memchr(introduction.pod.job_uid, '\0', POD_JOB_UID_MAX) == NULL)
-        return error_set(error, ERROR_CORRUPT, "it did not begin with an introduction");
+        return error_set(error, ERROR_CORRUPT, "it did not begin with the introduction that pods of a crew send");
     if (!crew_key_accepts("caller", &proven, sizeof proven, bytes + PROOF_AT))
         return error_set(error, ERROR_FORBIDDEN, "it does not have the job's key");
     if (strcmp(introduction.pod.job_uid, own.job_uid) != 0)

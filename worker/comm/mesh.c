@@ -107,7 +107,8 @@ static int dial_answered(struct mesh *mesh, struct dial *dial, unsigned rank, st
 {
     switch (dial->handshake.answer) {
     case ANSWER_STALE:
-        return error_set(error, ERROR_STALE, GENERATION_FORMAT " is superseded, says rank %u",
+        return error_set(error, ERROR_STALE,
+                         "this process's generation is superseded (" GENERATION_FORMAT "): rank %u is in a newer one",
                          GENERATION_ARGUMENTS(mesh->options->generation), rank);
     case ANSWER_REFUSED:
         return error_set(error, ERROR_INVALID, "rank %u belongs to another job", rank);

@@ -29,7 +29,8 @@ int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_ar
         return -1;
     if (map_file(descriptor, length, ret_area, NULL) < 0) {
         close(descriptor);
-        return error_set(error, ERROR_UNSUPPORTED, "no room to map %zu shared bytes", length);
+        return error_set(error, ERROR_UNSUPPORTED, "not enough memory to map %zu bytes that are shared with a peer",
+                         length);
     }
     ret_area->descriptor = descriptor;
     memcpy(ret_area->mapping, &nonce, sizeof nonce);

@@ -84,12 +84,11 @@ static int check_claim(const struct chief *chief, const struct rpc_stream *strea
     if (strcmp(caller->role, seat->role) == 0 && caller->index == seat->index &&
         caller->attempt == join->generation.attempt && caller->incarnation == join->generation.incarnation)
         return 0;
-    return error_set(
-        error, ERROR_FORBIDDEN,
-        "this connection belongs to %s %u, attempt %u, incarnation %u, and cannot join as %s %u, attempt %u, "
-        "incarnation %u",
-        caller->role, caller->index, caller->attempt, caller->incarnation, seat->role, seat->index,
-        join->generation.attempt, join->generation.incarnation);
+    return error_set(error, ERROR_FORBIDDEN,
+                     "a pod can join only as itself: this connection belongs to %s %u, attempt %u, incarnation %u, and "
+                     "cannot join as %s %u, attempt %u, incarnation %u",
+                     caller->role, caller->index, caller->attempt, caller->incarnation, seat->role, seat->index,
+                     join->generation.attempt, join->generation.incarnation);
 }
 
 static void link_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)

@@ -104,7 +104,10 @@ int coordination_message_decode(const void *bytes, size_t length, struct coordin
     struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = CREW_PROTOCOL_HEAD};
     codec_message(&codec, &message);
     if (codec.failed || codec.at != codec.length)
-        return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes makes no sense", length);
+        return error_set(error, ERROR_CORRUPT,
+                         "internal error: a coordination message of %zu bytes has the right checksum but cannot "
+                         "be decoded; please report it",
+                         length);
     *ret_message = message;
     return 0;
 }

@@ -32,8 +32,11 @@ static int count_windows(struct tokens_dataset *dataset, int64_t context, struct
         entry->end = total;
     }
     if (total == 0)
-        return error_set(error, ERROR_INVALID, "data.train.files hold no window of %lld tokens and one more",
-                         (long long)context);
+        return error_set(
+            error, ERROR_INVALID,
+            "data.train.files: every file is too short: an example takes %lld tokens (the model's context and "
+            "the token after it); take longer files or a shorter context",
+            (long long)context + 1);
     return 0;
 }
 

@@ -94,7 +94,9 @@ static int open_locked(int descriptor, const char *path, struct mapped_file **re
     take_signal();
     struct mapped_file *file = free_place();
     if (file == NULL)
-        return error_set(error, ERROR_TOO_LARGE, "%s: more than %d files at a time", path, MAPPED_FILES_MAX);
+        return error_set(error, ERROR_TOO_LARGE,
+                         "%s: a process can map at most %d files at a time; put the data into fewer files", path,
+                         MAPPED_FILES_MAX);
     if (fstat(descriptor, &status) < 0)
         return error_set_errno(error, "cannot read the size of %s", path);
     size_t length = (size_t)status.st_size;

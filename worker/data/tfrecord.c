@@ -190,7 +190,7 @@ int tf_feature_bytes(const struct tf_feature *feature, const uint8_t **ret_bytes
     bool alone = feature->kind == TF_BYTES && list.at < list.end && take_field(&list, &field) && field.number == 1 &&
                  field.type == WIRE_BYTES && list.at == list.end;
     if (!alone)
-        return error_set(error, ERROR_INVALID, "it is not a list of exactly one string of bytes");
+        return error_set(error, ERROR_INVALID, "it must be a bytes_list with exactly one element");
     *ret_bytes = field.bytes;
     *ret_length = field.length;
     return 0;

@@ -163,12 +163,13 @@ static int check_scores(const struct trainer *trainer, struct error *error)
     bool of_text = format->classes > 0 && trainer->program == NULL;
     if (format->target_elements != 1 || format->classes == 0)
         return error_set(error, ERROR_INVALID,
-                         "--predict: the model's examples have no class each; ask for all, add --outputs%s",
+                         "--predict: the model's examples have no class each; take --predict all, add --outputs%s",
                          of_text ? ", or take --generate" : "");
     if (graph_output_format(trainer->graph).meaning == OUTPUT_VALUES)
-        return error_set(error, ERROR_INVALID,
-                         "--predict: the program does not say that its outputs are scores of classes; ask for all, or "
-                         "add --outputs");
+        return error_set(
+            error, ERROR_INVALID,
+            "--predict: the model's program.json does not say that its outputs are scores of classes; take "
+            "--predict all, or add --outputs");
     return 0;
 }
 

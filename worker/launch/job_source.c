@@ -81,7 +81,10 @@ static int read_file(const char *path, const struct identity *identity, struct j
     SCOPED_JSON *documents = root;
     const struct json *chosen = choose_document(documents);
     if (chosen == NULL)
-        return error_set(error, ERROR_INVALID, "%s holds neither one job document nor a TrainingJob", path);
+        return error_set(
+            error, ERROR_INVALID,
+            "%s must contain a TrainingJob, or be a single job document (the section coxswain of a TrainingJob's spec)",
+            path);
     if (is_manifest(chosen) && check_is_ours(chosen, identity, error) < 0)
         return error_wrap(error, "%s", path);
     *ret_document = document_of(chosen);

@@ -22,7 +22,10 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
     graph->layout = *program_layout(options->program);
     graph->format = *program_example_format(options->program);
     if (options->partition != NULL)
-        return error_set(error, ERROR_UNSUPPORTED, "a program cannot be cut into stages; take another strategy");
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "a model that is given as a program cannot be cut into stages; take another strategy.type than "
+            "Pipeline");
     if (options->layout_only)
         return 0;
     if (options->precision != PRECISION_FLOAT32 || options->recompute)

@@ -295,8 +295,9 @@ int partition_from_list(const struct graph *graph, unsigned stages, const unsign
     for (unsigned i = 0; i < graph->node_count; i++) {
         if (stage_of[i] >= stages) {
             partition_release(&partition);
-            return error_set(error, ERROR_INVALID, "layer %s is on device %u; there are %u stages",
-                             graph->nodes[i].layer.name, stage_of[i], stages);
+            return error_set(error, ERROR_INVALID,
+                             "layer %s is on device %u, but there are %u stages, whose devices are 0 to %u",
+                             graph->nodes[i].layer.name, stage_of[i], stages, stages - 1);
         }
         partition.stage_of[i] = stage_of[i];
     }

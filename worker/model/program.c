@@ -96,7 +96,8 @@ static int parse_tensors(struct program *program, struct error *error)
     if (json_type(parameters) != JSON_ARRAY || json_count(parameters) == 0)
         return wrong(error, "parameters", "a list of at least one tensor");
     if (count > PROGRAM_TENSORS_MAX)
-        return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": %zu tensors; at most %d are possible", count,
+        return error_set(error, ERROR_TOO_LARGE,
+                         DOCUMENT ": state and parameters have %zu tensors; at most %d are supported", count,
                          PROGRAM_TENSORS_MAX);
     program->tensors = memory_allocate(count, sizeof *program->tensors);
     program->layout.tensors = program->tensors;

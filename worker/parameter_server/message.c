@@ -150,7 +150,10 @@ int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_m
     codec_message(&codec, &message);
     if (codec.failed || codec.at != codec.length) {
         ps_message_release(&message);
-        return error_set(error, ERROR_CORRUPT, "a message about parameters of %zu bytes makes no sense", length);
+        return error_set(
+            error, ERROR_CORRUPT,
+            "internal error: a ps message of %zu bytes has the right checksum but cannot be decoded; please report it",
+            length);
     }
     *ret_message = message;
     return 0;

@@ -133,7 +133,7 @@ int ps_server_wait(struct ps_server *server, struct error *error)
     if (server->fatal.kind != ERROR_NONE)
         result = error_set(error, server->fatal.kind, "%s", server->fatal.message);
     else if (!server->over)
-        result = error_set(error, ERROR_CANCELLED, "left on request; the crew waits for a successor");
+        result = error_set(error, ERROR_CANCELLED, "this ps has left on request; the crew waits for its replacement");
     pthread_mutex_unlock(&server->lock);
     return result;
 }

@@ -143,7 +143,10 @@ int ticket_set_from_json(const struct json *json, struct ticket_set *set, struct
     int64_t last = json_integer_at(json, "low", -1);
     const struct json *above = json_member(json, "above");
     if (last < 0 || json_type(above) != JSON_ARRAY || json_count(above) > TICKET_SET_ABOVE_MAX)
-        return error_set(error, ERROR_CORRUPT, "a set of tickets has no sensible low and above");
+        return error_set(error, ERROR_CORRUPT,
+                         "the manifest's list of applied tickets is wrong: low must be a number from 0 up, above a "
+                         "list of at most %d",
+                         TICKET_SET_ABOVE_MAX);
     ticket_set_reset(set, last);
     for (const struct json *item = json_first(above); item; item = json_next(item)) {
         int64_t ticket = json_integer(item, -1);

@@ -52,8 +52,10 @@ static int allocate_spread(struct variables *variables, struct error *error)
 static int allocate(struct variables *variables, struct error *error)
 {
     if (variables->options.shares > VARIABLES_SHARES_MAX)
-        return error_set(error, ERROR_INVALID, "mode Synchronous cuts a batch into %u shares; at most %d work",
-                         variables->options.shares, VARIABLES_SHARES_MAX);
+        return error_set(error, ERROR_INVALID,
+                         "a ps in mode Synchronous keeps at most %d shares of a batch, not %u; lower "
+                         "training.logicalShards, or take another mode",
+                         VARIABLES_SHARES_MAX, variables->options.shares);
     if (device_stream_new(variables->options.device, &variables->stream, error) < 0 ||
         allocate_flat(variables, &variables->parameters, error) < 0)
         return -1;

@@ -116,7 +116,10 @@ static int reserve(struct variables_copy *copy, const struct variables *variable
         return 0;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return error_set(error, ERROR_NO_SPACE, "no memory for a copy of %zu bytes of a server's values", bytes);
+        return error_set(
+            error, ERROR_NO_SPACE,
+            "not enough memory for a copy of this ps's parameters and slots (%zu bytes); raise its memory limit",
+            bytes);
     copy->memory = memory;
     copy->bytes = bytes;
     copy->segments = count_segments(variables->elements);

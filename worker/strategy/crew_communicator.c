@@ -215,7 +215,7 @@ static bool own_devices(const struct crew_device *devices, unsigned each, const 
                 continue;
             collective_peer_describe(peers, other / each, names[0]);
             collective_peer_describe(peers, place / each, names[1]);
-            buffer_format(why, "%s and %s are on one GPU, which NCCL does not take twice", names[0], names[1]);
+            buffer_format(why, "%s and %s use the same GPU, and NCCL needs one for each", names[0], names[1]);
             return false;
         }
     return true;

@@ -90,7 +90,10 @@ int peer_message_decode(const void *bytes, size_t length, struct peer_message *r
     codec_head(&codec, &message);
     size_t floats = codec.failed ? 0 : (size_t)message.count * sizeof(float);
     if (codec.failed || codec.length - codec.at != floats)
-        return error_set(error, ERROR_CORRUPT, "a message of %zu bytes from a peer makes no sense", length);
+        return error_set(error, ERROR_CORRUPT,
+                         "internal error: a PeerToPeer message of %zu bytes has the right checksum but cannot "
+                         "be decoded; please report it",
+                         length);
     message.floats = floats > 0 ? (const float *)(const void *)(start + codec.at) : NULL;
     *ret_message = message;
     return 0;

@@ -770,7 +770,8 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
 static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     if (options->member == NULL || options->hub == NULL)
-        return error_set(error, ERROR_INTERNAL, "PeerToPeer needs a member and a hub");
+        return error_set(error, ERROR_INTERNAL,
+                         "internal error: PeerToPeer is opened without a member or a hub; please report it");
     struct peer_to_peer *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
     strategy->hub = options->hub;

@@ -118,7 +118,8 @@ static void miss_shard(struct statistics_exchange *exchange)
 {
     struct error cause = ERROR_INIT;
     (void)error_set(&cause, ERROR_CANCELLED,
-                    "statistics: Global: the pass of another logical shard has failed before it could give its own");
+                    "statistics: Global: this logical shard waited for the statistics of another one, whose pass has "
+                    "failed; see the error of that shard");
     give_up(exchange, &cause);
 }
 

@@ -89,7 +89,7 @@ static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
         snprintf(words, sizeof words, "one step was repeated");
     else if (repeated > 1)
         snprintf(words, sizeof words, "%lld steps were repeated", (long long)repeated);
-    report_say(loop->trainer->report, "the crew is whole again: step %lld done %.2f s after the loss, %s",
+    report_say(loop->trainer->report, "the crew is whole again: step %lld done %.2f s after a member was lost, %s",
                (long long)step, seconds, words);
     loop->lost_ns = 0;
 }
@@ -269,8 +269,8 @@ static void tell_skipped(const struct trainer *trainer, const struct strategy_re
 {
     if (result->skipped && trainer_is_chief(trainer))
         report_say(trainer->report,
-                   "step %lld is skipped: its gradient exceeds float16; losses are scaled by %lld from here on (%lld "
-                   "skipped so far)",
+                   "step %lld is skipped: its gradient exceeds the range of float16; the loss scale is now %lld (%lld "
+                   "steps skipped so far)",
                    (long long)result->step, (long long)loss_scale_of(trainer),
                    (long long)trainer->state.progress.scaling.skipped_steps);
 }

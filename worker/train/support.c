@@ -104,12 +104,11 @@ int support_check_shards(const struct job_document *job, int64_t logical_shards,
         return 0;
     if (!fits_the_tree(logical_shards, devices))
         return error_set(error, ERROR_INVALID,
-                         "training.logicalShards: in mode Synchronous the %lld devices of a worker take a logical "
-                         "shard each, and all such groups of a batch must be a power of two for the bits of one "
-                         "device; the %lld shards that logicalShards, workers x devices x gradientAccumulation or the "
-                         "checkpoint to go on from give are not: set logicalShards to %lld times 1, 2, 4 …, or take "
-                         "another mode",
-                         (long long)devices, (long long)logical_shards, (long long)devices);
+                         "training.logicalShards: mode Synchronous with %lld devices per worker needs %lld times a "
+                         "power of two logical shards, so that the results have the bits of one device; this job has "
+                         "%lld (from logicalShards, from workers x devices x gradientAccumulation, or from the "
+                         "checkpoint that it resumes); set logicalShards to %lld times 1, 2, 4 …, or take another mode",
+                         (long long)devices, (long long)devices, (long long)logical_shards, (long long)devices);
     if (logical_shards / devices <= VARIABLES_SHARES_MAX)
         return 0;
     return error_set(error, ERROR_INVALID,

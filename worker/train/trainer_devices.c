@@ -102,7 +102,8 @@ static int check_gpus_suit(const struct trainer *trainer, struct error *error)
 {
     if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
         return error_set(error, ERROR_UNSUPPORTED,
-                         "statistics: Global over several logical shards is computed on CPUs only so far");
+                         "statistics: Global over several logical shards is computed on CPUs only so far; to use "
+                         "GPUs, write statistics: Shard");
     return 0;
 }
 

@@ -67,16 +67,16 @@ static void type_text(const struct field *field, struct buffer *out)
         buffer_append_string(out, "object", NULL);
         return;
     case FIELD_LIST:
-        buffer_format(out, "list of objects, at most %lld", (long long)field->max);
+        buffer_format(out, "list of at most %lld objects", (long long)field->max);
         return;
     case FIELD_STRING_LIST:
-        buffer_format(out, "list of strings, at most %lld", (long long)field->max);
+        buffer_format(out, "list of at most %lld strings", (long long)field->max);
         return;
     case FIELD_INTEGER_LIST:
-        buffer_format(out, "list of integers, at most %lld", (long long)field->max);
+        buffer_format(out, "list of at most %lld integers", (long long)field->max);
         return;
     case FIELD_SCALAR_LIST:
-        buffer_format(out, "list of numbers, strings or booleans, at most %lld", (long long)field->max);
+        buffer_format(out, "list of at most %lld numbers, strings or booleans", (long long)field->max);
         return;
     }
 }
@@ -237,10 +237,12 @@ int docs_generate(struct buffer *out, struct error *error)
     buffer_append_string(out, "\n", error);
     if (object_section(out, &training_job_spec_type, "spec") < 0 ||
         object_section(out, &training_job_status_type, "status") < 0)
-        return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
+        return error_set(error, ERROR_TOO_LARGE,
+                         "the page does not fit into its buffer: raise OUTPUT_MAX in common/job/generate/main.c");
     buffer_append_string(out, document_introduction, error);
     document_rows(out);
     if (object_section(out, field_find(&job_document_type, "crew")->type, "crew") < 0 || sweep_sections(out) < 0)
-        return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
+        return error_set(error, ERROR_TOO_LARGE,
+                         "the page does not fit into its buffer: raise OUTPUT_MAX in common/job/generate/main.c");
     return 0;
 }

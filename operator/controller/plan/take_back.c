@@ -95,7 +95,9 @@ bool take_back_plan(struct planning *planning)
     planning->next->restarts.disruptions += same_crew ? 0 : 1;
     planning->next->restarts.ignored += same_crew ? 1 : 0; /* the disruption is an event of its own */
     planning->next->charged_ms = planning->next->charged_attempt = FIELD_UNSET;
-    planning_event(planning, false, "ChargeTakenBack", "Judge",
-                   "a pod of the crew was disrupted: the failure that was counted before followed from it");
+    planning_event(
+        planning, false, "ChargeTakenBack", "Judge",
+        "the last failure is no longer counted against backoffLimit: it followed from the disruption of a pod of the "
+        "crew");
     return false;
 }

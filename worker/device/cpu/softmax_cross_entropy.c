@@ -65,8 +65,10 @@ static bool targets_are_classes(const struct softmax_cross_entropy *op, struct e
 {
     for (int64_t row = 0; row < op->rows; row++)
         if (op->targets[row] < 0 || op->targets[row] >= op->classes) {
-            error_set(error, ERROR_INVALID, "target %d is outside 0..%lld", op->targets[row],
-                      (long long)op->classes - 1);
+            error_set(error, ERROR_INVALID,
+                      "target %d is outside 0..%lld: the data has a class or token for which the model has no output; "
+                      "correct the data or the model",
+                      op->targets[row], (long long)op->classes - 1);
             return false;
         }
     return true;

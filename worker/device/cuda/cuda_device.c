@@ -30,9 +30,13 @@ int cuda_health_check(const struct cuda_health *health, struct error *error)
         return error_set(error, health->error.kind, "%s", health->error.message);
     if (health->fault->kind == CUDA_FAULT_NONE)
         return 0;
-    return error_set(error, ERROR_INVALID, "%s %d is outside 0..%lld",
-                     health->fault->kind == CUDA_FAULT_TOKEN ? "token" : "target", health->fault->value,
-                     (long long)health->fault->limit - 1);
+    return error_set(
+        error, ERROR_INVALID, "%s %d is outside 0..%lld%s",
+        health->fault->kind == CUDA_FAULT_TOKEN ? "token" : "target", health->fault->value,
+        (long long)health->fault->limit - 1,
+        health->fault->kind == CUDA_FAULT_TOKEN
+            ? ""
+            : ": the data has a class or token for which the model has no output; correct the data or the model");
 }
 
 /* ---------------------------------------------------------------- memory */

@@ -80,7 +80,7 @@ Test(status_document, refuses_what_is_wrong_by_name)
         {"{\"incarnation\":1e300}", "incarnation"},
         {"{\"goodput\":null}", "goodput"},
         {"{\"jobUID\":7}", "jobUID is a number"},
-        {"{\"role\":\"0123456789012345678901234567890123456789\"}", "role has 40 bytes, more than 31"},
+        {"{\"role\":\"0123456789012345678901234567890123456789\"}", "role has 40 bytes, but at most 31 are allowed"},
         {"{\"phase\":\"Sleeping\"}", "phase 'Sleeping'"},
         {"{\"phase\":1}", "phase"},
         {"{\"metrics\":{}}", "metrics is an object"},

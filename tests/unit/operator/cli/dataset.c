@@ -144,7 +144,7 @@ static void say_too_much(struct scripted_request *request)
 Test(dataset, too_much_is_refused)
 {
     serve(say_too_much);
-    check_fails(NULL, ERROR_UNAVAILABLE, "more than 64 bytes came");
+    check_fails(NULL, ERROR_UNAVAILABLE, "the server sent more than 64 bytes");
 }
 
 static void say_nothing_there(struct scripted_request *request)

@@ -256,11 +256,13 @@ Test(job_view, a_mended_crew_says_what_it_repeated)
 {
     struct job_view view;
     job_view_init(&view, "default", "digits");
-    job_view_take_log(&view, "the crew is whole again: step 912 done 0.41 s after the loss, one step was repeated", 50);
+    job_view_take_log(
+        &view, "the crew is whole again: step 912 done 0.41 s after a member was lost, one step was repeated", 50);
     cr_assert_eq(view.recovery.step, 912);
     cr_assert_eq(view.recovery.repeated, 1);
     cr_assert_eq(view.recovery.told_ms, 50);
-    job_view_take_log(&view, "the crew is whole again: step 1000 done 0.41 s after the loss, nothing was repeated", 60);
+    job_view_take_log(
+        &view, "the crew is whole again: step 1000 done 0.41 s after a member was lost, nothing was repeated", 60);
     cr_assert_eq(view.recovery.repeated, 0);
     job_view_release(&view);
 }

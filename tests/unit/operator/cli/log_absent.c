@@ -74,7 +74,7 @@ Test(log_absent, a_place_that_the_crew_does_not_have_is_refused)
     cr_expect_eq(log_place_check(&line, job, NULL), 0);
     line = line_of(NULL, 1);
     cr_expect_eq(log_place_check(&line, job, NULL), 0);
-    expect_refused("worker", 2, "digits has no worker 2: its indices go up to 1");
+    expect_refused("worker", 2, "digits has no worker 2: this role's indices are 0 to 1");
     expect_refused("chief", -1, "digits has no role chief");
     expect_refused("evaluator", 0, "digits has no role evaluator");
     expect_refused(NULL, 9, "no role of digits has an index 9");

@@ -92,8 +92,8 @@ Test(preemption, measures_until_the_crew_steps_again)
     job_view_take_log(&view, "worker 1 was lost", 1100);
     preemption_consider(&preemption, &view, 1100);
     cr_assert_eq(preemption.back_ms, 0, "that is not a step");
-    job_view_take_log(&view, "the crew is whole again: step 51 done 0.50 s after the loss, one step was repeated",
-                      1520);
+    job_view_take_log(
+        &view, "the crew is whole again: step 51 done 0.50 s after a member was lost, one step was repeated", 1520);
     preemption_consider(&preemption, &view, 1520);
     cr_assert_eq(preemption.back_ms - preemption.time_ms, 520);
     cr_assert_eq(preemption.repeated, 1);

@@ -57,7 +57,8 @@ Test(sweep_best, no_trial_has_succeeded)
 Test(sweep_best, a_status_that_is_not_of_this_spec)
 {
     expect_none(SWEEP_SPEC "status: {best: {trial: s-0, objective: '1', parameters: [{name: WORDS, value: one}]}}\n",
-                "status.best of sweep s has no value of coxswain.training.optimizer.learningRate that the sweep tries");
+                "sweep s: status.best has no value of parameter coxswain.training.optimizer.learningRate, or one that "
+                "spec.parameters does not allow; its status is not of this spec: create the sweep anew");
 }
 
 Test(sweep_best, yaml_says_which_trial_it_was)

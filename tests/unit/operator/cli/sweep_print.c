@@ -42,7 +42,7 @@ Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
     buffer_init(&narrow, 65536);
     scene_init(&scene);
     sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
-    cr_expect(strstr(buffer_text(&out), "s  Random, 2 at a time  Running\n"), "%s", buffer_text(&out));
+    cr_expect(strstr(buffer_text(&out), "s  Random, 2 trials at a time  Running\n"), "%s", buffer_text(&out));
     cr_expect(strstr(buffer_text(&out), "\nbest  s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"));
     cr_expect(strstr(buffer_text(&out), "\ntrial 2  Running     50 %  learningRate 0.75, WORDS one\n"));
     cr_expect(strstr(buffer_text(&out), "\ntrial 3  Pending"));

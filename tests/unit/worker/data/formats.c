@@ -244,7 +244,7 @@ Test(formats, tokens_are_windows_within_each_file, .init = make_place, .fini = r
     put_file("b.bin", bytes, 1000);
     refused(&spec, &text, ERROR_INVALID, "too few");
     spec.train.files = path_of("c.bin");
-    refused(&spec, &text, ERROR_INVALID, "no window");
+    refused(&spec, &text, ERROR_INVALID, "every file is too short");
 }
 
 static void put_array(const char *name, const char *dictionary, const void *data, size_t length)
