@@ -471,7 +471,7 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 
 .PHONY: check-python
 check-python: ## the Python package coxswain-train: its tests and types; installs its packages into ~/.cache/coxswain once
-	@scripts/check-python
+	@BUILD=$(abspath $(BUILD)) scripts/check-python
 
 .PHONY: chaos
 chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost

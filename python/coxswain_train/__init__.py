@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports models as programs: folders that Coxswain's worker trains without Python (docs/programs.md),
-and puts the trained weights back."""
+runs the jobs that train them, and puts the trained weights back."""
 
 from coxswain_train.check import ExportError
+from coxswain_train.job import JobFailed, Result, TrainingJob
 from coxswain_train.keras_model import export_keras
 from coxswain_train.program import export_jax
 from coxswain_train.torch_model import export_torch
@@ -10,6 +11,9 @@ from coxswain_train.weights import load_jax, load_keras, load_torch, load_weight
 
 __all__ = [
     "ExportError",
+    "JobFailed",
+    "Result",
+    "TrainingJob",
     "export_jax",
     "export_keras",
     "export_torch",

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are described in Python, run by the real cox and worker of the build. Without a build they are only described."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from coxswain_train import JobFailed, TrainingJob
+from coxswain_train import job as job_module
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILD = pathlib.Path(os.environ.get("BUILD") or ROOT / "build").resolve()
+PROGRAMS = ("cox", "coxswain-operator", "coxswain-standalone", "coxswain-worker")
+needs_build = pytest.mark.skipif(not all((BUILD / name).exists() for name in PROGRAMS), reason="cox and the worker are not built")
+LAYERS = {"inputShape": [28, 28, 1], "layers": [{"type": "Flatten"}, {"name": "out", "type": "Dense", "units": 10}]}
+FILES = {"format": "NPY", "storage": "data", "train": {"images": "pixels.npy", "labels": "labels.npy"}, "validation": {"last": 100}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COXSWAIN_COX", str(BUILD / "cox"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def bars() -> tuple[Any, Any]:
+    """Images whose class is the height of a bright bar, and the classes."""
+    labels = np.arange(700, dtype=np.int32) % 10
+    pixels = 0.2 * np.random.default_rng(0).random((700, 28, 28, 1), np.float32)
+    for image, label in zip(pixels, labels):
+        image[2 * label + 3 : 2 * label + 6, 4:24] += 0.8
+    return pixels, labels
+
+
+def job_of(name: str = "digits", **changes: Any) -> TrainingJob:
+    arguments = {"model": LAYERS, "data": FILES, "storage": {"data": "."}, "batch_size": 100, "epochs": 10, "optimizer": "AdamW"}
+    return TrainingJob(name, **{**arguments, **changes})
+
+
+def test_the_manifest_of_a_program() -> None:
+    described = TrainingJob(
+        "digits",
+        program="exported/digits",
+        data=FILES,
+        storage={"data": "mnist"},
+        batch_size=100,
+        steps=50,
+        optimizer={"type": "AdamW", "learningRate": 0.002},
+        checkpoint={"everySteps": 10},
+        spec={"image": "worker:xla", "coxswain": {"training": {"seed": 7}, "data": {"validation": None}}},
+    )
+    assert described.manifest() == {
+        "apiVersion": "coxswain.dev/v1beta1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "digits"},
+        "spec": {
+            "image": "worker:xla",
+            "workers": {"replicas": 2},
+            "storage": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+                {"name": "models", "persistentVolumeClaim": {"claimName": "models"}},
+                {"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}},
+            ],
+            "coxswain": {
+                "strategy": {"type": "MultiWorkerMirrored"},
+                "model": {"program": {"storage": "models", "path": "digits"}},
+                "data": {"format": "NPY", "storage": "data", "train": {"images": "pixels.npy", "labels": "labels.npy"}},
+                "training": {"steps": 50, "batchSize": 100, "optimizer": {"type": "AdamW", "learningRate": 0.002}, "seed": 7},
+                "checkpoint": {"storage": "runs", "path": "digits", "everySteps": 10},
+                "export": {"storage": "runs", "path": "digits.safetensors"},
+            },
+        },
+    }
+    assert FILES["validation"] == {"last": 100}
+    assert described.result().path == pathlib.Path("runs/digits.safetensors")
+
+
+def test_values_that_are_used_twice_stand_twice() -> None:
+    relu, shape = {"type": "ReLU"}, (4,)
+    described = job_of(model={"inputShape": shape, "layers": [relu, {"type": "Dense", "units": 10}, relu]})
+    model = yaml.safe_load(described.yaml())["spec"]["coxswain"]["model"]
+    assert model == {"inputShape": [4], "layers": [relu, {"type": "Dense", "units": 10}, relu]}
+    assert "&" not in described.yaml()
+
+
+def test_the_manual(tmp_path: pathlib.Path) -> None:
+    """The text of README.md, as it stands; its run needs a worker with XLA and a plugin."""
+    text = re.findall(r"```python\n(.*?)```", (ROOT / "python/README.md").read_text(), re.DOTALL)[0]
+    before, run, after = text.partition("job.run()")
+    assert run
+    pixels, labels = bars()
+    names: dict[str, Any] = {"pixels": pixels, "labels": labels}
+    exec(before, names)
+    assert names["job"].spec["workers"] == {"replicas": 2}
+    assert names["job"].spec["coxswain"]["model"]["program"] == {"storage": "models", "path": "digits"}
+    assert (tmp_path / "digits/program.json").exists()
+    if not os.environ.get("COXSWAIN_PJRT_PLUGIN"):
+        return
+    exec(run + after, names)
+    right = names["model"].predict(pixels[-100:], verbose=0).argmax(-1) == labels[-100:]
+    assert right.mean() > 0.9
+
+
+@needs_build
+def test_two_workers_learn(capsys: pytest.CaptureFixture[str]) -> None:
+    pixels, labels = bars()
+    np.save("pixels.npy", pixels)
+    np.save("labels.npy", labels)
+    described = job_of(optimizer={"type": "AdamW", "learningRate": 0.01}, checkpoint={})
+    described.run()
+    printed = capsys.readouterr().out
+    assert "worker 1: ready" in printed and "step 60/60" in printed and "digits is done" in printed
+    assert list(pathlib.Path("runs/digits").glob("step-*"))
+    weights = described.result().weights()
+    assert sorted(weights) == ["out.bias", "out.weight"]
+    logits = pixels[-100:].reshape(100, 784) @ weights["out.weight"].reshape(10, 784).T + weights["out.bias"]
+    assert (logits.argmax(-1) == labels[-100:]).mean() > 0.9
+
+    longer = job_of(epochs=11, checkpoint={}, optimizer={"type": "AdamW", "learningRate": 0.01})
+    with pytest.raises(JobFailed, match="spec.coxswain: Invalid value: is immutable"):
+        longer.run()
+    capsys.readouterr()
+    longer.run(fresh=True)
+    printed = capsys.readouterr().out
+    assert "goes on from the checkpoints" in printed and "step 66/66" in printed
+
+
+@needs_build
+def test_what_is_refused_and_what_fails() -> None:
+    unknown = r'^TrainingJob digits: .*strict decoding error: unknown field "spec.coxswain.training.sped"$'
+    with pytest.raises(JobFailed, match=unknown) as failed:
+        job_of(spec={"coxswain": {"training": {"sped": 7}}}).run()
+    assert failed.value.code == 1
+    with pytest.raises(JobFailed, match="give either epochs or steps"):
+        job_of(steps=10).run()
+    with pytest.raises(JobFailed, match=r"^digits has failed: worker [01]: training data: cannot open .*/pixels.npy") as failed:
+        job_of().run()
+    assert failed.value.code == 1
+
+
+@needs_build
+def test_an_interruption_ends_cox(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    class Remembered(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    def print_or_interrupt(line: str, **options: Any) -> None:
+        if line.startswith("step "):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Remembered)
+    monkeypatch.setattr(job_module, "print", print_or_interrupt, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        job_of(data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=10**9).run()
+    assert [process.returncode for process in started] == [130]
+
+
+def test_without_cox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COXSWAIN_COX", "/nowhere/cox")
+    with pytest.raises(FileNotFoundError, match="name it in COXSWAIN_COX"):
+        job_of().run()
+
+
+@pytest.fixture
+def cluster(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The control plane and the operator that `cox run` starts, by themselves."""
+    kubeconfig = tmp_path / "plane/kubeconfig"
+    plane = [BUILD / "coxswain-standalone", "--state", tmp_path / "plane", "--crd", ROOT / "deploy/crd"]
+    processes = [subprocess.Popen(plane, stderr=subprocess.DEVNULL)]
+    try:
+        for _ in range(100):
+            if kubeconfig.exists():
+                break
+            time.sleep(0.1)
+        operator = [BUILD / "coxswain-operator", "--kubeconfig", kubeconfig]
+        processes.append(subprocess.Popen(operator, stderr=subprocess.DEVNULL))
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
+
+
+@needs_build
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
+def test_in_a_cluster(cluster: None, capsys: pytest.CaptureFixture[str]) -> None:
+    described = job_of(data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=20)
+    described.submit()
+    assert capsys.readouterr().out == "trainingjob.coxswain.dev/digits created\n"
+    described.wait(timeout=60)
+    assert described.status()["progress"]["step"] == 20
+    logs = described.logs()
+    assert "worker-0 | " in logs and "worker-1 | " in logs
+
+    endless = job_of("endless", data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=10**9)
+    endless.submit()
+    with pytest.raises(TimeoutError):
+        endless.wait(timeout=1)
+    with pytest.raises(JobFailed, match="give either epochs or steps") as failed:
+        job_of("wrong", steps=10).submit()
+    assert failed.value.code == 1
+    with pytest.raises(JobFailed, match="not found"):
+        job_of("nobody").status()
