@@ -280,7 +280,9 @@ char *container_termination_message(const char *pod_directory, const struct json
     SCOPED_FREE char *path = termination_path(pod_directory, name);
     SCOPED_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC);
     char text[TERMINATION_MESSAGE_MAX];
-    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text);
+    struct stat state;
+    bool longer = file >= 0 && fstat(file, &state) == 0 && state.st_size > (off_t)sizeof text;
+    ssize_t length = file < 0 ? 0 : pread(file, text, sizeof text, longer ? state.st_size - (off_t)sizeof text : 0);
     const char *policy = json_string_at(container, "terminationMessagePolicy", "File");
     if (length <= 0 && exit_code != 0 && strcmp(policy, "FallbackToLogsOnError") == 0)
         return last_log_lines(pod_directory, name);

@@ -8,7 +8,7 @@
 
 #include "operator/standalone/node_volumes.h"
 
-/* Longer termination messages are cut, as by a kubelet. */
+/* Longer termination messages lose their beginning, as with a kubelet. */
 #define TERMINATION_MESSAGE_MAX 4096
 
 /* A container that is ready to start. Owns all members. */
