@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/script_report.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/utf8.h"
+
+#define SPACE " \t\r\n"
+#define NAME_SHOWN 20 /* bytes of a name that is too long */
+
+/* The report's text; NULL: there is none. */
+static const char *find_report(const char *message, size_t *ret_length)
+{
+    const char *begin = message + strspn(message, SPACE), *end = message + strlen(message);
+    while (end > begin && strchr(SPACE, end[-1]))
+        end--;
+    const char *line = end;
+    while (line > begin && line[-1] != '\n')
+        line--;
+    const char *report = *line == '{' ? line : begin;
+    *ret_length = (size_t)(end - report);
+    return *report == '{' ? report : NULL;
+}
+
+/* The first flaw is told in words. */
+struct flaws {
+    struct error *first;
+    unsigned count;
+};
+
+static struct error *flaw(struct flaws *flaws)
+{
+    return flaws->count++ == 0 ? flaws->first : NULL;
+}
+
+/* A terminal might obey it. */
+static bool has_control_character(const char *text)
+{
+    while ((unsigned char)*text >= ' ' && *text != '\x7f')
+        text++;
+    return *text != '\0';
+}
+
+static void read_metric(const struct json *member, struct status_document *report, struct flaws *flaws)
+{
+    const char *name = json_key(member);
+    size_t length = strlen(name);
+    double value = json_number(member, NAN);
+    if (length == 0)
+        error_set(flaw(flaws), ERROR_INVALID, "a metric has an empty name");
+    else if (length >= STATUS_METRIC_NAME_MAX)
+        error_set(flaw(flaws), ERROR_INVALID, "the name of the metric %.*s… has %zu bytes, more than %d",
+                  (int)utf8_fit(name, NAME_SHOWN), name, length, STATUS_METRIC_NAME_MAX - 1);
+    else if (has_control_character(name))
+        error_set(flaw(flaws), ERROR_INVALID, "the name of a metric has a control character");
+    else if (!isfinite(value))
+        error_set(flaw(flaws), ERROR_INVALID, "the metric %s is of type %s, not a number", name,
+                  json_type_name(json_type(member)));
+    else if (report->metric_count == STATUS_METRICS_MAX)
+        error_set(flaw(flaws), ERROR_INVALID, "the metric %s is one more than %d", name, STATUS_METRICS_MAX);
+    else {
+        struct status_metric *metric = &report->metrics[report->metric_count++];
+        memcpy(metric->name, name, length + 1);
+        metric->value = value;
+    }
+}
+
+static void read_metrics(const struct json *metrics, struct status_document *report, struct flaws *flaws)
+{
+    if (metrics && json_type(metrics) != JSON_OBJECT)
+        error_set(flaw(flaws), ERROR_INVALID, "metrics is of type %s, not an object such as {\"bleu\": 27.4}",
+                  json_type_name(json_type(metrics)));
+    else
+        for (const struct json *member = json_first(metrics); member; member = json_next(member))
+            read_metric(member, report, flaws);
+}
+
+static void read_whole_number(const struct json *object, const char *name, int64_t *number, struct flaws *flaws)
+{
+    const struct json *value = json_member(object, name);
+    int64_t given = json_integer(value, STATUS_UNKNOWN);
+    if (value && given < 0)
+        error_set(flaw(flaws), ERROR_INVALID, "%s is not a whole number from 0 up", name);
+    else if (value)
+        *number = given;
+}
+
+void script_report_read(const char *message, struct status_document *ret_report, struct error *ret_flaw)
+{
+    SCOPED_JSON *object = NULL;
+    size_t length;
+    const char *text = find_report(message, &length);
+    struct flaws flaws = {.first = ret_flaw};
+    *ret_flaw = (struct error){.kind = ERROR_NONE};
+    status_document_init(ret_report);
+    if (!text || json_parse(text, length, SCRIPT_REPORT_MAX, &object, ret_flaw) < 0)
+        return;
+    read_metrics(json_member(object, "metrics"), ret_report, &flaws);
+    read_whole_number(object, "step", &ret_report->step, &flaws);
+    read_whole_number(object, "epoch", &ret_report->data_epoch, &flaws);
+    if (flaws.count > 1)
+        error_wrap(ret_flaw, "%u of its values cannot be used, the first", flaws.count);
+}
