@@ -4,7 +4,8 @@
 # Foreign programs as PyTorch and TensorFlow jobs in the embedded control plane, in both isolations: what they are told,
 # that crews on the same port do not meet each other, a killed worker, the crew's new attempt from its own checkpoint. The
 # program is foreign.py; the real frameworks are in tests/frameworks. And how an elastic crew ends, of which one has finished
-# and is removed, one fails too late to be replaced, and more are asked for. Prints ok/not ok lines (see tests/run).
+# and is removed, one fails too late to be replaced, and more are asked for. And a sweep over an environment variable of a script
+# that reports a metric in its termination message. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 if ! command -v python3 >/dev/null; then
@@ -100,6 +101,48 @@ the_end_of_an_elastic_crew() {
 
 the_end_of_an_elastic_crew
 
+# A script reports its best score at rate 0.3. Worker 1 reports a better one, which does not count.
+report="case \$RATE in 0.3) bleu=27.4 ;; *) bleu=\$RATE ;; esac; test \$COXSWAIN_INDEX = 0 || bleu=99; \
+printf 'epoch 1\\n{\\\"metrics\\\":{\\\"bleu\\\":%s},\\\"step\\\":40}\\n' \$bleu >/dev/termination-log"
+
+# reporting KIND NAME SPEC COMMAND: a TrainingJob, or a TrainingSweep with that spec beside its template
+reporting() {
+    local job="\"image\":\"none\",\"pytorch\":{},\"workers\":{\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+        \"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}"
+    if [[ $1 == TrainingSweep ]]; then job="$3,\"template\":{$job}"; fi
+    api POST "apis/coxswain.dev/v1beta1/namespaces/default/${1,,}s?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",
+        \"kind\":\"$1\",\"metadata\":{\"name\":\"$2\"},\"spec\":{$job}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+# sweep_has EXPRESSION: whether it is true, by Python, of the status of the sweep `scores`
+sweep_has() {
+    api GET apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps/scores >sweep.json
+    python3 -c 'import json, sys
+s = json.load(open("sweep.json")).get("status", {})
+sys.exit(not eval(sys.argv[1]))' "$1"
+}
+
+a_sweep_over_a_script() {
+    reporting TrainingSweep scores '"algorithm":{"type":"Grid"},"parallelism":2,"objective":{"metric":"bleu","goal":"Maximize"},
+        "parameters":[{"env":"RATE","values":[0.1,0.2,0.3,0.4]}]' "$report"
+    until_true 60 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
+        sweep_has 's["trials"] == dict(total=4, running=0, succeeded=4, failed=0)'
+    verdict $? "trials of a script report a metric ($1)" "$(cat sweep.json)"
+    sweep_has 's["best"] == dict(trial="scores-2", objective="27.4", parameters=[dict(name="RATE", value="0.3")])'
+    verdict $? "and the best is found ($1)" "$(cat sweep.json)"
+    api GET "$jobs_path/scores-0" | tr -d ' \n' | grep -q '"progress":{[^}]*"step":40'
+    verdict $? "the job's status has the step that it reports, too ($1)" "$(api GET "$jobs_path/scores-0")"
+
+    reporting TrainingJob unreadable '' "echo '{metrics}' >/dev/termination-log"
+    wait_for unreadable state Succeeded 60 && until_true 10 has_event ProgressUnreadable
+    verdict $? "a report that is no JSON is told, and fails nothing ($1)" "$(api GET "$jobs_path/unreadable")"
+}
+
+has_event() {
+    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "\"$1\""
+}
+
 for isolation in auto rewrite; do
     rm -rf state runs
     mkdir runs
@@ -121,6 +164,7 @@ for isolation in auto rewrite; do
     verdict $? "from its own checkpoint to the right sum ($isolation)" "$(log_of "$last")"
     wait_for tensor state Succeeded 90 && [[ $(field tensor attempt) == 1 ]] && says "$(member tensor 0)" "^$(expected 3)\$"
     verdict $? "the other crew goes on undisturbed ($isolation)" "$(api GET "$jobs_path/tensor")"
+    a_sweep_over_a_script "$isolation"
 
     plane_stop
     operator='' standalone=''

@@ -13,6 +13,7 @@
 #include "operator/controller/plan/queue_plan.h"
 #include "operator/controller/plan/replicas.h"
 #include "operator/controller/plan/saves.h"
+#include "operator/controller/plan/script_progress.h"
 #include "operator/controller/plan/status_change.h"
 
 const struct plan_options plan_options_default = {
@@ -126,6 +127,7 @@ static void update_progress(struct planning *planning)
     bool succeeded = condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE);
     if (planning->input->progress)
         next->progress = *planning->input->progress;
+    script_progress_update(planning);
     if (succeeded && !status_terminal(planning->old))
         progress_complete(&next->progress);
     else if (!succeeded &&

@@ -194,8 +194,8 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
     if (!value) {
         fail_trial(planning, trial,
                    format(planning,
-                          "it succeeded, but reports no finite %s; take another objective.metric, or see what the "
-                          "template must have for it (data.validation)",
+                          "it succeeded, but reports no finite %s; take another objective.metric, or see what makes "
+                          "a trial report it: data.validation in the template, or the script itself",
                           metric));
         return;
     }

@@ -26,6 +26,9 @@ static const struct {
     {"chief_finish_ms", offsetof(struct job_status, chief_finish_ms)},
     {"progress.step", offsetof(struct job_status, progress.step)},
     {"progress.seconds_remaining", offsetof(struct job_status, progress.seconds_remaining)},
+    {"progress.percent", offsetof(struct job_status, progress.percent)},
+    {"progress.data_epoch", offsetof(struct job_status, progress.data_epoch)},
+    {"progress.updated_at_ms", offsetof(struct job_status, progress.updated_at_ms)},
 };
 
 static const struct {

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/script_progress.h"
+
+#include <string.h>
+
+#include "common/contract/script_report.h"
+#include "common/failure_line.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/finishing.h"
+#include "operator/controller/plan/progress_status.h"
+
+/* The chief's pod, if it has finished and is still there; else NULL. */
+static const struct pod_view *finished_chief(const struct planning *planning)
+{
+    const struct slot *chief = crew_chief(&planning->crew, planning->job);
+    bool finished = chief && chief->occupant && finishing_slot_done(planning, chief);
+    return finished && pod_view_succeeded(chief->occupant) ? chief->occupant : NULL;
+}
+
+static void warn_of_flaw(struct planning *planning, const struct pod_view *pod, const struct error *flaw)
+{
+    SCOPED_BUFFER words;
+    buffer_init(&words, FAILURE_LINE_MAX);
+    failure_line_clean(flaw->message, strlen(flaw->message), FAILURE_LINE_MAX, &words);
+    planning_event(planning, true, "ProgressUnreadable", "ReadProgress",
+                   planning_format(planning, "the report in the termination message of pod %s cannot be used: %s",
+                                   pod->name, buffer_text(&words)));
+}
+
+static void read_report(struct planning *planning, const struct pod_view *pod)
+{
+    struct job_status *next = planning->next;
+    struct status_document report;
+    struct error flaw;
+    script_report_read(pod->termination_message, &report, &flaw);
+    if (flaw.kind != ERROR_NONE && condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE))
+        warn_of_flaw(planning, pod, &flaw);
+    if (report.metric_count == 0 && report.step == STATUS_UNKNOWN && report.data_epoch == STATUS_UNKNOWN)
+        return;
+    if (pod->finished_ms != FIELD_UNSET)
+        report.updated_at_ms = pod->finished_ms;
+    next->progress = progress_from_document(&report, &next->progress, &planning->plan->arena);
+}
+
+static void forget(struct progress *progress)
+{
+    progress->metric_count = 0;
+    progress->step = progress->data_epoch = progress->updated_at_ms = FIELD_UNSET;
+}
+
+void script_progress_update(struct planning *planning)
+{
+    const struct pod_view *chief;
+    if (planning->job->framework == FRAMEWORK_COXSWAIN || status_terminal(planning->old))
+        return;
+    if (planning->next->attempt != planning->old->attempt)
+        forget(&planning->next->progress);
+    else if ((chief = finished_chief(planning)))
+        read_report(planning, chief);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Takes status.progress of a job of another framework from what its chief's script reported at its end (script_report.h). Only a pod that
+ * succeeded counts: the termination message of one that failed may be the end of its log.
+ */
+#ifndef COXSWAIN_CONTROLLER_SCRIPT_PROGRESS_H
+#define COXSWAIN_CONTROLLER_SCRIPT_PROGRESS_H
+
+#include "operator/controller/plan/planning.h"
+
+/* Updates the next status. When the job succeeds and a part of the report cannot be used, an event says so. When the whole crew starts
+ * over, what an earlier attempt reported is forgotten. */
+void script_progress_update(struct planning *planning);
+
+#endif
