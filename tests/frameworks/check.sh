@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, JAX, TensorFlow MultiWorkerMirrored and
-# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way. Prints ok/not ok/skip lines
-# (see tests/run).
+# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way; and the sweep over jobs of PyTorch.
+# Prints ok/not ok/skip lines (see tests/run).
 #
 #   TORCH_PYTHON=path, JAX_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
 set -uo pipefail
@@ -83,6 +83,12 @@ crew_starts_over() {
 torch=${TORCH_PYTHON:-python3}
 if has "$torch" torch "PyTorch DDP" TORCH; then
     crew_starts_over pytorch-ddp "PyTorch DDP" "$torch" 6000
+
+    # In `path` python3 is still the one that has PyTorch.
+    PATH="$work/path:$PATH" "$bin/cox" run "$root/deploy/examples/sweeps/pytorch.yaml" --state "$work/sweep" >sweep.log 2>&1 &
+    cox=$!
+    ended && grep -q 'pytorch is complete: 8 of 8 trials succeeded' sweep.log && grep -q ' best  *pytorch-[0-7]: validationAccuracy 0\.7' sweep.log
+    verdict $? "PyTorch: a sweep finds the trial with the best accuracy" "$(tail -n 12 sweep.log)"
 fi
 
 jax=${JAX_PYTHON:-python3}

@@ -141,7 +141,15 @@ verdict $? "completion knows the commands, the names and the forms of sweeps" "$
 
 unset KUBECONFIG
 for example in "$root"/deploy/examples/sweeps/*.yaml; do
-    cox 0 run "$example" --state "$(basename "$example" .yaml)" --set spec.maxTrials=4 --set spec.template.coxswain.training.steps=20 &&
+    shorter=(--set spec.template.coxswain.training.steps=20)
+    if grep -q '^ *pytorch: ' "$example"; then
+        if ! python3 -c 'import torch' 2>/dev/null; then
+            echo "skip the example $(basename "$example"): python3 has no PyTorch"
+            continue
+        fi
+        shorter=()
+    fi
+    cox 0 run "$example" --state "$(basename "$example" .yaml)" --set spec.maxTrials=4 "${shorter[@]}" &&
         printed 'is complete: 4 of 4 trials succeeded'
     verdict $? "the example $(basename "$example") runs on one machine" "$(said)"
 done
