@@ -82,12 +82,9 @@ static void print_figure(const char *name, const char *value, struct buffer *out
         buffer_format(out, "  %-24s %s\n", name, value);
 }
 
-static void print_progress(const struct json *job, struct buffer *out)
+static void print_step(const struct json *job, const struct json *progress, struct buffer *out)
 {
-    const struct json *progress = json_at(job, "status.progress");
     char left[24];
-    if (json_integer_at(progress, "step", -1) < 0)
-        return;
     buffer_format(out, "%-13s step %" PRId64, "Progress", json_integer_at(progress, "step", 0));
     if (json_integer_at(progress, "totalSteps", -1) >= 0)
         buffer_format(out, " of %" PRId64, json_integer_at(progress, "totalSteps", 0));
@@ -97,7 +94,19 @@ static void print_progress(const struct json *job, struct buffer *out)
     if (*left)
         buffer_format(out, ", %s left", left);
     buffer_append_byte(out, '\n', NULL);
-    for (const struct json *item = json_first(json_member(progress, "metrics")); item; item = json_next(item))
+}
+
+/* A script of another framework may report metrics alone. */
+static void print_progress(const struct json *job, struct buffer *out)
+{
+    const struct json *progress = json_at(job, "status.progress"), *metrics = json_member(progress, "metrics");
+    if (json_integer_at(progress, "step", -1) >= 0)
+        print_step(job, progress, out);
+    else if (json_count(metrics) > 0)
+        buffer_append_string(out, "Progress\n", NULL);
+    else
+        return;
+    for (const struct json *item = json_first(metrics); item; item = json_next(item))
         print_figure(text_at(item, "name"), text_at(item, "value"), out);
     if (json_integer_at(progress, "lastCheckpointStep", -1) >= 0)
         buffer_format(out, "  %-24s step %" PRId64 "\n", "last checkpoint",

@@ -164,7 +164,10 @@ static void print_left(const struct job_view *view, struct buffer *out)
 
 void view_print_line(const struct job_view *view, struct buffer *out)
 {
-    buffer_format(out, "step %lld/%lld  %d %%", (long long)view->step, (long long)view->total_steps, percent(view));
+    if (view->total_steps >= 0)
+        buffer_format(out, "step %lld/%lld  %d %%", (long long)view->step, (long long)view->total_steps, percent(view));
+    else
+        buffer_format(out, "step %lld", (long long)view->step);
     if (isfinite(view->loss))
         buffer_format(out, "  loss %.4f", view->loss);
     print_rate(view, out);

@@ -61,3 +61,14 @@ Test(job_describe, shares_are_told_as_per_cent)
                                                   "  goodput                  95.9 %\n"),
                        "%s", buffer_text(&text));
 }
+
+Test(job_describe, metrics_alone)
+{
+    SCOPED_JSON *job = json_of("{'status':{'progress':{'metrics':[{'name':'bleu','value':'27.4'}]}}}");
+    struct why_input input = {.job = job, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, DESCRIPTION_MAX);
+    job_describe(&input, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "\nProgress\n  bleu                     27.4\n"), "%s",
+                       buffer_text(&text));
+}

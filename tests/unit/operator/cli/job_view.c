@@ -312,6 +312,20 @@ Test(job_view, losses_are_thinned_out_not_lost)
     job_view_release(&view);
 }
 
+/* As a script of another framework reports it. */
+Test(job_view, a_step_of_an_unknown_number)
+{
+    struct job_view view;
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *job = json_of("{'status':{'progress':{'step':7,'metrics':[{'name':'loss','value':'0.5'}]}}}");
+    job_view_take_job(&view, job);
+    view_print_line(&view, &text);
+    cr_assert_str_eq(buffer_text(&text), "step 7  loss 0.5000");
+    job_view_release(&view);
+}
+
 Test(job_view, numbers_line_and_curve)
 {
     struct job_view view;
