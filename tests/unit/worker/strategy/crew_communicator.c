@@ -55,7 +55,7 @@ Test(crew_communicator, a_gpu_is_one_ranks)
     struct collective_peer peers[SIZE];
     fill(devices, peers);
     devices[2].standing.place = 1;
-    expect(devices, peers, "on one GPU");
+    expect(devices, peers, "use the same GPU");
     devices[2].machine = 6;
     expect(devices, peers, NULL);
     devices[2].machine = 5;
@@ -73,7 +73,7 @@ Test(crew_communicator, several_devices_a_rank_are_asked_one_by_one)
         devices[place] = (struct crew_device){.standing = {.version = 23007, .place = place}, .machine = 5};
     expect_of(devices, EACH, peers, NULL);
     devices[3].standing.place = 1;
-    expect_of(devices, EACH, peers, "rank 0 (:0) and rank 1 (:0) are on one GPU");
+    expect_of(devices, EACH, peers, "rank 0 (:0) and rank 1 (:0) use the same GPU");
     devices[3].standing.place = 3;
     devices[4].standing.version = devices[5].standing.version = 21805;
     expect_of(devices, EACH, peers, "rank 2 (:0) has 2.18.5");
