@@ -39,7 +39,7 @@ await_crew && same_weights outdated alone
 verdict $? "with the bits of one" "$(tails outdated)"
 EMULATED_GPUS_SHARED=1 start_crew absent 2
 wait -n "${pids[@]}" # whoever is first; an operator ends the others
-[[ $? == 64 ]] && tail -qn 2 absent.*.log | grep -q 'are on one GPU'
+[[ $? == 64 ]] && tail -qn 2 absent.*.log | grep -q 'use the same GPU'
 verdict $? "exit 64: two workers on one GPU" "$(tails absent)"
 end_crew KILL
 rm -r anyway
