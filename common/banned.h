@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes calls of risky libc functions fail to compile. The Makefile includes this header in front
- * of every file of ours; the names in the messages say what to use instead.
+ * Makes calls of risky libc functions fail to compile. The Makefile includes this header in front of every C file of the project; the
+ * compiler's message says what to use instead.
  */
 #ifndef COXSWAIN_COMMON_BANNED_H
 #define COXSWAIN_COMMON_BANNED_H

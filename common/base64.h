@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes and decodes Base64 (RFC 4648, section 4), as in a kubeconfig's certificates and a Secret's data. Uses OpenSSL.
+ * Encodes and decodes Base64 (RFC 4648, section 4), for the certificates in a kubeconfig and the data of a Secret. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_BASE64_H
 #define COXSWAIN_COMMON_BASE64_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing byte buffer with a maximum size. Input from outside (a watch line, a log tail, a manifest, a message) is collected in one of
- * these, so that no peer can make a program grow without bound.
+ * Provides a byte buffer that grows up to a maximum size. Input from outside (a watch line, the end of a log, a manifest, a message) is
+ * collected in such a buffer, so that no peer can make a program allocate memory without bound: appending beyond the maximum fails with
+ * ERROR_TOO_LARGE and changes nothing.
  *
- * `data` is NUL-terminated whenever it is not NULL, so a text buffer can be passed to functions that take a string; it is NULL only while
- * `capacity` is 0. Life cycle: init -> append … clear … -> release (which leaves it as after init).
+ * `data` is NUL-terminated whenever it is not NULL, so a text buffer can be passed to functions that take a string. `data` is NULL only
+ * while `capacity` is 0. Life cycle: init -> append … clear … -> release (which leaves the buffer as after init).
  */
 #ifndef COXSWAIN_COMMON_BUFFER_H
 #define COXSWAIN_COMMON_BUFFER_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates directories with their parents, and removes directories with their contents.
+ * Creates directories with their parents, and removes directories with their contents. Removing never follows symbolic links or enters
+ * other mounts, and silently keeps what cannot be removed.
  */
 #ifndef COXSWAIN_COMMON_DIRECTORY_H
 #define COXSWAIN_COMMON_DIRECTORY_H

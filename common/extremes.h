@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Minimum and maximum of two integers.
+ * Returns the smaller or the larger of two integers.
  */
 #ifndef COXSWAIN_COMMON_EXTREMES_H
 #define COXSWAIN_COMMON_EXTREMES_H

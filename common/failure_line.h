@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the line that says why a program failed in the termination message of its container. The program wrote that message itself, or
- * the kubelet took it from the end of the program's log (at most 2048 bytes).
+ * Finds the line that says why a program failed in the termination message of its container. The operator puts this line into the job's
+ * status, and `cox` prints it. The program wrote the message itself, or the kubelet took it from the end of the program's log (at most 2048
+ * bytes). The text is untrusted: terminal escapes and other control characters are removed.
  */
 #ifndef COXSWAIN_COMMON_FAILURE_LINE_H
 #define COXSWAIN_COMMON_FAILURE_LINE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes and compares HMAC-SHA256 codes (RFC 2104, FIPS 198-1). Uses OpenSSL.
+ * Computes and compares HMAC-SHA256 codes (RFC 2104, FIPS 198-1). With such codes the workers of a job prove to each other that they have
+ * the job's key; the worker also identifies exported models by them. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_HMAC_H
 #define COXSWAIN_COMMON_HMAC_H

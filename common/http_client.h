@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP requests on an event loop: the one wrapper around libcurl. A client holds
- * what its requests share (connection pool, TLS trust, client certificate, name
- * resolution that does not block the loop); requests run side by side.
+ * Sends HTTP requests from an event loop (event_loop.h) and delivers their answers to callbacks; the only wrapper around libcurl. The
+ * operator and `cox` use it for the Kubernetes API, for workers' status and for downloads; the embedded control plane uses it for probes.
+ *
+ * A client holds what its requests share: connection pool, TLS trust, client certificate. Requests run side by side, and name resolution
+ * does not block the loop. All calls are made on the loop's thread. Each request ends in exactly one call of its `done` callback.
  */
 #ifndef COXSWAIN_COMMON_HTTP_CLIENT_H
 #define COXSWAIN_COMMON_HTTP_CLIENT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structs and functions that http_server.c and http_server_loop.c share. No other file includes this header.
+ * Declares the structs and functions that http_server.c and http_server_loop.c share to implement http_server.h: http_server.c handles
+ * connections, requests and answers, http_server_loop.c runs a server on an event loop. No other file includes this header.
  */
 #ifndef COXSWAIN_COMMON_HTTP_EXCHANGE_H
 #define COXSWAIN_COMMON_HTTP_EXCHANGE_H

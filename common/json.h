@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON values: the one wrapper around cJSON. Nothing else includes it.
+ * Parses, changes and prints JSON values; the only wrapper around cJSON.
  *
- * A `struct json *` is either a root (owned: free with json_free) or a borrowed
- * view into a root (never freed, valid until the root changes or is freed).
- * Numbers are IEEE doubles, as in JavaScript: integers are exact up to 2^53,
- * which holds for every number this project stores (resourceVersions are strings).
- * All look-ups accept NULL and values of another type, and then answer "absent",
- * so that a path into a hostile document never needs a check at every step.
+ * A `struct json *` is either a root (owned: free with json_free) or a borrowed view into a root (never freed, valid until the root changes
+ * or is freed). Numbers are IEEE doubles, as in JavaScript: integers are exact up to 2^53, which is enough for every number that this
+ * project stores (resourceVersions are strings). All look-ups accept NULL and values of another type, for which they return "absent", so
+ * that reading a path of an untrusted document needs no check at each step.
  */
 #ifndef COXSWAIN_COMMON_JSON_H
 #define COXSWAIN_COMMON_JSON_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Suggests the known word that a mistyped word was probably meant to be.
+ * Suggests the known word that a mistyped word was probably meant to be, for messages about unknown fields, enum words and names.
  */
 #ifndef COXSWAIN_COMMON_NEAREST_WORD_H
 #define COXSWAIN_COMMON_NEAREST_WORD_H

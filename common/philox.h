@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Philox4x32-10 (Salmon et al. 2011), a counter-based random number generator: its words depend on the key and the counter only, so any
- * element can be drawn without drawing the ones before it.
+ * Philox4x32-10 (Salmon et al. 2011), a counter-based random number generator. Its words depend on the key and the counter only, so any
+ * element can be drawn without the ones before it, and every process and device draws the same numbers. The worker uses it for initial
+ * weights, the order of examples, augmentation and dropout; the operator for the values of a sweep's trials.
  */
 #ifndef COXSWAIN_COMMON_PHILOX_H
 #define COXSWAIN_COMMON_PHILOX_H

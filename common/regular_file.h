@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens regular files for reading and refuses everything else: reading from a FIFO or a device could block forever.
+ * Opens regular files for reading, such as the data and checkpoints that a job names, and refuses everything else: reading from a FIFO or a
+ * device could block forever.
  */
 #ifndef COXSWAIN_COMMON_REGULAR_FILE_H
 #define COXSWAIN_COMMON_REGULAR_FILE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the processor treat subnormal numbers as zero. Once a model has learned its data,
- * gradients and momenta shrink into that range, where processors take a hundred times as long for
- * an operation; nothing in training needs them.
+ * Makes the processor treat subnormal numbers as zero. Once a model has learned its data, gradients and momenta shrink into that range,
+ * where an operation takes the processor a hundred times as long; nothing in training needs such numbers. Every thread of the worker that
+ * computes or sums gradients must call subnormals_flush, otherwise the bits of the sums would differ.
  */
 #ifndef COXSWAIN_COMMON_SUBNORMALS_H
 #define COXSWAIN_COMMON_SUBNORMALS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The release that every program's --version prints.
+ * Defines the release that every program prints for --version, and that a worker names if another worker speaks another protocol version.
  */
 #ifndef COXSWAIN_COMMON_VERSION_H
 #define COXSWAIN_COMMON_VERSION_H

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of the files in a job's checkpoint directory. The worker writes them; `cox` looks for them.
+ * Defines the names of the files in a job's checkpoint directory. Workers write the files; `cox` looks for them. The chief, the pod that
+ * leads a job's training, commits and removes checkpoints. A checkpoint's name has the chief's attempt (how many times all pods of the job
+ * have been started) and incarnation (a number that the operator raises before it creates pods), so that a replaced chief, whose
+ * incarnation is lower, can no longer save.
  *
- *   step-00001200.attempt-1.incarnation-5/   committed: complete, fsynced, renamed into place
+ *   step-00001200.attempt-1.incarnation-5/   a committed checkpoint: complete, fsynced, renamed into place
  *       manifest.json
  *       rank-00000.safetensors …
- *   .saving-step-…/                    being written; removed by the next chief
+ *   .saving-step-…/                    a checkpoint that is being written; removed by the next chief
  *   .replaced-step-…/                  an older save that was about to be replaced when the chief died; the next chief restores its name
- *                                      if no newer save has it, else removes it
- *   .bad-step-…/                       its checksums were wrong; kept for inspection, never loaded
+ *                                      if no newer save has that name, else removes it
+ *   .bad-step-…/                       a checkpoint with wrong checksums; kept for inspection, never loaded
  *   incarnation-<N>.json               a chief's claim of the directory, and the checkpoint that it started from (incarnation_record.h)
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
  *   export.json                        which file the job has exported (export_record.h)

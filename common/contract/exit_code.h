@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exit codes of a worker's process, and how the operator reacts to each. The enum, the texts and the classes come from one table.
+ * Defines the exit codes of Coxswain's worker and how the operator reacts to each: it replaces the pod, which may count against the job's
+ * backoffLimit, or fails the job. The enum, the meanings in messages and the classes come from one table. Programs of other frameworks have
+ * codes of their own: of the table's failures, only 138 and 160 keep their meaning there; all others count against backoffLimit.
  */
 #ifndef COXSWAIN_CONTRACT_EXIT_CODE_H
 #define COXSWAIN_CONTRACT_EXIT_CODE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads what a script of another framework reports at its end: a JSON object, the last line of its container's termination message.
- * The operator copies it into the job's status.progress.
+ * Reads the results that a training script of another framework (PyTorch, JAX, TensorFlow) reports when it ends. The report is a JSON
+ * object, the last line of its container's termination message. The operator copies it into the job's status.progress.
  *
  *   {"metrics":{"validationLoss":0.31,"bleu":27.4},"step":3000,"epoch":2}
  *
- * Each of the three members may be left out, and others are ignored.
+ * Each of these three members may be left out; other members are ignored. The text is untrusted: what cannot be used is left out, an error
+ * says what that is, and the rest of the report is used.
  */
 #ifndef COXSWAIN_CONTRACT_SCRIPT_REPORT_H
 #define COXSWAIN_CONTRACT_SCRIPT_REPORT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state),
- * and names the files in it. Volumes of claims that have no directory of their own are stored there
- * too; they hold the user's data and are deleted only on request.
+ * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
+ * coxswain-standalone locks its directory while it runs; `cox run` clears it for --fresh. Volumes of claims that have no directory of their
+ * own are stored there too; they hold the user's data and are deleted only on request.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H

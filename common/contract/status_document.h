@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The status document: what the chief's GET /status answers, and what the
- * operator copies into the job's status.progress. At most 64 KiB of JSON:
+ * Defines, prints and parses the status document, by which a worker reports its training: the answer to GET /status. The operator and `cox`
+ * poll it from the job's chief, the pod that leads the training; the operator copies it into the job's status.progress. The document has at
+ * most 64 KiB of JSON:
  *
  *   {"jobUID":"…","incarnation":5,"role":"worker","index":0,
  *    "phase":"Training",
@@ -13,7 +14,7 @@
  *    "refusedPerMinute":4872,"refusedFrom":"10.1.2.3","refusedReason":"data port: it did not prove in time that …",
  *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
  *
- * Unknown numbers are left out. Readers must check jobUID, because pod addresses are reused.
+ * Unknown numbers are left out. A reader must compare jobUID with the UID of its job, because pod addresses are reused.
  */
 #ifndef COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
 #define COXSWAIN_CONTRACT_STATUS_DOCUMENT_H

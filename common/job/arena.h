@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A bump allocator for values that live and die together: the strings and lists
- * of one parsed document. Nothing is freed singly. An arena is a plain value; it
- * may be moved (memcpy) but not copied.
+ * A bump allocator for values that are released together, such as the strings and lists of one parsed TrainingJob: arena_release frees
+ * everything, and nothing can be freed singly. An arena begins as {0}. The struct may be moved with memcpy but not copied, since a second
+ * copy would release the same memory.
  */
 #ifndef COXSWAIN_JOB_ARENA_H
 #define COXSWAIN_JOB_ARENA_H

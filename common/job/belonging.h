@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fields that mean something only for some kinds of their object: `kernel` for
- * convolutions, `beta1` for AdamW. The column `only_for` of the table of fields says
- * which; object_type.told_by names the field that tells the kinds apart. Given with
- * another kind such a field would be ignored, so it is refused, by the CRD and by
- * the C code alike, unless it has the value that it would have by default: API servers
- * write defaults into every object.
+ * Checks fields that apply only to some kinds of object, such as `kernel`, only for layers of type Conv2D, or `beta1`, only for the
+ * optimizer AdamW. In the table of fields (fields.h), `only_for` lists the kinds that a field is for, and the object type's `told_by` names
+ * the field that says of which kind an object is. A field that does not apply would have no effect; it is therefore refused by the C code
+ * and, except for decimals, by a CEL rule of the CRD. The field is allowed with its default value, because API servers write defaults into
+ * every object.
  */
 #ifndef COXSWAIN_JOB_BELONGING_H
 #define COXSWAIN_JOB_BELONGING_H

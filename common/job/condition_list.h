@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status.conditions: a list of metav1.Condition, of which some types are ours and others belong to other controllers.
+ * Reads and writes status.conditions, the list of metav1.Condition, of TrainingJobs and TrainingSweeps. The operator changes only
+ * conditions of its own types. Conditions of other types belong to other controllers: they are kept as JSON text and written back behind
+ * the operator's own, as many as the list has room for.
  */
 #ifndef COXSWAIN_JOB_CONDITION_LIST_H
 #define COXSWAIN_JOB_CONDITION_LIST_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of each enum as NULL-terminated lists, in the order of the C values,
- * for the table of fields. An empty first word means "not given".
+ * Lists the words of each enum of a manifest, such as "CPU", "GPU", "Auto", in the order of the C enum's values. The code behind the table
+ * of fields (fields.h) reads, checks and prints enums by these lists, and `cox` offers the words to users. Each list ends with NULL; an
+ * empty first word stands for a field that is not given, and is never offered.
  */
 #ifndef COXSWAIN_JOB_ENUM_WORDS_H
 #define COXSWAIN_JOB_ENUM_WORDS_H

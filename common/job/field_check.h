@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates JSON by the table of fields: types, bounds, words, forms, required members, unique list keys, and the rules (rules.h) of each
- * object whose own members are valid. Defaults must have been filled in before.
+ * Validates a TrainingJob, a TrainingSweep or a job document, as JSON, by the table of fields (fields.h): types, bounds, enum words, string
+ * formats, required members and unique list keys. If all members of an object are valid, the rules about several of its fields (rules.h)
+ * are checked, too. Fill in the defaults first (field_default.h).
  */
 #ifndef COXSWAIN_JOB_FIELD_CHECK_H
 #define COXSWAIN_JOB_FIELD_CHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fills static defaults into JSON like the API server's structural defaulting: members given as null count as absent, absent members get
- * their default, and so do members inside objects and list elements that are present.
+ * Fills the static defaults of the table of fields (fields.h) into JSON, as an API server does for a structural schema. Members given as
+ * null count as absent. Absent members get their default, also in objects and list elements that are present.
  */
 #ifndef COXSWAIN_JOB_FIELD_DEFAULT_H
 #define COXSWAIN_JOB_FIELD_DEFAULT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads JSON into structs by the table of fields. Reading cannot fail: a member that is absent, of another type or beyond its list's room
- * stays unset, so that an unchecked status is safe to read. fields_check validates a spec.
+ * Reads JSON into C structs by the table of fields (fields.h). Reading cannot fail: a member stays unset if it is absent, has another type
+ * or is longer than its struct has room for. An unchecked status is therefore safe to read; a spec must be validated with fields_check.
  */
 #ifndef COXSWAIN_JOB_FIELD_READ_H
 #define COXSWAIN_JOB_FIELD_READ_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Macros for the rows of the table of fields (fields.h). A row describes one field of a
- * TrainingJob or TrainingSweep: its name, kind, limits, flags, description, and the member of a C
- * struct that stores it. The parser, the validation, the CRDs and docs/api.md all follow from it.
- * Only the files that hold a part of the table include this header: fields.c for the TrainingJob,
- * sweep_fields.c for the TrainingSweep.
+ * Defines macros for the rows of the table of fields (fields.h). A row describes one field of a TrainingJob or TrainingSweep: its name,
+ * kind, limits, flags, description, and the member of a C struct that stores it. The parser, the validation, the CRDs and docs/api.md all
+ * follow from it. Only the files that hold a part of the table include this header: fields.c for the TrainingJob, sweep_fields.c for the
+ * TrainingSweep.
  */
 #ifndef COXSWAIN_JOB_FIELD_TABLE_H
 #define COXSWAIN_JOB_FIELD_TABLE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structs into JSON, by the table of fields: fields_read the other way round.
+ * Writes C structs as JSON by the table of fields (fields.h), the reverse of fields_read. The operator writes the status of jobs and sweeps
+ * with it, and the job document that workers get. Members that are unset or equal their default are left out.
  */
 #ifndef COXSWAIN_JOB_FIELD_WRITE_H
 #define COXSWAIN_JOB_FIELD_WRITE_H

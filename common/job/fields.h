@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one table of fields: what a TrainingJob and a job document may hold. Every
- * other view comes from it: the parser (field_read.h), the defaults
- * (field_default.h), the validation (field_check.h), the text that workers get
- * (field_write.h), the CustomResourceDefinition and docs/api.md
- * (common/job/generate). A new field is one row in fields.c and one member in a
- * struct; what spans several fields is a row in rules.c.
+ * Declares the table of fields: one row for each field of a TrainingJob, a TrainingSweep and a job document (the part of a TrainingJob that
+ * a worker gets). Everything else about fields is derived from the rows: the parser (field_read.h), the defaults (field_default.h), the
+ * validation (field_check.h), the JSON that is written (field_write.h), the CustomResourceDefinitions and docs/api.md
+ * (common/job/generate). A new field is one row in fields.c or sweep_fields.c and one member of a struct; a constraint between several
+ * fields is a row in rules.c.
  */
 #ifndef COXSWAIN_JOB_FIELDS_H
 #define COXSWAIN_JOB_FIELDS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The job document: the part of a TrainingJob that a worker reads, as a C value.
- * Field names, bounds, defaults and descriptions stand once, in fields.c; the
- * CRD, docs/api.md and the parser come from there. Strings and lists live in the
- * document's own arena and go with job_document_release.
+ * Parses and prints the job document, the part of a TrainingJob that Coxswain's worker reads: strategy, model, data, training, checkpoints.
+ * The operator passes the document to the worker as JSON in COXSWAIN_JOB. Names, bounds, defaults and descriptions of the fields are in
+ * fields.c only; the CRD, docs/api.md and the parser are derived from there. Strings and lists are in the document's own arena and are
+ * freed by job_document_release.
  *
- * A number that the user did not give and that has no static default is
- * FIELD_UNSET; an absent string is NULL; an absent list has count 0.
+ * A number that the user did not give and that has no static default is FIELD_UNSET (DECIMAL_UNSET for a decimal). An absent string is
+ * NULL, an absent list has count 0.
  */
 #ifndef COXSWAIN_JOB_DOCUMENT_H
 #define COXSWAIN_JOB_DOCUMENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The status of a TrainingJob out of the resource; job_status_to_json
- * (training_job.h) is the way back.
+ * Reads the status of a TrainingJob from its JSON; job_status_to_json (training_job.h) writes it. Reading cannot fail: members that are
+ * absent or wrong stay unset.
  */
 #ifndef COXSWAIN_JOB_STATUS_H
 #define COXSWAIN_JOB_STATUS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What spans several fields. Each rule stands once: its name, the object it is
- * about, its CEL text for the CRD, its message, the field to blame, and the C
- * function that gives the same verdict.
+ * Declares the table of rules, the constraints between several fields of a TrainingJob, TrainingSweep or job document. Each row of the
+ * table (rules.c) has the rule's name, the type of object, a CEL expression for the CRD, the message, the field to blame, and a C function.
+ * Kubernetes' API server evaluates the CEL; the operator, the worker, `cox` and the embedded control plane call the C function. Both must
+ * give the same verdict. A rule without CEL is checked by the C function only.
  */
 #ifndef COXSWAIN_JOB_RULES_H
 #define COXSWAIN_JOB_RULES_H

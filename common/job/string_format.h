@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The forms that strings of a job may have. Each is one regular expression, in
- * the part that POSIX and RE2 read alike, so that the CRD and the C code judge by
- * the same text.
+ * Lists the formats that strings of a TrainingJob may have, such as names, paths and decimals, and checks strings against them. Each format
+ * is one regular expression that POSIX and RE2 interpret alike, so that the CRD (RE2, in the API server) and the C code (POSIX) accept the
+ * same strings.
  */
 #ifndef COXSWAIN_JOB_STRING_FORMAT_H
 #define COXSWAIN_JOB_STRING_FORMAT_H

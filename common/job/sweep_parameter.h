@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Puts the values of a sweep's parameters into a TrainingJob's spec, and finds them there again. A value is a number, a string or a
- * boolean; json_scalar_text gives its text, as a sweep's status has it.
+ * Puts the values of a sweep's parameters into the spec of a TrainingJob, and finds them there again. A sweep runs many jobs, its trials,
+ * which differ in its parameters: fields of the spec or environment variables of the pods. The operator builds trials with these functions,
+ * `cox` shows them. A value is a number, a string or a boolean; json_scalar_text gives its text, which the sweep's status contains.
  */
 #ifndef COXSWAIN_JOB_SWEEP_PARAMETER_H
 #define COXSWAIN_JOB_SWEEP_PARAMETER_H

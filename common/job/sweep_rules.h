@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C twins of the rules about a TrainingSweep; rules.c has their CEL and messages.
+ * Declares the C functions of the rules about a TrainingSweep. The table of rules (rules.h) has their CEL expressions and messages, and
+ * only its file, rules.c, calls the functions.
  */
 #ifndef COXSWAIN_JOB_SWEEP_RULES_H
 #define COXSWAIN_JOB_SWEEP_RULES_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The TrainingJob resource as a C value: metadata, spec, status. The operator
- * parses one from each object of a watch; the embedded control plane validates
- * with the same code at admission; `cox` shows it.
+ * Parses and validates the TrainingJob resource as a C value: metadata, spec, status. The operator parses one from each object of a watch,
+ * the embedded control plane validates with the same code at admission, and `cox` validates the manifests that it writes. If the spec is
+ * invalid, parsing fails but still reads metadata and status, so that the operator can report the errors; nothing is created from such a
+ * spec.
  */
 #ifndef COXSWAIN_TRAINING_JOB_H
 #define COXSWAIN_TRAINING_JOB_H

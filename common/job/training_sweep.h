@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The TrainingSweep resource as a C value: it runs many TrainingJobs, its trials, which differ in some fields of one template,
- * and finds the best of them. The operator parses one from each object of a watch; the embedded control plane validates with the
- * same code at admission.
+ * Parses and validates the TrainingSweep resource as a C value. A sweep runs many TrainingJobs, its trials, which differ in some fields of
+ * one template, and finds the best of them. The operator parses one from each object of a watch, the embedded control plane validates with
+ * the same code at admission, and `cox` shows it. The template is validated only with the values of a trial.
  */
 #ifndef COXSWAIN_TRAINING_SWEEP_H
 #define COXSWAIN_TRAINING_SWEEP_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is wrong with a document: a list of causes, each with the path of its
- * field and a sentence that says what to change.
+ * Collects what is wrong with a manifest or job document: a list of causes, each with the path of a field ("spec.workers.replicas") and a
+ * sentence that says what to change. The validation (field_check.h, immutability.h) fills the list, so that a user sees all causes at once,
+ * at most VIOLATIONS_MAX.
  */
 #ifndef COXSWAIN_JOB_VIOLATIONS_H
 #define COXSWAIN_JOB_VIOLATIONS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules for what Coxswain's worker would refuse in the pod and the spec alone shows: the C versions of CEL rules (rules.c has their
- * table). Jobs of other frameworks pass. A job document, which names no framework, counts as the worker's.
+ * Declares the C functions of rules about specs that Coxswain's worker would refuse when it starts. With these rules the API server refuses
+ * such a spec when the job is created. Jobs of other frameworks satisfy all these rules; a job document, which names no framework, is
+ * checked. The table of rules (rules.h) has the CEL expressions and messages, and only its file, rules.c, calls the functions.
  */
 #ifndef COXSWAIN_JOB_WORKER_RULES_H
 #define COXSWAIN_JOB_WORKER_RULES_H

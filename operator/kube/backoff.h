@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes how long to wait before a retry: exponential backoff with "equal jitter", so that a
- * thousand clients that failed together do not retry together.
+ * Computes how long the Kubernetes client and informers wait before they retry a request: exponential backoff with "equal jitter", so that
+ * a thousand clients that failed together do not retry together. Leases draw the jitter of their renewals here, too.
  */
 #ifndef COXSWAIN_KUBE_BACKOFF_H
 #define COXSWAIN_KUBE_BACKOFF_H

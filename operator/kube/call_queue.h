@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders waiting requests fairly between flows (a flow is a job or a namespace). Within a
- * flow requests leave in the order they came; between flows they leave round robin, one from
- * each. A flow with a single request therefore waits for at most one request of each other
- * flow, however many requests those have.
+ * Orders waiting requests of the Kubernetes client (client.h) fairly between flows (a flow is a job or a namespace). Within a flow requests
+ * leave in the order they came; between flows they leave round robin, one from each. A flow with a single request therefore waits for at
+ * most one request of each other flow, however many requests those have. The caller owns the requests; the queue only links them.
  */
 #ifndef COXSWAIN_KUBE_CALL_QUEUE_H
 #define COXSWAIN_KUBE_CALL_QUEUE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations shared by the files that implement client.h: client.c (the public functions), client_call.c (queueing,
- * sending and finishing a call) and client_credentials.c. No other file includes it.
+ * Declarations shared by the files that implement client.h, which sends requests to a Kubernetes API server: client.c (the public
+ * functions), client_call.c (queueing, sending and finishing a call) and client_credentials.c. No other file includes it.
  */
 #ifndef COXSWAIN_KUBE_CLIENT_PARTS_H
 #define COXSWAIN_KUBE_CLIENT_PARTS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the output of a credential plugin: an ExecCredential of client.authentication.k8s.io, v1 or v1beta1.
+ * Parses the output of a credential plugin (exec_plugin.h): an ExecCredential of client.authentication.k8s.io, v1 or v1beta1, with a token,
+ * a client certificate or both.
  */
 #ifndef COXSWAIN_KUBE_EXEC_CREDENTIAL_H
 #define COXSWAIN_KUBE_EXEC_CREDENTIAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache inside an informer. For each object it stores an item: what informer_options.parse
- * made of the object. It calls the informer's callbacks when a list or an event of the watch
- * changes an item. Does no networking.
+ * The cache inside an informer (informer.h), filled from lists and watch events. For each object the cache stores an item: what the
+ * caller's informer_options.parse made of the object. When a list or an event of the watch changes an item, the cache calls the informer's
+ * callbacks. The cache does no networking.
  */
 #ifndef COXSWAIN_KUBE_INFORMER_TABLE_H
 #define COXSWAIN_KUBE_INFORMER_TABLE_H

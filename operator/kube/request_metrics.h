@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts the client's requests, their durations and retries, and writes them for Prometheus.
+ * Counts the requests that the Kubernetes client (client.h) sends, their durations and retries, and writes the counts for the operator's
+ * /metrics (Prometheus).
  */
 #ifndef COXSWAIN_KUBE_REQUEST_METRICS_H
 #define COXSWAIN_KUBE_REQUEST_METRICS_H

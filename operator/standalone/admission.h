@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Admission: sets defaults in an object and validates it before it is stored.
- * Checks names and labels, the fields of built-in types that this control plane
- * depends on, and the schema of custom types. TrainingJobs and TrainingSweeps are checked by C
- * functions that are equivalent to the CEL rules a real API server evaluates.
+ * Sets defaults in an object and validates it before the embedded control plane stores it. Admission checks names and labels, the fields of
+ * built-in types that this control plane depends on, and the schema of custom types. TrainingJobs and TrainingSweeps are checked by C
+ * functions that are equivalent to the CEL rules a real API server evaluates. An invalid object is refused with all causes.
  */
 #ifndef COXSWAIN_STANDALONE_ADMISSION_H
 #define COXSWAIN_STANDALONE_ADMISSION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the path of an API request: /api/v1/… or /apis/<group>/<version>/…,
- * followed by [namespaces/<namespace>/]<plural>[/<name>[/<subresource>]].
+ * Parses the path of a request to the embedded API server: /api/v1/… or /apis/<group>/<version>/…, followed by
+ * [namespaces/<namespace>/]<plural>[/<name>[/<subresource>]].
  */
 #ifndef COXSWAIN_STANDALONE_API_PATH_H
 #define COXSWAIN_STANDALONE_API_PATH_H

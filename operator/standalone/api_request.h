@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles one API request: reads its parameters and body, runs the verb, and
- * answers. Shared by the api_*.c files.
+ * Declarations shared by the files api_*.c and event_view.c, which together answer the requests of the embedded API server: a request's
+ * parameters and body are read, the function of its verb calls the registry, and the object is sent in the form that the client asked for
+ * (JSON, YAML, a Table, or metadata only).
  */
 #ifndef COXSWAIN_STANDALONE_API_REQUEST_H
 #define COXSWAIN_STANDALONE_API_REQUEST_H

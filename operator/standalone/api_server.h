@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serves the Kubernetes API over HTTPS on the loopback interface, from the
- * registry. Every request needs the bearer token, except /healthz, /livez, /readyz
- * and /version.
+ * Serves the Kubernetes API of the embedded control plane (coxswain-standalone) over HTTPS on the loopback interface, from the objects of
+ * the registry (registry.h). The server runs on the caller's event loop. Every request needs the bearer token, except /healthz, /livez,
+ * /readyz and /version.
  */
 #ifndef COXSWAIN_STANDALONE_API_SERVER_H
 #define COXSWAIN_STANDALONE_API_SERVER_H

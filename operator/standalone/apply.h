@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Server-side apply: merges a manager's configuration into an object, and removes
- * the fields that the manager applied before and now leaves out, unless another
- * manager owns them too. metadata.managedFields records which manager owns which
- * field. Only apply makes an owner: a field set by an update or a patch has none.
+ * Server-side apply of the embedded API server: merges a manager's configuration into an object, and removes the fields that the manager
+ * applied before and now leaves out, unless another manager owns them too. metadata.managedFields records which manager owns which field.
+ * If another manager owns a field with another value, the request is refused with 409 unless it has `force`. Unlike with a real API server,
+ * only apply makes an owner: a field set by an update or a patch has none.
  */
 #ifndef COXSWAIN_STANDALONE_APPLY_H
 #define COXSWAIN_STANDALONE_APPLY_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates the objects that every cluster has from the start: namespaces, their
- * default service account, the node, and the given CustomResourceDefinitions.
+ * Creates the objects that every cluster has from the start, when the embedded control plane starts: the namespaces, their default service
+ * accounts, the node and the given CustomResourceDefinitions. Objects that an earlier run created are kept; CustomResourceDefinitions are
+ * updated.
  */
 #ifndef COXSWAIN_STANDALONE_BOOTSTRAP_H
 #define COXSWAIN_STANDALONE_BOOTSTRAP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defaults and validation of built-in types, limited to the fields that this
- * control plane and its clients depend on. Other fields are stored as given.
+ * Defaults and validates objects of Kubernetes' built-in types for the embedded control plane, limited to the fields that this control
+ * plane and its clients depend on. Other fields are stored as given.
  */
 #ifndef COXSWAIN_STANDALONE_BUILTIN_TYPES_H
 #define COXSWAIN_STANDALONE_BUILTIN_TYPES_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * API discovery: builds the documents that tell clients which types are served.
- * These are the discovery documents, per group and aggregated, and OpenAPI v3, with
- * the full schema of custom types and an outline of built-in ones. Each function
- * returns a new root.
+ * Builds the documents by which clients such as kubectl learn which types the embedded API server serves: the discovery documents, per
+ * group and aggregated, and OpenAPI v3, with the full schema of custom types and an outline of built-in ones. Each function returns a new
+ * JSON root that the caller frees.
  */
 #ifndef COXSWAIN_STANDALONE_DISCOVERY_H
 #define COXSWAIN_STANDALONE_DISCOVERY_H

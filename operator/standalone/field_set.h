@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of fields, for server-side apply: which fields of an object a manager owns,
- * in the format of metadata.managedFields (FieldsV1), such as
- * {"f:spec":{"f:workers":{}}}. "f:name" is a member of an object, k:{"type":"Ready"}
- * an element of a keyed list (with "." for the element itself), v:"text" an element
- * of a list that is a set; {} is a leaf.
+ * Computes with sets of fields for server-side apply (apply.h): which fields of an object a manager owns, in the format of
+ * metadata.managedFields (FieldsV1), such as {"f:spec":{"f:workers":{}}}. "f:name" is a member of an object, k:{"type":"Ready"} an element
+ * of a keyed list (with "." for the element itself), v:"text" an element of a list that is a set; {} is a leaf.
  */
 #ifndef COXSWAIN_STANDALONE_FIELD_SET_H
 #define COXSWAIN_STANDALONE_FIELD_SET_H

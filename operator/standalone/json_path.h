@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evaluates JSONPath expressions of printer columns and of the scale subresource.
- * Supported: ".a.b", "['a.b']", ".a\.b", "[0]", "[-1]", "[*]", ".*", and filters such
- * as "[?(@.type=="Ready")].status" with == and !=.
+ * Evaluates the JSONPath expressions in CustomResourceDefinitions: printer columns and the paths of the scale subresource. Supported:
+ * ".a.b", "['a.b']", ".a\.b", "[0]", "[-1]", "[*]", ".*", and filters such as "[?(@.type=="Ready")].status" with == and !=.
  */
 #ifndef COXSWAIN_STANDALONE_JSON_PATH_H
 #define COXSWAIN_STANDALONE_JSON_PATH_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocates addresses for pods: 127.x.y.z, which Linux serves without any setup.
- * `x` is a hash of the state directory's name, or the next free value. A socket in
- * the abstract namespace reserves it while the pool is open: the abstract namespace
- * and the loopback device belong to the same network namespace, so two control
- * planes never use the same /16. An address is used again only after all others.
+ * Allocates addresses for the pods of the embedded control plane's node: 127.x.y.z, which Linux serves without any setup. `x` is a hash of
+ * the state directory's name, or the next free value. While the pool is open, a socket in the abstract namespace reserves `x`: the abstract
+ * namespace and the loopback device belong to the same network namespace, so two control planes never use the same /16. An address is used
+ * again only after all others.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_ADDRESS_H
 #define COXSWAIN_STANDALONE_NODE_ADDRESS_H

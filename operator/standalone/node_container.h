@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prepares one container of a pod for its start: turns its description in the API
- * into a command, an environment, mounts and files.
+ * Prepares one container of a pod for its start on the embedded control plane's node (node.h): turns its description in the API into a
+ * command, an environment, mounts and files. Preparing starts no process. If a ConfigMap, Secret or volume is missing, it fails with
+ * ERROR_NOT_FOUND, and the node tries again later.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_CONTAINER_H
 #define COXSWAIN_STANDALONE_NODE_CONTAINER_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolves a container's environment and arguments as the Kubernetes API defines
- * them: env (value, fieldRef, configMapKeyRef, secretKeyRef; resourceFieldRef is
- * refused), envFrom, and $(NAME) references. A reference sees the variables before
- * it in the list; $$(NAME) becomes $(NAME), and an unknown name is left as it is.
+ * Resolves a container's environment and arguments for the embedded control plane's node, as the Kubernetes API defines them: env (value,
+ * fieldRef, configMapKeyRef, secretKeyRef; resourceFieldRef is refused), envFrom, and $(NAME) references. A reference sees the variables
+ * before it in the list; $$(NAME) becomes $(NAME), and an unknown name is left as it is.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_ENVIRONMENT_H
 #define COXSWAIN_STANDALONE_NODE_ENVIRONMENT_H

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores a container's output in the CRI log format, as container runtimes do:
+ * Stores the output of containers that the embedded control plane's node runs, in the CRI log format, as container runtimes do:
  *
  *   2026-11-20T14:00:00.123456789Z stdout F a whole line
  *   2026-11-20T14:00:00.123456789Z stderr P the first part of a long or unfinished one
  *
- * With the time in each line, --timestamps, --since and --tail need no index. A file
- * that has grown to CONTAINER_LOG_MAX is renamed to <path>.1, replacing the one
- * before; as with a kubelet, only the newest file is read.
+ * With the time in each line, --timestamps, --since and --tail need no index. A file that has grown to CONTAINER_LOG_MAX is renamed to
+ * <path>.1, replacing the one before; as with a kubelet, only the newest file is read.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_LOG_H
 #define COXSWAIN_STANDALONE_NODE_LOG_H

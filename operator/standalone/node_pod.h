@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one pod on the node: starts and stops its processes, probes them, stores
- * their logs, and writes the pod's status to the registry. The decisions are those
- * of node_pod_state.h.
+ * Runs one pod on the embedded control plane's node (node.h): starts and stops its processes, probes them, stores their logs, and writes
+ * the pod's status to the registry. node_pod_state.h decides which container starts next and what a container's end means.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_POD_H
 #define COXSWAIN_STANDALONE_NODE_POD_H

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state machine of a pod: decides which container starts next, what a
- * container's end means under the restart policy, and what the pod's status is.
- * It has no clock and no processes: times and events come in as parameters.
+ * The state machine of a pod on the embedded control plane's node: decides which container starts next, what a container's end means under
+ * the restart policy, and what the pod's status is. The state machine has no clock and no processes: times and events come in as
+ * parameters.
  *
- * Init containers run one after another, then all others in parallel. As with a
- * kubelet, a command that cannot be run terminates with StartError and exit code
- * 128; a container whose ConfigMap or Secret is missing waits with
- * CreateContainerConfigError and is tried again.
+ * Init containers run one after another, then all others in parallel. As with a kubelet, a command that cannot be run terminates with
+ * StartError and exit code 128; a container whose ConfigMap or Secret is missing waits with CreateContainerConfigError and is tried again.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_POD_STATE_H
 #define COXSWAIN_STANDALONE_NODE_POD_STATE_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs readiness, liveness and startup probes: HTTP GET and TCP connect to the pod's
- * address. A probe reports its result when it changes, by successThreshold and
- * failureThreshold. Until its first success it runs every PROBE_EAGER_MS instead of
- * every period, so that a pod becomes ready within milliseconds of answering.
+ * Runs readiness, liveness and startup probes of the pods on the embedded control plane's node: HTTP GET and TCP connect to the pod's
+ * address. A probe reports its result when it changes, by successThreshold and failureThreshold. Until its first success a probe that the
+ * caller starts as `eager` runs every PROBE_EAGER_MS instead of every period, so that a pod becomes ready within milliseconds of answering.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_PROBE_H
 #define COXSWAIN_STANDALONE_NODE_PROBE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a container's command as a process below a supervisor (node_supervisor.c).
- * The supervisor has a session and, with `mounts`, mount, PID and UTS namespaces of
- * its own. Everything is prepared here; the supervisor only makes system calls.
+ * Starts a container's command as a process of this machine, for the embedded control plane's node, and reports its output and end to
+ * callbacks on the event loop. A supervisor process (node_supervisor.c) is the command's parent. The supervisor has a session and, with
+ * `mounts`, mount, PID and UTS namespaces of its own. All data that the supervisor needs is prepared before it is cloned, because it may
+ * only make system calls.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_PROCESS_H
 #define COXSWAIN_STANDALONE_NODE_PROCESS_H

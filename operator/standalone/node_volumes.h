@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prepares a pod's volumes as directories of this machine, and lists a container's
- * mounts of them.
+ * Prepares the volumes of a pod on the embedded control plane's node as directories of this machine, and lists a container's mounts of
+ * them.
  *
  *   persistentVolumeClaim  the directory of --volume, else <state>/volumes/<namespace>/<claim>,
  *                          made when missing; the claim itself need not exist

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies JSON Patch (RFC 6902) and strategic merge patches, in which lists of
- * known fields merge by key. Merge patches (RFC 7386) are json_merge_patch in
- * common/json.h.
+ * Applies patches of the embedded API server's clients: JSON Patch (RFC 6902) and strategic merge patches, in which lists of known fields
+ * merge by key. Merge patches (RFC 7386) are json_merge_patch in common/json.h.
  */
 #ifndef COXSWAIN_STANDALONE_PATCH_H
 #define COXSWAIN_STANDALONE_PATCH_H

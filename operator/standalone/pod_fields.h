@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removes fields that the core/v1 Pod type does not have. As in a real API server,
- * the caller then warns of them, or refuses the object in strict validation.
+ * Removes the fields of a pod that the core/v1 Pod type does not have, when a client of the embedded API server writes the pod. As in a
+ * real API server, the caller then warns of the fields, or refuses the object in strict validation.
  */
 #ifndef COXSWAIN_STANDALONE_POD_FIELDS_H
 #define COXSWAIN_STANDALONE_POD_FIELDS_H

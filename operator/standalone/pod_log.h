@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface between API server and node for GET …/pods/<name>/log. The server
- * parses and validates the query; the node reads the log and answers.
+ * Defines the call by which the embedded API server gets a pod's log from the node, for GET …/pods/<name>/log. The server parses and
+ * validates the query; the node reads the log and answers the request. If the node's function fails, it has not answered, and the server
+ * sends the error.
  */
 #ifndef COXSWAIN_STANDALONE_POD_LOG_H
 #define COXSWAIN_STANDALONE_POD_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes files that only their owner may read (mode 0600), atomically: to a
- * temporary file that is synced and renamed into place.
+ * Writes files of the state directory that only their owner may read (mode 0600): certificates, token, kubeconfig, port. The bytes go to a
+ * temporary file that is synced and renamed into place, so that a reader never sees an incomplete file.
  */
 #ifndef COXSWAIN_STANDALONE_PRIVATE_FILE_H
 #define COXSWAIN_STANDALONE_PRIVATE_FILE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Error answers of the API. A function that may refuse a request returns NULL on
- * success, else a refusal: a metav1.Status with code, reason, message and details,
- * in the words of kube-apiserver. The caller sends it or frees it (json_free).
+ * Builds the error answers of the embedded API server. A function that may refuse a request returns NULL on success, else a refusal: a
+ * metav1.Status with code, reason, message and details, in the words of kube-apiserver. The caller sends the refusal or frees it
+ * (json_free).
  */
 #ifndef COXSWAIN_STANDALONE_REFUSAL_H
 #define COXSWAIN_STANDALONE_REFUSAL_H

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds the objects of the embedded control plane, with the semantics of a
- * Kubernetes API server: admission, metadata, conflicts, graceful deletion,
- * finalizers. Both the API server and the node use it.
+ * Holds the objects of the embedded control plane (coxswain-standalone), with the semantics of a Kubernetes API server: admission,
+ * metadata, conflicts, graceful deletion, finalizers. The API server and the node both use it, on the thread of the event loop.
  *
- * A write can be read back at once and is durable after the next registry_commit.
- * The loop commits all writes of one iteration together (group commit). Observers and
- * watches are called from the loop after the commit, in order of resourceVersion.
+ * A write can be read back at once and is durable after the next registry_commit. The loop commits all writes of one iteration together
+ * (group commit). Observers and watches are called from the loop after the commit, in order of resourceVersion.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_H
 #define COXSWAIN_STANDALONE_REGISTRY_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The struct registry, shared by registry.c and registry_write.c only.
+ * Defines the struct registry for registry.c, registry_write.c and garbage_collector.c, which together store, change and delete the objects
+ * of the embedded control plane. No other file includes this header.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
 #define COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H

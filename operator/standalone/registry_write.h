@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API server's interface to the registry: create, update, patch, apply and
- * delete with their options and refusals, reads, durable commits and watches. Other
- * callers use registry.h.
+ * Declares the registry's functions for the embedded API server, beyond those of registry.h: create, update, patch, apply and delete with
+ * their options, reads, durable commits and watches. A function that refuses a request returns a metav1.Status (refusal.h) instead of
+ * filling a struct error. The garbage collector and the bootstrap use these functions too; the node uses registry.h.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_WRITE_H
 #define COXSWAIN_STANDALONE_REGISTRY_WRITE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of resource types that the API serves: built-in types, and those that
- * CustomResourceDefinitions add at run time.
+ * Holds the table of resource types that the embedded API server serves: built-in types, and those that CustomResourceDefinitions add at
+ * run time, each in its storage version only. A `struct resource` of a custom type is valid until its definition is replaced or removed.
  */
 #ifndef COXSWAIN_STANDALONE_RESOURCE_H
 #define COXSWAIN_STANDALONE_RESOURCE_H

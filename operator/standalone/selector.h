@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses and matches label and field selectors of lists and watches.
+ * Parses and matches the label and field selectors of lists and watches for the embedded API server.
  *   labels: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>3,l<5"
  *   fields: "metadata.name=a,status.phase!=Running"
  * All requirements must hold. An absent label satisfies !=, notin and !.

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores API objects in an SQLite database. Each object is a JSON text with the key
- * (resource, namespace, name). Every write increments a global revision, which
- * becomes metadata.resourceVersion, and is recorded in a bounded log of changes from
- * which watches catch up.
+ * Stores the API objects of the embedded control plane in an SQLite database. The registry (registry.h) makes all writes; the API server
+ * reads lists from the store directly. Each object is a JSON text with the key (resource, namespace, name). Every write increments a global
+ * revision, which becomes metadata.resourceVersion, and is recorded in a bounded log of changes from which watches catch up.
  *
- * Durability: WAL with synchronous=FULL. Writes form one transaction until
- * store_commit. Committed writes survive SIGKILL and loss of power; uncommitted ones
- * leave no trace, and their revisions are used again. Commit before you acknowledge a
- * write.
+ * Durability: WAL with synchronous=FULL. Writes form one transaction until store_commit. Committed writes survive SIGKILL and loss of
+ * power; uncommitted ones leave no trace, and their revisions are used again. Commit before you acknowledge a write.
  */
 #ifndef COXSWAIN_STANDALONE_STORE_H
 #define COXSWAIN_STANDALONE_STORE_H

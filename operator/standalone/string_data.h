@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates the data of ConfigMaps and Secrets: maps of texts and of base64.
+ * Validates the data of ConfigMaps and Secrets before the embedded control plane stores them: maps of strings, or of base64, whose keys are
+ * valid file names.
  */
 #ifndef COXSWAIN_STANDALONE_STRING_DATA_H
 #define COXSWAIN_STANDALONE_STRING_DATA_H
