@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Detects that the machine's wall clock was set. Times in the API are wall-clock times, so a
- * duration computed from them is wrong if the clock was set in between. The operator compares the
- * wall clock with one that cannot be set, to know by how much to shift times noted before.
+ * Detects that the machine's wall clock was set, for the controller of jobs. Times in the API are
+ * wall-clock times, so a duration computed from them is wrong if the clock was set in between.
+ * Every half second and before each reconcile, the controller calls clock_watch_look, which
+ * compares the wall clock with a clock that cannot be set. If the wall clock was set, the
+ * controller shifts the times that it had noted before by the returned difference (moved_times.h).
  */
 #ifndef COXSWAIN_CONTROLLER_CLOCK_WATCH_H
 #define COXSWAIN_CONTROLLER_CLOCK_WATCH_H

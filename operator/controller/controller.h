@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reconciles TrainingJobs: informers for jobs, pods and Services feed a queue of job keys. For
- * each key, a plan is made from the caches alone and then executed.
+ * Runs the controller of TrainingJobs: it creates, replaces and deletes the pods of each job and
+ * writes the job's status. main.c starts it once this process is the leader or, without
+ * --leader-elect, at once.
+ *
+ * Informers for jobs, pods and Services feed a queue of job keys (work_queue.h). For each key, a
+ * plan is made from the caches and from what the controller remembers about the job (plan.h,
+ * job_entry.h), and is then executed (execute.h). A job is not planned while a cache does not show
+ * the controller's own newest write for that job. Everything runs on the client's event loop; there
+ * are no threads.
  *
  * Life cycle: call controller_start, run the loop, call controller_stop, free the client (which
  * ends requests in flight), then call controller_free.

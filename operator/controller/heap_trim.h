@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Returns unused heap memory to the system periodically. After a burst, such as ten thousand jobs
- * created at once or a list of all pods, the C library keeps the freed memory for reuse, which
- * may never come.
+ * Returns unused heap memory to the kernel at regular intervals; main.c starts this on the
+ * operator's event loop. After a burst, such as ten thousand jobs created at once or a list of all
+ * pods, the C library keeps the freed memory for later allocations, which may never come, and the
+ * operator's resident memory would stay that large.
  */
 #ifndef COXSWAIN_CONTROLLER_HEAP_TRIM_H
 #define COXSWAIN_CONTROLLER_HEAP_TRIM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the operator's command line.
+ * Parses the command line of coxswain-operator, for main.c. An invalid argument fails with
+ * ERROR_INVALID, and the program ends before it has contacted the API server.
  */
 #ifndef COXSWAIN_CONTROLLER_OPTIONS_H
 #define COXSWAIN_CONTROLLER_OPTIONS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queues the jobs to reconcile, now or at a later time. A job is in the queue at most once; jobs
- * are taken in the order in which they were added. A job is not taken while requests of its last
- * plan are in flight; if it is added meanwhile, it is queued when they end.
+ * Queues the jobs that the controller is to reconcile, now or at a later time, on its event loop. A
+ * job is in the queue at most once; jobs are taken in the order in which they were added. A job is
+ * not taken while requests of its last plan are in flight; if it is added meanwhile, it is queued
+ * when those requests end. The queue borrows the entries: remove an entry before it is freed.
  */
 #ifndef COXSWAIN_CONTROLLER_WORK_QUEUE_H
 #define COXSWAIN_CONTROLLER_WORK_QUEUE_H

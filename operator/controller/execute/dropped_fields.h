@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Remembers which fields of a job's status the API server has dropped, so that they are not
- * written again at every reconcile. The API server silently drops fields that its
- * CustomResourceDefinition of TrainingJob does not have yet; a patch of only such fields leaves
- * the object unchanged. The patch is retried every few minutes, in case the definition has been
- * updated.
+ * Remembers which fields of a job's status the API server has dropped, so that the controller does
+ * not write them again at every reconcile. The API server silently drops fields that its
+ * CustomResourceDefinition of TrainingJob does not have yet, and a patch of only such fields leaves
+ * the object's resourceVersion unchanged. The controller then does not repeat that patch for five
+ * minutes; after that it tries once more, in case the definition has been updated. Sweeps use only
+ * dropped_fields_in_vain, the test for such a patch.
  */
 #ifndef COXSWAIN_CONTROLLER_DROPPED_FIELDS_H
 #define COXSWAIN_CONTROLLER_DROPPED_FIELDS_H

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes a plan: sends the requests of all its actions in parallel, then the one status write,
- * then the events. Refusals by the API server are noted in the job's entry, for the next plan.
+ * Executes the plan of a job (plan.h) for the controller: sends the requests of all its actions in
+ * parallel, then, when all are answered, the one status write, then the events. A request that
+ * depends on another one, such as the Service on the Secret with the crew's key, is sent after the
+ * other one's answer. If the API server refuses to create an object, that is noted in the job's
+ * entry (job_entry.h), which the next plan reads. If the status write fails, no events are sent.
+ * Only one plan of a job may be in execution at a time; the work queue ensures that.
  */
 #ifndef COXSWAIN_CONTROLLER_EXECUTE_H
 #define COXSWAIN_CONTROLLER_EXECUTE_H

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files that execute a plan share: execute.c (start and end of a plan, creates,
- * pods), execute_secrets.c and execute_workload.c. No other file includes this header.
+ * Declares what the files that execute a job's plan share: execute.c (start and end of a plan,
+ * creates, pods), execute_secrets.c (the Service and the crew's Secrets) and execute_workload.c
+ * (Kueue's Workload). Together they send the requests of the plan's actions, write the job's status
+ * and emit the plan's events. No other file includes this header.
  *
- * Each request counts as open until its answer has been handled; when the last one ends, the
- * status is written and the plan is done.
+ * Each request counts as open until its answer has been handled. When the last one ends, the status
+ * is written, if the plan asks for that. After the answer to that write, the plan is done and the
+ * struct execution is freed.
  */
 #ifndef COXSWAIN_CONTROLLER_EXECUTION_H
 #define COXSWAIN_CONTROLLER_EXECUTION_H

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps what the controller remembers about a job between two reconciles, in memory only: an index
- * of its pods in the cache, the newest writes that the cache may not show yet, and what the API
- * server has refused. An operator that restarts loses only time by losing it.
+ * Keeps what the controller remembers about one job between two reconciles, in memory only: an
+ * index of the job's pods in the informer's cache, the resourceVersions of the controller's newest
+ * writes, which the caches may not show yet, what the API server has refused, and the chief's last
+ * report. The chief is the pod that leads the job. When the operator restarts, all entries are
+ * lost, which costs only time: the decisions themselves are in the status of each job (plan.h).
  *
- * An entry is keyed "namespace/name". Pods are assigned to it by their job-name label, so that it
- * includes pods left over from an earlier job of the same name.
+ * An entry is keyed "namespace/name". A pod is assigned to the entry with the name of the job that
+ * controls the pod or, if no job does, with the name in the pod's job-name label. So an entry
+ * includes pods left over from an earlier job of the same name. If another job takes the name,
+ * job_entry_set_job forgets what was known about the earlier one.
  */
 #ifndef COXSWAIN_CONTROLLER_JOB_ENTRY_H
 #define COXSWAIN_CONTROLLER_JOB_ENTRY_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits how often the operator polls jobs for progress and writes it to their status. Turns are
- * 50 ms apart and are handed out in the order in which jobs take them. A single job has one turn
- * a second; with more than twenty jobs, the time between two turns of a job grows accordingly.
- * After a start of the operator the turns are spread in the same way.
+ * Limits how often the operator polls jobs for progress (progress_poll.h), so that at most twenty
+ * status writes a second follow from the answers of all jobs. Turns are 50 ms apart and are handed
+ * out in the order in which jobs ask for them. A single job has one turn a second; with more than
+ * twenty jobs, the time between two turns of a job grows accordingly. When the operator starts, the
+ * first turns of all jobs are spread in the same way.
  */
 #ifndef COXSWAIN_CONTROLLER_PROGRESS_PACE_H
 #define COXSWAIN_CONTROLLER_PROGRESS_PACE_H

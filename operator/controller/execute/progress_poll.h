@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Polls the chiefs of running jobs for their status document over HTTP. Redirects are not
- * followed, at most STATUS_DOCUMENT_MAX bytes are read, and the document must contain the job's
- * UID, because pod addresses are reused.
+ * Polls each running job of the project's own worker for its progress: GETs the status document, a
+ * JSON text (common/contract/status_document.h), from the HTTP port of the chief, the pod that
+ * leads the job, and then of the job's evaluator. The document is kept in the job's entry, and the
+ * next plan writes it to status.progress.
+ *
+ * The answer comes from a pod and is not trusted: redirects are not followed, at most
+ * STATUS_DOCUMENT_MAX bytes are read, and the document must contain the job's UID, because pod
+ * addresses are reused. If the chief is ready but gives no valid document for PROGRESS_SILENCE_MS,
+ * the job's status says so; the job goes on.
  *
  * A single job is polled once a second. With many jobs the interval grows (progress_pace.h), so
  * that at most twenty status writes a second follow from all of them.

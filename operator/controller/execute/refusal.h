@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides what follows when the API server refuses to create an object of a job:
- * whether it is tried again, and what a person has to change.
+ * Classifies the API server's refusal to create an object of a job or a trial of a sweep: whether
+ * the create is tried again, and what a person has to change. The executor notes the result in the
+ * job's or sweep's entry as an obstacle (plan.h), from which the next plan takes the reason and the
+ * message for the status.
  *
- * The job is at fault only if the API server's own validation refuses the object: it then names
- * the fields in details.causes, or cannot decode the object. A webhook, a policy, a quota or a
- * role that forbids it may allow it later, so it is tried again. Whether an invalid object ends
- * the job is decided by the plan (create_ends_job).
+ * The job is at fault only if the API server's own validation refuses the object: the answer then
+ * names the fields in details.causes, or says that the object cannot be decoded. After a refusal by
+ * a webhook, a policy, a quota or RBAC, the create is tried again, because it may be allowed later.
+ * Whether an invalid object ends the job is decided by the plan (create_ends_job).
  */
 #ifndef COXSWAIN_CONTROLLER_REFUSAL_H
 #define COXSWAIN_CONTROLLER_REFUSAL_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the patch that writes a status: it changes the status in the cache into the wanted one, and
- * fails with a conflict if the object has been changed meanwhile.
+ * Builds the JSON merge patch that writes the status of a job or a sweep. The patch changes the
+ * status in the cache into the wanted one, and carries the cached resourceVersion: if the object
+ * has been changed meanwhile, the API server refuses the patch with a conflict, and the plan is
+ * made again.
  */
 #ifndef COXSWAIN_CONTROLLER_STATUS_PATCH_H
 #define COXSWAIN_CONTROLLER_STATUS_PATCH_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps what the controller remembers about a sweep between two reconciles, in memory only. An operator that restarts loses only
- * time by losing it.
+ * Keeps what the controller of sweeps remembers about one TrainingSweep between two reconciles, in
+ * memory only: the timer of its next reconcile, the resourceVersions of the controller's newest
+ * writes, which the caches may not show yet, notes about single trials, and why a trial (one
+ * TrainingJob of the sweep) could not be created. When the operator restarts, all entries are lost,
+ * which costs only time: the decisions themselves are in the sweep's status (sweep_plan.h).
  */
 #ifndef COXSWAIN_CONTROLLER_SWEEP_ENTRY_H
 #define COXSWAIN_CONTROLLER_SWEEP_ENTRY_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes the plan of a sweep: sends the requests of all its actions in parallel, then the one status write, then the events.
- * What the API server refuses is noted in the sweep's entry, for the next plan.
+ * Executes the plan of a sweep (sweep_plan.h) for the controller of sweeps: sends the requests of
+ * all its actions in parallel, then, when all are answered, the one status write, then the events.
+ * If the API server refuses to create a trial, that is noted in the sweep's entry, which the next
+ * plan reads. If the status write fails, no events are sent. Only one plan of a sweep may be in
+ * execution at a time.
  */
 #ifndef COXSWAIN_CONTROLLER_SWEEP_EXECUTE_H
 #define COXSWAIN_CONTROLLER_SWEEP_EXECUTE_H

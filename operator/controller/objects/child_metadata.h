@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the metadata that all children of a job have: namespace, owner reference, and the labels
- * by which the operator finds them.
+ * Builds the metadata that every object created for a job has: the namespace, the owner reference,
+ * by which the garbage collector deletes the object with its job, and the labels by which the
+ * operator's watches find the object. The other files of this folder call it for pods, Services,
+ * Secrets, PodGroups and Workloads. Trials of sweeps and pods that are adopted get only the owner
+ * reference from here.
  */
 #ifndef COXSWAIN_CONTROLLER_CHILD_METADATA_H
 #define COXSWAIN_CONTROLLER_CHILD_METADATA_H

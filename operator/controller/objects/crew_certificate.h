@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the Secrets with the TLS certificates of a crew (spec.coxswain.encryption) and mounts them
- * into its pods. Certificates are rotated: each generation is a private key and a self-signed
- * certificate in one Secret. Every pod mounts the Secrets of two generations, "even" and "odd",
- * and presents the newer one from a given time on (worker/comm/crew_certificates.h). A new
- * generation replaces the last but one, which no pod presents any more. It is created one period
- * before it is first presented, so that the kubelets have time to update the mounted files.
+ * Builds the Secrets with the TLS certificates of a crew, the pods that train one job, and mounts
+ * them into its pods, if the job asks for spec.coxswain.encryption. Certificates are rotated: each
+ * generation is a private key and a self-signed certificate in one Secret. Every pod mounts the
+ * Secrets of two generations, "even" and "odd", and presents the newer one from a given time on
+ * (worker/comm/crew_certificates.h). A new generation replaces the last but one, which no pod
+ * presents any more. It is created one period before it is first presented, so that the kubelets
+ * have time to update the mounted files. When one is due is decided in crew_certificate_plan.c.
  *
  * The operator does not read the Secrets; the job's status contains the number of the newest
  * generation. A certificate is valid for several periods, so that a crew keeps working while the

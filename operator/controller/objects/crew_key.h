@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the Secret with the key by which the pods of a crew authenticate each other. The Secret
- * is mounted into every pod as a file; the key is never passed in the environment. The operator
- * creates the Secret and need not read it: its name belongs to one job only, so a Secret of that
- * name is the job's.
+ * Builds the Secret with the key by which the pods of a crew (all pods that train one job)
+ * authenticate each other. The Secret is mounted into every pod as a file; the key is never passed
+ * in the environment. The operator creates the Secret before the first pod and need not read it:
+ * its name belongs to one job only, so a Secret of that name is the job's.
  *
- * If a user removes the Secret, another one with a new key is created. The whole crew then starts
- * over from its checkpoint, so that all pods have the same key (crew_key_plan.c).
+ * If a user removes the Secret, the operator creates another one with a new key. The whole crew
+ * then starts over from its checkpoint, so that all pods have the same key (crew_key_plan.c).
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_KEY_H
 #define COXSWAIN_CONTROLLER_CREW_KEY_H

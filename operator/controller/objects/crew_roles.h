@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes from the roles of a job's spec how many pods each role has, which role leads the crew,
- * how many devices each pod uses, and the ranks of the pods.
+ * Computes what the roles of a job's spec (chief, worker, parameter server, evaluator) mean for its
+ * crew, the pods that train the job: how many pods each role has, which role leads the crew, how
+ * many devices each pod uses, and the ranks of the pods. The files that build objects and those
+ * that plan use it. It also works on invalid specs: a role whose number of pods is out of range has
+ * none.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_ROLES_H
 #define COXSWAIN_CONTROLLER_CREW_ROLES_H

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the environment variables of a pod, by framework.
+ * Builds the environment variables of a job's pods. Every pod gets those that say which pod of
+ * which job it is (COXSWAIN_ROLE, COXSWAIN_INDEX, …); besides, the processes of each framework get
+ * those by which they find each other: TF_CONFIG, MASTER_ADDR and RANK, JAX_COORDINATOR_ADDRESS,
+ * or, for the project's own worker, the job document. pod_build.c calls environment_document once
+ * for many pods of a job, then environment_build for each pod. A user's template must not set a
+ * reserved variable: pod_build.c then refuses to build the pod.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_BUILD_H
 #define COXSWAIN_CONTROLLER_ENVIRONMENT_BUILD_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes how a framework's environment variables are built: one struct for each framework. The
- * table is in environment_build.c.
+ * Declares the interface between environment_build.c and the files that build the environment
+ * variables of one framework each: environment_tensorflow.c, environment_pytorch.c and
+ * environment_jax.c. There is one struct for each framework; the table of all structs, and the
+ * struct of the project's own worker, are in environment_build.c. No other file includes this
+ * header.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_FRAMEWORK_H
 #define COXSWAIN_CONTROLLER_ENVIRONMENT_FRAMEWORK_H

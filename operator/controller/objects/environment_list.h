@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Appends environment variables to a container's list (core/v1 EnvVar), and computes values that
- * several frameworks need: a pod's host name, the port of a role, and the host, port and rank with
- * which a process meets the others of its crew.
+ * several frameworks and the Service need: a pod's DNS name, the port of a role, and the
+ * rendezvous, which is the host, port and rank with which a process meets the others of its job.
+ * The files that build pods, their variables and the job's Service use it.
  */
 #ifndef COXSWAIN_CONTROLLER_ENVIRONMENT_LIST_H
 #define COXSWAIN_CONTROLLER_ENVIRONMENT_LIST_H

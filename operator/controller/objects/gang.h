@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds what gang schedulers need: the PodGroup of a job, and the labels and annotations by which
- * its pods are members of the group.
+ * Builds the PodGroup of a job for a gang scheduler, which starts all pods of a job together or
+ * none, and sets the labels, annotations or fields that make the job's pods members of the group.
+ * Volcano, Coscheduling and Kubernetes' own PodGroups are supported (spec.runPolicy.gang).
+ * gang_plan.c decides when the group is created; no pod is created before its group exists, and
+ * with Volcano not before the group has left the phase Pending.
  */
 #ifndef COXSWAIN_CONTROLLER_GANG_H
 #define COXSWAIN_CONTROLLER_GANG_H

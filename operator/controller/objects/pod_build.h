@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the pod of one role and index: the operator's default, the user's template merged over
- * it, then the fields on which the crew depends (name, labels, owner, host name, restartPolicy),
- * which no template can change.
+ * Builds the pod of one role and index of a job: the operator's default, the user's template merged
+ * over it, then the fields on which the job's other pods depend (name, labels, owner, host name,
+ * restartPolicy), which no template can change. The executor builds each pod when it creates it;
+ * PodGroups and Workloads are built from the same pods. A job that has no image, or whose template
+ * sets a reserved variable, fails here with ERROR_INVALID.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_BUILD_H
 #define COXSWAIN_CONTROLLER_POD_BUILD_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Parses, prints and adds Kubernetes resource quantities ("500m", "1.5Gi", "2e3"), as integers in
- * thousandths.
+ * thousandths, and adds up what a scheduler reserves for a pod. gang.c computes the minResources of
+ * a PodGroup with it. A quantity is rounded up to a thousandth; text that is no quantity is refused
+ * when it is parsed, and left out of sums.
  */
 #ifndef COXSWAIN_CONTROLLER_QUANTITY_H
 #define COXSWAIN_CONTROLLER_QUANTITY_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds what the operator writes for Kueue: the Workload of a job and its conditions; and applies
- * the flavors that Kueue assigned to the job's pods.
+ * Builds what the operator writes for Kueue, which gives jobs quota from queues: the Workload, by
+ * which Kueue admits a job, and its conditions. It also applies the flavors that Kueue assigned to
+ * the job (node labels and tolerations for each role) to the job's pods. queue_plan.h decides when
+ * the Workload is created, updated or deleted.
  */
 #ifndef COXSWAIN_CONTROLLER_QUEUE_BUILD_H
 #define COXSWAIN_CONTROLLER_QUEUE_BUILD_H

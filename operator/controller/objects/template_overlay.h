@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merges a user's pod template over a default one as kubectl apply would: objects are merged
- * member by member, null removes a member, lists whose elements have a key (containers by name,
- * mounts by path, …) are merged element by element, and other lists are replaced.
- * Source: Kubernetes' strategic merge patch and the patchMergeKey of each field of
- * core/v1 PodSpec.
+ * Merges a user's pod template over a default one as kubectl apply would: objects are merged member
+ * by member, null removes a member, lists whose elements have a key (containers by name, mounts by
+ * path, …) are merged element by element, and other lists are replaced. pod_build.c merges the spec
+ * of each pod in this way, after template_overlay_check has limited the template's size. The rules
+ * are those of Kubernetes' strategic merge patch, with the patchMergeKey of each field of core/v1
+ * PodSpec.
  */
 #ifndef COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H
 #define COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from a PodGroup, of any supported scheduler, the few fields that the operator needs: its
- * owner and its scheduling state.
+ * Reads from a PodGroup the few fields that the plan of a job needs: its owner and its scheduling
+ * state. A PodGroup is the object by which a gang scheduler starts the pods of a job together;
+ * those of all supported schedulers are read (gang.h). The informer's cache keeps this view and not
+ * the JSON.
  */
 #ifndef COXSWAIN_CONTROLLER_GROUP_VIEW_H
 #define COXSWAIN_CONTROLLER_GROUP_VIEW_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores a job compactly in the cache. A struct training_job is large, because it has a member for
- * every setting, and there may be ten thousand jobs. A plan needs only one job at a time, so its
- * training_job is made from the record when it is needed.
+ * Stores a job compactly in the informer's cache. A struct training_job is large, because it has a
+ * member for every setting, and there may be ten thousand jobs. A plan needs only one job at a
+ * time, so the controller calls job_record_view to make the job's struct training_job when it plans
+ * the job. A job with an invalid spec is stored too, together with what is wrong.
  */
 #ifndef COXSWAIN_CONTROLLER_JOB_RECORD_H
 #define COXSWAIN_CONTROLLER_JOB_RECORD_H

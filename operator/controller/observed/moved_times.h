@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Corrects times from the API after the machine's clock was set (clock_watch.h), so that durations
- * computed from them stay right. For each time that was known when the clock was set, the sum of
- * all adjustments since is kept and added when the time is read. A time that is first seen later
- * was taken by the new clock and is not changed. In memory only: another operator process reads all
- * times by its own clock.
+ * computed from them stay right. For each time of a status or a pod that was known when the clock
+ * was set, the sum of all adjustments since is kept in the job's entry (job_entry.h) and added when
+ * a plan reads the time. A time that is first seen later was taken by the new clock and is not
+ * changed. The adjustments are in memory only: another operator process reads all times by its own
+ * clock.
  */
 #ifndef COXSWAIN_CONTROLLER_MOVED_TIMES_H
 #define COXSWAIN_CONTROLLER_MOVED_TIMES_H

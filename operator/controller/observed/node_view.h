@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides whether a node can still terminate its pods. The operator does not watch nodes: it reads
- * a node only if one of its pods does not terminate.
+ * Decides from a node's JSON object whether the node can still terminate its pods. dead_node.c may
+ * delete pods of a dead node by force. The operator does not watch nodes: it reads a node only if
+ * one of the node's pods does not terminate in time.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_VIEW_H
 #define COXSWAIN_CONTROLLER_NODE_VIEW_H

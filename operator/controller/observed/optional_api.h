@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Caches a collection of a third-party API that the cluster may not serve, such as PodGroups. It is
- * looked up by discovery when the first job needs it, in the versions that the operator supports,
- * and cached by an informer once found. While it is missing, discovery is repeated as long as jobs
- * need it. If the server stops serving the collection (404), its watch is stopped, needed or not,
- * and discovery begins again. While the server refuses access, the cache is outdated and not shown.
+ * Caches a collection of a third-party API that the cluster may not serve, such as the PodGroups of
+ * gang schedulers or Kueue's Workloads. The collection is looked up by discovery when the first job
+ * needs it, in the versions that the operator supports, and cached by an informer once found. While
+ * it is missing, discovery is repeated as long as jobs need it. If the server stops serving the
+ * collection (404), its watch is stopped, and discovery begins again when a job needs the
+ * collection. While the server refuses access, optional_api_get returns nothing, because the cache
+ * is outdated.
  */
 #ifndef COXSWAIN_CONTROLLER_OPTIONAL_API_H
 #define COXSWAIN_CONTROLLER_OPTIONAL_API_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compresses a struct, losslessly. In a struct with a member for every setting, most 64-bit words
- * are 0, FIELD_UNSET or small numbers. Four bits for each word say how many of its bytes are
- * stored.
+ * Compresses a struct without loss, given as an array of 64-bit words; job_record.h stores jobs
+ * with it. In a struct with a member for every setting, most words are 0, FIELD_UNSET or small
+ * numbers. For each word, four bits say how many of its bytes follow. The struct's size must be a
+ * multiple of eight bytes, and what its pointers point to is not copied.
  */
 #ifndef COXSWAIN_CONTROLLER_PACKED_WORDS_H
 #define COXSWAIN_CONTROLLER_PACKED_WORDS_H

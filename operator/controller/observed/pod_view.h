@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from a pod the few fields that the operator's policies need. The cache stores them
- * compactly (pod_record.h) and does not keep the pod's JSON.
+ * Reads from a pod the few fields by which the operator decides (plan.h). The cache stores these
+ * fields compactly (pod_record.h) and does not keep the pod's JSON. A view owns no memory: its
+ * strings must not be used after what it was made from has been freed.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_VIEW_H
 #define COXSWAIN_CONTROLLER_POD_VIEW_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collects, as JSON, what Kueue's flavors and admission checks add to the pods of one role (a pod
- * set of the Workload): {"nodeSelector":{},"tolerations":[],"labels":{},"annotations":{}}. Each
- * function adds to `part`; a later member replaces an earlier one of the same name.
+ * Collects, as JSON, what Kueue adds to the pods of one role (a pod set of the Workload): the node
+ * selectors and tolerations of the assigned flavors, and what admission checks add. The result has
+ * the form {"nodeSelector":{},"tolerations":[],"labels":{},"annotations":{}}. Each function copies
+ * from one source into `part`; tolerations are appended, and any other member that is added later
+ * replaces an earlier one of the same name. workload_view.c and queue_build.c use it.
  */
 #ifndef COXSWAIN_CONTROLLER_QUEUE_PART_H
 #define COXSWAIN_CONTROLLER_QUEUE_PART_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from a Service what the operator needs to know: its owner.
+ * Reads from a Service what the plan of a job needs: whom the Service belongs to, and whether it is
+ * being deleted. No pod of a job is created before the job's own Service exists. If another owner
+ * has a Service of the job's name, the job waits. The informer's cache keeps this view and not the
+ * JSON.
  */
 #ifndef COXSWAIN_CONTROLLER_SERVICE_VIEW_H
 #define COXSWAIN_CONTROLLER_SERVICE_VIEW_H

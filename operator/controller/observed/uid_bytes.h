@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores a UID in sixteen bytes. API servers use UUIDs in lower case; other UIDs must be stored as
- * strings.
+ * Stores a UID in sixteen bytes; pod_record.h saves memory with it. API servers use UUIDs in lower
+ * case; other UIDs are refused here and must be stored as strings.
  */
 #ifndef COXSWAIN_CONTROLLER_UID_BYTES_H
 #define COXSWAIN_CONTROLLER_UID_BYTES_H

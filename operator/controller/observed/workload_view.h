@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from Kueue's objects what the operator needs: from a Workload its owner, its conditions and
- * the flavors assigned to its pod sets; from a ResourceFlavor its node selector and tolerations.
+ * Reads from Kueue's objects what the plan of a job needs: from the job's Workload its owner, its
+ * conditions and the flavors assigned to its pod sets (the pods of one role each), and from a
+ * ResourceFlavor its node labels and tolerations. The informers' caches keep these views and not
+ * the JSON.
  */
 #ifndef COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
 #define COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets the conditions of a job's status, and the one-word state that summarises them.
+ * Sets the conditions of a job's status (metav1.Condition). Policies call condition_set during a
+ * plan; after all policies, plan_job calls conditions_update once for the conditions that follow
+ * from the pods. The one-word state that kubectl shows is the first condition that is True
+ * (job_status_state). A condition's lastTransitionTime changes only if its status does.
  */
 #ifndef COXSWAIN_CONTROLLER_CONDITIONS_H
 #define COXSWAIN_CONTROLLER_CONDITIONS_H

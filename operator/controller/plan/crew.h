@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorts the job's pods into slots: one slot for each role and index. A slot is occupied by the one
- * pod that counts there. If the job's status promises a pod for the slot, that is a pod of the
- * status's incarnation; otherwise it is a pod with the label `current`. Except for evaluators,
- * pods of an earlier attempt do not count. Of several pods that may occupy a slot, the one with
- * the highest incarnation does. The job's other pods are superseded.
+ * Sorts the job's pods into slots, at the start of every plan: one slot for each role and index,
+ * such as worker 1. All slots together are the crew. A slot is occupied by the one pod that counts
+ * there. If the job's status promises a pod for the slot, that is a pod of the status's
+ * incarnation, a number that is raised before pods are created; otherwise it is a pod with the
+ * label `current`. Pods of an earlier attempt, except for evaluators, do not count; the attempt is
+ * raised when the whole crew starts over. Of several pods that may occupy a slot, the one with the
+ * highest incarnation does. The job's other pods are superseded: they are deleted, except for the
+ * newest finished one of each slot, which is kept for its log.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_H
 #define COXSWAIN_CONTROLLER_CREW_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classifies how a pod ended and what caused it: implements the table in docs/operations.md, in the
- * order of its rows.
+ * Classifies how a pod ended and what caused it: success, disruption, out of memory, a failure that
+ * may be tried again, a permanent one, or a consequence of another pod's end. judge.c decides from
+ * the kind whether the job goes on and which counter rises. The rules are the table in
+ * docs/operations.md, in the order of its rows. Most exit codes have a meaning of their own only if
+ * the project's own worker exits with them.
  */
 #ifndef COXSWAIN_CONTROLLER_ENDING_H
 #define COXSWAIN_CONTROLLER_ENDING_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies runPolicy.failurePolicy: the user's rules for what the end of a pod means, which override
- * the classification by exit code and API.
+ * Applies spec.runPolicy.failurePolicy, the user's rules for what the end of a pod means. judge.c
+ * calls it after ending_classify for each end that is no success. The first rule that matches the
+ * pod's exit code or condition overrides the kind of the ending; if no rule matches, the kind stays
+ * as it was.
  */
 #ifndef COXSWAIN_CONTROLLER_FAILURE_POLICY_H
 #define COXSWAIN_CONTROLLER_FAILURE_POLICY_H

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates the first crew of a new job without waiting for a status that promises it (plan.h).
- * A promise is normally written first so that a successor knows what was decided,
- * and so that the write's resourceVersion detects an outdated cache. A job is new if this operator
- * saw its creation while it held the lease (--leader-elect is required). No other operator has
- * acted on it, so the cache cannot lack any history, and the decision is always the same: attempt
- * 1, incarnation 1, every pod. So its pods are created as soon as its Service exists, and the
- * status is written afterwards. A crew that the status does not include yet is called untold.
+ * Creates the first pods of a new job, its first crew, without waiting for a status that promises
+ * them. Normally a status write promises each pod before it is created (plan.h), so that a
+ * successor of this operator knows what was decided, and so that the write's resourceVersion
+ * detects an outdated cache. A job is new if this operator saw its creation while it held the lease
+ * (--leader-elect is required). No other operator has acted on such a job, so the cache cannot lack
+ * any history, and the decision is always the same: attempt 1, incarnation 1, every pod. So
+ * plan_job has the pods created as soon as the job's Service exists, and the status is written
+ * afterwards. A crew that the status does not include yet is called untold.
  *
  * If the operator is killed in between, it leaves pods of attempt 1 and incarnation 1 and a status
  * that includes none of them. The job is not new for its successor, which first writes a status in
- * which the pods that it sees keep their slots and the others are promised under incarnation 2. It
- * must not use incarnation 1 for them: a pod of incarnation 1 that it does not see may still be
- * about to be created, or may have been deleted by force from a node that is cut off, where its
- * process still runs. Fencing could not distinguish a second pod of that name and incarnation from
- * it. Even if the successor sees no pod at all, all of them may be in that state. So an operator
- * that holds a lease always promises a first crew under incarnation 2. Only untold crews, and jobs
- * that cannot have an untold crew, use incarnation 1.
+ * which the pods that it sees keep their slots (role and index) and the others are promised under
+ * incarnation 2. The successor must not use incarnation 1 for the others: a pod of incarnation 1
+ * that it does not see may still be about to be created, or may have been deleted by force from a
+ * node that is cut off, where its process still runs. Fencing could not distinguish a second pod of
+ * that name and incarnation from that one. Even if the successor sees no pod at all, all of them
+ * may be in that state. So an operator that holds a lease always promises a first crew under
+ * incarnation 2. Only untold crews, and jobs that cannot have an untold crew, use incarnation 1.
  *
- * The same applies if an operator's cache of pods was listed again in between.
+ * A job is no longer new either if this operator has created pods of it and then had to list all
+ * pods again, because pods may have been created and deleted unseen in between.
  *
  * The price is that no status write confirms that the job is still as the plan assumes. The plan
  * uses the newest state that the watch has delivered. A job that is suspended, queued or deleted
  * just after its creation may still get its pods until that change arrives, perhaps exceeding its
- * quota for that time. They are then deleted like those of any other such job; if the job itself
- * is gone, its owner reference removes them. Jobs that are created suspended or with a queue's
- * label are not affected. Once anybody has written a job's status, the job is no longer new, even
- * if the status is emptied later.
+ * quota for that time. These pods are then deleted like those of any other such job; if the job
+ * itself is gone, its owner reference removes them. Jobs that are created suspended or with a
+ * queue's label are not affected. Once anybody has written a job's status, the job is no longer
+ * new, even if the status is emptied later.
  *
  * Jobs whose first pods must wait for something, and jobs whose size may change before the first
  * status write (elastic jobs), always have their first crew promised.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements sets of small numbers, written as ranges ("0-3,7"), such as the indices of a role that
- * the status promises. Allocated in an arena.
+ * Implements sets of small numbers that a status stores as ranges ("0-3,7"): the indices of a role
+ * whose pods are promised or completed, or the numbers of a sweep's trials. Text in a status may
+ * have been edited by a person, so numbers outside the set's size and everything after a syntax
+ * error are ignored. A set is allocated in an arena and freed with that arena.
  */
 #ifndef COXSWAIN_CONTROLLER_INDEX_SET_H
 #define COXSWAIN_CONTROLLER_INDEX_SET_H

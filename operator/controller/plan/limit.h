@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts the ends of pods against backoffLimit. Each end is counted once, in the counter of its
- * kind; backoffLimit limits the sum of failures and out-of-memory kills.
+ * Counts the ends of pods against spec.runPolicy.backoffLimit, for judge.c. Ends that one plan
+ * finds together are counted once, in the counter of the kind of their cause; backoffLimit limits
+ * the sum of failures and out-of-memory kills.
  *
- * The first end beyond the limit fails the job. If a disruption may still explain a failure
- * (take_back.h), the status counts it and promises the next pods as usual, but no pod is created
- * and no end judged until the disruption is seen or the time for it has passed.
+ * The first end beyond the limit fails the job. The exception is a failure that a disruption may
+ * still explain (take_back.h): the status then counts the failure and promises the next pods as
+ * usual, but no pod is created and no end judged until the disruption is seen or the time for it
+ * has passed.
  */
 #ifndef COXSWAIN_CONTROLLER_LIMIT_H
 #define COXSWAIN_CONTROLLER_LIMIT_H

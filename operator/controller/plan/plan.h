@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides what to do about one job: a pure function of the job, its children as the cache shows
- * them, and the time. It does no I/O, reads no clock and keeps no state.
+ * Decides what to do about one job: a pure function of the job, the job's pods and other objects as
+ * the caches show them, what the controller remembers about the job, and the time. The controller
+ * calls plan_job at every reconcile and executes the result (execute.h). plan_job does no I/O,
+ * reads no clock and keeps no state.
  *
  * The durable protocol: the status is written first, with a resourceVersion precondition. It
- * contains the attempt, the incarnation, the counters and the promise, which says which indices of
- * each role get a pod of this incarnation (status.controllerState.roles[].pending). Only a later
- * plan that sees this status in the cache creates the promised pods, under names derived from role,
- * index and incarnation. Only the first crew of a new job needs no promise (first_crew.h). So
- * whenever the operator is killed, its successor finds in the API what was decided:
+ * contains the attempt (how often all pods of the job have started together), the incarnation (a
+ * number that is raised before pods are created), the counters and the promise, which says which
+ * indices of each role get a pod of this incarnation (status.controllerState.roles[].pending). Only
+ * a later plan that sees this status in the cache creates the promised pods, under names derived
+ * from role, index and incarnation. Only the first pods of a new job need no promise
+ * (first_crew.h). So whenever the operator is killed, its successor finds in the API what was
+ * decided:
  *   promised, no pod of the incarnation -> create it; a successor uses the next incarnation
  *   promised, the pod exists            -> it was created; the promise is cleared
  *   promised, the pod existed           -> it is lost (known only until the operator is killed)
@@ -17,9 +21,10 @@
  *   a pod older than the promise        -> superseded: its end was judged already
  *
  * A promised pod that a successor does not find may have existed and been deleted by force from a
- * node that is cut off, where its process still runs. Fencing could not distinguish a second pod
- * of that name and incarnation from it. So the successor first promises the missing pods again,
- * under an incarnation that no pod has had.
+ * node that is cut off, where its process still runs. Processes of a lower incarnation are kept
+ * from joining and saving (fencing), but fencing could not distinguish a second pod of that name
+ * and incarnation from the first. So the successor first promises the missing pods again, under an
+ * incarnation that no pod has had.
  */
 #ifndef COXSWAIN_CONTROLLER_PLAN_H
 #define COXSWAIN_CONTROLLER_PLAN_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the policies of a plan share: the input, the crew assembled from it, and the plan
- * being built. A policy is a function `bool <policy>_plan(struct planning *)` in a file of its own;
- * it returns true to end the plan, so that the policies after it are not called.
+ * Declares what the policies of a plan share: the input, the job's pods sorted into slots (crew.h),
+ * and the plan being built. A policy decides one matter, such as a deadline or the replacement of
+ * lost pods. It is a function `bool <policy>_plan(struct planning *)` in a file of its own;
+ * plan_job calls the policies in a fixed order. A policy that returns true ends the plan: the
+ * policies after it are not called, but the status is still updated.
  */
 #ifndef COXSWAIN_CONTROLLER_PLANNING_H
 #define COXSWAIN_CONTROLLER_PLANNING_H

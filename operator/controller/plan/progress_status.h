@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts a worker's status document into status.progress.
+ * Converts a status document into status.progress of the job. The document comes from the job's
+ * chief, which the operator polls (progress_poll.h), or from what the script of another framework
+ * reported at its end (script_progress.h). Values that the document lacks keep those of the status
+ * before, except for the remaining time.
  */
 #ifndef COXSWAIN_CONTROLLER_PROGRESS_STATUS_H
 #define COXSWAIN_CONTROLLER_PROGRESS_STATUS_H

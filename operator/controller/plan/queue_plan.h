@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lets Kueue admit jobs: a job with the label kueue.x-k8s.io/queue-name has pods only while its
- * Workload is admitted. Until then, and after an eviction, it is suspended, by the same durable
- * steps as with spec.suspend, which is not changed.
+ * Lets Kueue, which gives jobs quota from queues, admit jobs: a job with the label
+ * kueue.x-k8s.io/queue-name has pods only while its Workload is admitted. Until then, and after an
+ * eviction, the job is suspended as with spec.suspend, which is not changed: the status says first
+ * that pods are to be removed, then they are deleted, then the quota is released. suspend.c and
+ * plan.c call these functions. If Kueue's objects cannot be seen, a job that runs continues to run.
  */
 #ifndef COXSWAIN_CONTROLLER_QUEUE_PLAN_H
 #define COXSWAIN_CONTROLLER_QUEUE_PLAN_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes into the next status how many pods each role has, and which are still promised.
+ * Writes into the next status, at the end of a plan, how many pods each role has by state, and the
+ * indices of those that are promised, completed, restarting or waiting before they are replaced.
+ * The next plan reads these indices back into slots (crew.h).
  */
 #ifndef COXSWAIN_CONTROLLER_REPLICAS_H
 #define COXSWAIN_CONTROLLER_REPLICAS_H

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes how long the operator waits before it replaces a pod.
+ * Computes how long the operator waits before it replaces a pod that has ended or is lost; judge.c
+ * uses the longer one of the delays that apply, and back_off.h stores when the wait ends. An event
+ * is an end or a loss of pods that one plan finds.
  *
- * After any event: no delay the first time, then one second, doubled with each further event,
+ * The delay after any event: none the first time, then one second, doubled with each further event,
  * minus ten times the time for which the pod had run. So a node that fails once a day causes no
  * delay, and a pod that fails at once does not keep the cluster busy.
  *
- * After a failure of a user's own script the delay is longer, as in a Kubernetes Job: none the
- * first time, then ten seconds, doubled with each further failure. The reason is that such a pod is ready as soon as its process runs, so a script that
- * crashes ten seconds after each start would seem to have worked. Our own worker is ready only
- * once it has joined its crew.
+ * The delay after a failure of a user's own script is longer, as in a Kubernetes Job: none the
+ * first time, then ten seconds, doubled with each further failure. The reason is that such a pod is
+ * ready as soon as its process runs, so a script that crashes ten seconds after each start would
+ * seem to have worked. The project's own worker is ready only once it has joined the others.
  *
- * An event after RESTART_DELAY_RECOVERED_MS of work counts as the first one, in both cases: what
- * happened before it does not lengthen later delays.
- *
- * Up to a tenth of jitter is added to each wait.
+ * In both cases an event after RESTART_DELAY_RECOVERED_MS of work counts as the first one, no delay
+ * is longer than RESTART_DELAY_CEILING_MS, and then up to a tenth of jitter is added.
  */
 #ifndef COXSWAIN_CONTROLLER_RESTART_DELAY_H
 #define COXSWAIN_CONTROLLER_RESTART_DELAY_H

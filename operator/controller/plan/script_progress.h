@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes status.progress of a job of another framework from what its chief's script reported at its end (script_report.h). Only a pod that
- * succeeded counts: the termination message of one that failed may be the end of its log.
+ * Fills status.progress of a job that runs a user's script under PyTorch, JAX or TensorFlow, which
+ * the operator cannot poll. When the chief (the pod that leads the job) has succeeded, its script's
+ * report is read from the pod's termination message (common/contract/script_report.h). Only a pod
+ * that succeeded counts: the termination message of one that failed may be the end of its log.
  */
 #ifndef COXSWAIN_CONTROLLER_SCRIPT_PROGRESS_H
 #define COXSWAIN_CONTROLLER_SCRIPT_PROGRESS_H

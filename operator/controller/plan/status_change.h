@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares two statuses to decide how urgently the new one must be written.
+ * Compares two statuses of a job to decide how urgently the new one must be written. plan_job
+ * writes a decision at once, lets changed counts wait for a moment, so that one write covers many
+ * pods, and writes mere progress when it is the job's turn (progress_pace.h).
  */
 #ifndef COXSWAIN_CONTROLLER_STATUS_CHANGE_H
 #define COXSWAIN_CONTROLLER_STATUS_CHANGE_H

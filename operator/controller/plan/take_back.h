@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Corrects a failure that turns out to have been caused by a disruption. If a peer dies, a user's
- * own script often exits with code 1. Such a failure is counted at once. If a disruption of the
- * same crew is seen within TAKE_BACK_MS, it caused the failure, which then no longer counts against
- * backoffLimit. The failure is noted in the status, so that a restarted operator still knows of it.
+ * Corrects the counters of a job if a failure turns out to have been caused by a disruption. If a
+ * peer dies, a user's own script often exits with code 1, and the operator may see that before it
+ * sees that the peer's node is gone. The failure is counted at once (judge.c). If a disruption of
+ * the same pods is seen within TAKE_BACK_MS, it caused the failure, which then no longer counts
+ * against backoffLimit. The time of the failure is in the status, so that a restarted operator
+ * still knows of it. Only scripts of other frameworks that exit with a code from 1 to 127 are
+ * treated so.
  */
 #ifndef COXSWAIN_CONTROLLER_TAKE_BACK_H
 #define COXSWAIN_CONTROLLER_TAKE_BACK_H

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Parzen estimator of one parameter: the density of the values that some trials had, as a sum of kernels, one for each value and
- * one for all that is possible (the prior, with the weight of one value). Numbers have Gaussians that are cut off at the ends of
- * the range; a Gaussian is as wide as the distance to the value's farther neighbour, within bounds. Choices have a chance each. Of more
- * than 25 values the older ones count less.
+ * Estimates the probability density of one parameter from the values that some trials of a sweep
+ * had (a Parzen estimator); tpe.h draws from it and compares two of them. The density is a sum of
+ * kernels: one for each value, and one for the whole space (the prior, with the weight of one
+ * value). For ranges, the kernels are Gaussians that are cut off at the ends of the range; each is
+ * as wide as the distance to the value's farther neighbour, within bounds. For a list of choices,
+ * each choice has a probability. Of more than 25 values the older ones weigh less. The result
+ * depends only on the arguments: random numbers are passed in.
  */
 #ifndef COXSWAIN_CONTROLLER_PARZEN_H
 #define COXSWAIN_CONTROLLER_PARZEN_H

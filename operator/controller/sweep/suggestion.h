@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the values of the parameters of each trial: a pure function of the sweep's spec and the trial's number, so that an
- * operator that was restarted chooses the same ones. With TPE it also depends on the history in the sweep's status: on the values
- * and results of other trials. As results are added to it, the values of a trial are recorded there before the trial is created
- * (suggestion_record), and are read from there ever after.
+ * Chooses the values of the parameters of each trial of a sweep, by grid, at random or by TPE
+ * (tpe.h). A choice is a pure function of the sweep and the trial's number, so that a restarted
+ * operator chooses the same values. With TPE the choice also depends on the values and results of
+ * other trials, which are in the sweep's status and change while trials end. So sweep_plan.c
+ * records the values of a trial in the status before the trial is created (suggestion_record), and
+ * suggestion_value returns the recorded values from then on.
  */
 #ifndef COXSWAIN_CONTROLLER_SUGGESTION_H
 #define COXSWAIN_CONTROLLER_SUGGESTION_H

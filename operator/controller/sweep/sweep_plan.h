@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides what to do about one sweep: a pure function of the sweep, its trials as the cache shows them, and what the operator has
- * learned from answers of the API server. It does no I/O, reads no clock and keeps no state.
+ * Decides what to do about one sweep: a pure function of the sweep, its trials (the TrainingJobs
+ * that it creates) as the cache shows them, and what the operator has learned from answers of the
+ * API server. The controller of sweeps calls plan_sweep at every reconcile and executes the result
+ * (sweep_execute.h). plan_sweep does no I/O, reads no clock and keeps no state.
  *
- * The durable protocol: the status is written first, with a resourceVersion precondition. It says how many trials have been
- * started (a trial's name follows from its number), and which of them are pending: promised, and not seen to exist. Only a later
- * plan that sees this status creates the pending trials. So whenever the operator is killed, its successor finds in the API what
- * was decided:
+ * The durable protocol: the status is written first, with a resourceVersion precondition. It says
+ * how many trials have been started (a trial's name follows from its number), and which of them are
+ * pending: promised, and not seen to exist. Only a later plan that sees this status creates the
+ * pending trials. So whenever the operator is killed, its successor finds in the API what was
+ * decided:
  *   pending, there is no such job -> create it; if it exists after all, the create changes nothing
  *   pending, the job exists       -> it is no longer pending
  *   started, counted as over      -> nothing is done about it, whether its job is still there or not
  *   started, there is no such job -> a read confirms that, as the cache may be outdated; then it was deleted, and has failed
- * A trial that was created, seen and deleted before the status says so is remembered in memory only. It would have to be deleted
- * in the moment in which the operator is killed to be created a second time.
+ * That a pending trial was created, seen and deleted before the status said so is remembered in
+ * memory only. If the operator is killed in that moment, its successor creates the trial a second
+ * time.
  *
- * With TPE the values of a trial depend on the results that were known when it was promised. They are drawn once, and the status
- * write that promises the trial records them.
+ * With TPE the values of a trial depend on the results that were known when it was promised. They
+ * are drawn once, and the status write that promises the trial records them.
  *
- * The status says that trials are being suspended before any is, and that the sweep is suspended once all trials that are not over
- * are. Until the status says that it was resumed, trials that are suspended are resumed. So a trial that a person has suspended
- * stays so, unless the sweep was suspended meanwhile.
+ * Suspending follows the same protocol: the status says that trials are being suspended before any
+ * trial is, and that the sweep is suspended once all trials that are not over are suspended. When
+ * the sweep is resumed, suspended trials are resumed until the status says that the sweep was
+ * resumed. A trial that a person has suspended is resumed only if the sweep was suspended and
+ * resumed meanwhile.
  */
 #ifndef COXSWAIN_CONTROLLER_SWEEP_PLAN_H
 #define COXSWAIN_CONTROLLER_SWEEP_PLAN_H

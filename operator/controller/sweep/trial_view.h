@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores what a sweep needs to know of a TrainingJob that may be one of its trials.
+ * Reads from a TrainingJob what the plan of a sweep needs to know of its trial: to which sweep it
+ * belongs, whether it is over or suspended, and its metrics, which are read only once it has
+ * succeeded. The informer's cache keeps this view and not the JSON. The jobs in the cache are found
+ * by a label that anybody can set; which sweep a job belongs to is decided by its owner reference.
  */
 #ifndef COXSWAIN_CONTROLLER_TRIAL_VIEW_H
 #define COXSWAIN_CONTROLLER_TRIAL_VIEW_H
