@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides when a command gives up because the API server refuses what it asks for (HTTP 401, 403
- * or 404). An informer retries forever; a command should end and name the missing permission. A
- * command ends at once if it has received no list yet, and otherwise after ACCESS_PATIENCE_MS of
- * refusals.
+ * Decides when a command that watches objects gives up because the API server refuses access (HTTP 401, 403)
+ * or does not know the resource (404). An informer (operator/kube/informer.h) retries forever; a command
+ * should end and report the refusal. The command calls access_check for each of its informers on each turn of
+ * its event loop. If the informer has not received its first list, the command ends at once; later, only
+ * after ACCESS_PATIENCE_MS of refusals.
  */
 #ifndef COXSWAIN_CLI_ACCESS_H
 #define COXSWAIN_CLI_ACCESS_H

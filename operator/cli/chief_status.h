@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Polls the status document of a job's chief: directly if its pod is a process on this machine,
- * otherwise through the API server (pods/<name>:8080/proxy/status). If the API server refuses the
- * proxy request, polling stops until the chief's pod changes.
+ * Polls the status document of a job's chief, the pod that leads the job's other pods, for job_follow.h
+ * (`cox run`, `cox top NAME`). The document has newer figures than the TrainingJob's status. The poller
+ * connects to the chief directly if its pod is a process on this machine, otherwise through the API server
+ * (pods/<name>:8080/proxy/status). It runs on the client's event loop. A request that fails is repeated, but
+ * if the API server refuses the proxy request, polling stops until the chief's pod changes.
  */
 #ifndef COXSWAIN_CLI_CHIEF_STATUS_H
 #define COXSWAIN_CLI_CHIEF_STATUS_H

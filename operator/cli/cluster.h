@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a command to a cluster by its kubeconfig, and makes blocking requests: each one runs the
- * event loop until it is answered.
+ * Connects a command of `cox` to a cluster by a kubeconfig, and makes blocking requests for it. Each request
+ * runs the event loop until the response has arrived; watches and timers on the same loop go on meanwhile.
+ * SIGINT and SIGTERM cancel the request and set cluster.interrupted.
  */
 #ifndef COXSWAIN_CLI_CLUSTER_H
 #define COXSWAIN_CLI_CLUSTER_H

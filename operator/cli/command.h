@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of `cox`. Each is a function that gets "cox <name>" as its first word, then the words after it, and returns the program's
- * exit code.
+ * Declares the commands of `cox`. main.c calls the command that the user names; the table COMMANDS also gives
+ * the text of `cox --help` and the shell completions. Each command is a function that gets "cox <name>" as
+ * its first word, then the words after it, and returns the program's exit code. Most commands that need a
+ * cluster consist of a command_action, which command_in_cluster runs.
  */
 #ifndef COXSWAIN_CLI_COMMAND_H
 #define COXSWAIN_CLI_COMMAND_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the words after a command's name into options and names. All commands share one table of options; each declares which of them
- * it accepts.
+ * Parses the words after a command's name into options and names, for command_in_cluster (command.h). These
+ * commands share one table of options; each command declares which of them it accepts, and every other option
+ * is a usage error. number_parse and duration_parse serve other commands too.
  */
 #ifndef COXSWAIN_CLI_COMMAND_LINE_H
 #define COXSWAIN_CLI_COMMAND_LINE_H

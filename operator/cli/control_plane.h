@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the embedded control plane and an operator as child processes, for a command that was given
- * no cluster. The kernel sends both SIGTERM if this process dies.
+ * Runs the embedded control plane and an operator as child processes, for `cox run` and `cox demo` without a
+ * cluster. The embedded control plane (coxswain-standalone) is an API server and a node that runs pods as
+ * processes of this machine. The kernel sends SIGTERM to both children if this process dies.
  */
 #ifndef COXSWAIN_CLI_CONTROL_PLANE_H
 #define COXSWAIN_CLI_CONTROL_PLANE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a text to train on if no data can be downloaded: this project's example manifests, documents and headers, one after another.
+ * Writes the text that `cox demo` trains on if the handwritten digits cannot be downloaded: the example
+ * manifests, documents and headers of Coxswain's source tree, one after another.
  */
 #ifndef COXSWAIN_CLI_CORPUS_H
 #define COXSWAIN_CLI_CORPUS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the training files in a folder by the names that such files usually have.
+ * Finds the training files in a folder for `cox generate --data`, by the names that files of each data format
+ * usually have. The contents of the files are not read.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds or downloads the data of the examples. The files come from the directory $COXSWAIN_DATA if it is set; otherwise from the cache
- * ${XDG_CACHE_HOME:-~/.cache}/coxswain/data, which is filled by downloads. $COXSWAIN_MIRROR, if set, is the only URL to download from,
- * for networks without internet access and for tests. Every file must have the SHA-256 listed in the table, taken of its unpacked bytes.
+ * Finds or downloads the data that `cox demo` trains on (handwritten digits). If the environment variable
+ * COXSWAIN_DATA is set, the files must be in that directory. Otherwise they come from the cache
+ * ${XDG_CACHE_HOME:-~/.cache}/coxswain/data, which downloads fill. If COXSWAIN_MIRROR is set, it is the only
+ * URL to download from, for networks without internet access and for tests. Every file must have the SHA-256
+ * listed in the table of data sets; the digest is taken of the unpacked bytes.
  */
 #ifndef COXSWAIN_CLI_DATASET_H
 #define COXSWAIN_CLI_DATASET_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses what `cox demo` trains: a LeNet on digits if their data is found or downloaded, else a byte model on this project's own text.
+ * Chooses what `cox demo` trains: a LeNet on handwritten digits if their files are found or can be
+ * downloaded, otherwise a language model over the bytes of Coxswain's own text (corpus.h). Files with the
+ * wrong contents are an error, not a reason to train on the text.
  */
 #ifndef COXSWAIN_CLI_DEMO_EXAMPLE_H
 #define COXSWAIN_CLI_DEMO_EXAMPLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds what earlier runs of `cox run` have left on this machine: the volumes in a state
- * directory, and checkpoints. `cox run` names them when it deletes volumes, or when a job goes on
- * from a checkpoint.
+ * Lists what earlier runs with the embedded control plane (control_plane.h) have left in directories of this
+ * machine. `cox run` prints the volumes before it deletes them, and the highest step of the checkpoints that
+ * a new job finds. A directory that cannot be read counts as empty.
  */
 #ifndef COXSWAIN_CLI_EARLIER_FILES_H
 #define COXSWAIN_CLI_EARLIER_FILES_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what an earlier run left can stand for a new one: the same job
- * document, the same data and the same worker give the same weights, bit for bit.
+ * Records what a finished run of `cox demo` was made from, and decides whether its weights may be reused.
+ * `cox demo --preempt` compares its weights with those of an undisturbed run, and repeats that run only if no
+ * recorded one is equivalent. Two runs are equivalent if their manifest, data and coxswain-worker program
+ * have the same SHA-256: training is deterministic, so equal inputs give weights that are equal bit for bit.
+ * Weights that have changed since they were recorded are not reused.
  */
 #ifndef COXSWAIN_CLI_EARLIER_RUN_H
 #define COXSWAIN_CLI_EARLIER_RUN_H

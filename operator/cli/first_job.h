@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Generates the TrainingJob that `cox generate` prints, from a few choices of the user. Values that
- * the user does not give are left to the defaults of the table of fields; where it has none, they
- * are chosen to suit the strategy and the data. Does not check that the choices fit together:
+ * Generates the TrainingJob that `cox generate` prints, from a few choices of the user. Values that the user
+ * does not give are left out if the table of fields (common/job/fields.h) has a default; otherwise they are
+ * chosen to suit the strategy and the data. Does not check that the choices fit together:
  * training_job_violations does that for every job.
  */
 #ifndef COXSWAIN_CLI_FIRST_JOB_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches one job until a predicate holds for it.
+ * Watches one TrainingJob until a predicate holds for it, for the commands wait, delete and restart. The call
+ * blocks: it runs the cluster's event loop until the predicate decides, the time limit passes, or the user
+ * interrupts.
  */
 #ifndef COXSWAIN_CLI_JOB_AWAIT_H
 #define COXSWAIN_CLI_JOB_AWAIT_H

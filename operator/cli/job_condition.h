@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the conditions in the status of a job, given as JSON.
+ * Reads the conditions in the status of a TrainingJob, and derives the job's state from them. Commands use
+ * these functions on the JSON that the API server returns, so that all of them show the same state.
  */
 #ifndef COXSWAIN_CLI_JOB_CONDITION_H
 #define COXSWAIN_CLI_JOB_CONDITION_H

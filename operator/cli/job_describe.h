@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes a job in full for `cox describe`: its spec, progress, conditions, pods and events. Does
- * no I/O.
+ * Formats everything that is known about a job as the text of `cox describe`: its spec, progress, conditions,
+ * pods and events. The caller has read these objects already (job_evidence.h). Does no I/O.
  */
 #ifndef COXSWAIN_CLI_JOB_DESCRIBE_H
 #define COXSWAIN_CLI_JOB_DESCRIBE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a job with its pods and events from the cluster, for the commands why and describe.
+ * Reads a TrainingJob, its pods and its events from the cluster, as the input of `cox why` (why.h) and
+ * `cox describe` (job_describe.h). Makes blocking requests, one after another. Events are matched by UID,
+ * since another pod may have had the same name; they are sorted, oldest first.
  */
 #ifndef COXSWAIN_CLI_JOB_EVIDENCE_H
 #define COXSWAIN_CLI_JOB_EVIDENCE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps a job's view up to date: watches the TrainingJob and its pods, follows the chief's log
- * through the API, and polls the chief's status.
+ * Keeps a job_view (job_view.h) up to date while `cox run` or `cox top NAME` shows a job. Watches the
+ * TrainingJob and its pods, streams the log of the chief (the pod that leads the job's other pods) from the
+ * API server, and polls the chief's status document. Everything runs on the client's event loop. A stream
+ * that is cut is resumed without losing or repeating lines.
  */
 #ifndef COXSWAIN_CLI_JOB_FOLLOW_H
 #define COXSWAIN_CLI_JOB_FOLLOW_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the merge patch that brings an existing job or sweep to what its manifest says. A merge patch keeps
- * fields that it does not name, so a field removed from the manifest would silently stay. For
- * immutable fields of spec the patch therefore contains null, which asks for the default; the API
- * server refuses it if the job has another value. Mutable fields (suspend, workers) that the
- * manifest omits are kept, since somebody may have set them after creation.
+ * Builds the merge patch with which `cox run` brings an existing job or sweep to what its manifest says. A
+ * merge patch keeps fields that it does not name, so a field removed from the manifest would silently stay.
+ * For immutable fields of spec the patch therefore contains null, which asks for the default; the API server
+ * refuses the patch if the job has another value. Mutable fields (suspend, workers) that the manifest omits
+ * are kept, since somebody may have set them after creation.
  */
 #ifndef COXSWAIN_CLI_JOB_PATCH_H
 #define COXSWAIN_CLI_JOB_PATCH_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints a TrainingJob as YAML for people to edit. A comment above each field of its spec gives the
- * field's description from the table of fields; for an enum, only what it says of the value.
+ * Prints the TrainingJob of `cox generate` as YAML for people to edit. A comment above each field of its spec
+ * gives the field's description from the table of fields (common/job/fields.h); for an enum, only the
+ * description of the chosen value.
  */
 #ifndef COXSWAIN_CLI_JOB_PRINT_H
 #define COXSWAIN_CLI_JOB_PRINT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets spec.suspend, for the commands suspend, resume, restart and sweep.
+ * Suspends and resumes jobs and sweeps by setting spec.suspend, for the commands suspend, resume, restart and
+ * sweep. The operator then removes or creates the pods.
  */
 #ifndef COXSWAIN_CLI_JOB_SUSPEND_H
 #define COXSWAIN_CLI_JOB_SUSPEND_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats TrainingJobs as the lines of a table, or as JSON, YAML or names.
+ * Formats TrainingJobs for `cox get` as a table, or as JSON, YAML or names. `cox sweep`, `cox describe` and
+ * `cox top` use parts of it for single values and for other objects. Does no I/O: the caller writes the
+ * buffer and passes the time.
  */
 #ifndef COXSWAIN_CLI_JOB_TABLE_H
 #define COXSWAIN_CLI_JOB_TABLE_H

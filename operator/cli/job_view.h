@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collects what `cox` shows of a running job (view_print.h). Its sources are the TrainingJob, the pods, the chief's status document and
- * the chief's log.
+ * Collects the figures and events of one running job that `cox run` and `cox top NAME` show. job_follow.h
+ * fills the view; view_print.h formats it, and terminal.h shows it. The sources are the TrainingJob, its
+ * pods, and the status document and the log of the chief, the pod that leads the others.
  *
- * The status in the TrainingJob is some seconds old. The status document is read twice a second and has newer figures. Log lines report
- * events, and the figures if the document cannot be read.
+ * Newer sources win: the status in the TrainingJob is some seconds old, and the status document is read twice
+ * a second. Log lines report events, and also the figures if the document cannot be read. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_JOB_VIEW_H
 #define COXSWAIN_CLI_JOB_VIEW_H

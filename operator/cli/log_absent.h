@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Explains why members of a crew have no logs: they have no pod, or their container has not
- * started. Does no I/O.
+ * Explains, for `cox logs`, why pods that a job should have are missing from the output: the pod does not
+ * exist, or its container has not started. Does no I/O: the caller passes the job and its pods.
  */
 #ifndef COXSWAIN_CLI_LOG_ABSENT_H
 #define COXSWAIN_CLI_LOG_ABSENT_H

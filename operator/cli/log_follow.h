@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the logs of a job's pods as they grow, those of pods that come later too,
- * until the job is over and every log is read to its end; of pods that live on, until a moment after the job's.
+ * Implements `cox logs --follow`: streams the logs of all selected pods of a job, also of pods that are
+ * created later, and prints their lines ordered by time (log_queue.h). A stream that is cut is resumed. The
+ * call blocks until the job is over and every log has been read to its end. A pod that keeps running after
+ * the job is read for at most 30 more seconds; a message on stderr says so.
  */
 #ifndef COXSWAIN_CLI_LOG_FOLLOW_H
 #define COXSWAIN_CLI_LOG_FOLLOW_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merges the log lines of several pods into one stream, ordered by time. Each line can have its pod
- * as a coloured prefix. Does no I/O.
+ * Merges the log lines of several pods into one stream, ordered by time, for `cox logs`. Each line can have
+ * its pod as a coloured prefix. log_merge_line merges logs that are complete; log_queue.h does the same for
+ * logs that still grow. Lines are ordered by the timestamps that the API server puts before them; within one
+ * log, order is kept. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_LOG_LINES_H
 #define COXSWAIN_CLI_LOG_LINES_H

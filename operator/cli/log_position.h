@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resumes a pod's log after its stream was cut, without repeating or losing lines. The position is
- * the timestamp that the API puts before each line (timestamps=true). A resumed stream starts at
- * the whole second of the last line (sinceTime), so lines that were already read are skipped. Does
- * no I/O.
+ * Resumes a pod's log after its stream was cut, without repeating or losing lines, for `cox logs --follow`
+ * (log_queue.h) and job_follow.h. The position is the timestamp that the API server puts before each line
+ * (timestamps=true). A resumed stream starts at the whole second of the last line (sinceTime); lines of that
+ * second that were read before the cut are skipped. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_LOG_POSITION_H
 #define COXSWAIN_CLI_LOG_POSITION_H

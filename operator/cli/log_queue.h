@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders the lines of several followed logs by time. Each line is held for a moment, in case
- * another pod's log still delivers an earlier one. Does no I/O and reads no clock: the caller
- * passes the time.
+ * Orders the lines of several growing logs by time, for `cox logs --follow` (log_follow.h). Each line is held
+ * for up to LOG_HOLD_MS, in case another pod's log still delivers an earlier one. Does no I/O and reads no
+ * clock: the caller passes the bytes and the time, and asks for the lines that are due.
  */
 #ifndef COXSWAIN_CLI_LOG_QUEUE_H
 #define COXSWAIN_CLI_LOG_QUEUE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selects the pod logs that a command line asks for, and builds their API paths.
+ * Selects the pods whose logs a command line of `cox logs` asks for (by role, index, container and attempt),
+ * and builds the API paths of these logs. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_LOG_SOURCE_H
 #define COXSWAIN_CLI_LOG_SOURCE_H

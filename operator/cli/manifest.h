@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A manifest file: YAML or JSON documents, one of them a TrainingJob or
- * a TrainingSweep, and how they get into a cluster: created, or merged into what is there. Fields that the
- * API server does not know are refused, as by kubectl.
+ * Reads a manifest file for `cox run` and applies it to a cluster. A manifest has one or more YAML or JSON
+ * documents, exactly one of which is a TrainingJob or a TrainingSweep. Each document is created in the
+ * cluster; if an object of that name exists, it is patched. The API server refuses fields that it does not
+ * know, as with kubectl. `cox migrate` uses the reading alone.
  */
 #ifndef COXSWAIN_CLI_MANIFEST_H
 #define COXSWAIN_CLI_MANIFEST_H

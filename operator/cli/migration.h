@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the version that is
- * served. Each field is taken out of the document as it is translated. What is left there at the end has no place in the
- * new job, and a note names it.
+ * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the current
+ * version, for `cox migrate`. migration.c has what all kinds of documents share; migration_v1alpha1.c and
+ * migration_kubeflow.c have the tables that say where each field goes. Each field is removed from the
+ * document as it is translated. The fields that remain have no counterpart, and a note for the user names
+ * each of them.
  */
 #ifndef COXSWAIN_CLI_MIGRATION_H
 #define COXSWAIN_CLI_MIGRATION_H

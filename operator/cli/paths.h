@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds files on this machine: the programs installed beside this one, the examples shipped with
- * them, and the user's directories (XDG).
+ * Finds files on this machine for the commands of `cox`: the programs installed beside this one, the examples
+ * shipped with them, and the user's directories (XDG). Also quotes and abbreviates paths that are shown to
+ * the user.
  */
 #ifndef COXSWAIN_CLI_PATHS_H
 #define COXSWAIN_CLI_PATHS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the state of a pod's containers from its JSON, including the one that trains
+ * Reads the state of a pod's containers from the pod's JSON, for the commands that show pods or read logs.
+ * One of the containers trains; the others are sidecars, which admission webhooks may add
  * (common/contract/main_container.h).
  */
 #ifndef COXSWAIN_CLI_POD_CONTAINER_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a pod's seat (role and index in its job's crew) from the labels in its JSON.
+ * Tells which pod of a job a Pod object is, from the labels in its JSON: its role and index, such as worker
+ * 1, and whether it is the current pod for that role and index or has been replaced by a newer one. Commands
+ * use it to select pods.
  */
 #ifndef COXSWAIN_CLI_POD_PLACE_H
 #define COXSWAIN_CLI_POD_PLACE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kills a pod with SIGKILL half-way through a job, as the loss of its node would, and measures what that costs. Works only with the
- * embedded control plane, where pods are processes of this machine (their containerID is process://<PID>).
+ * Kills one pod of a job with SIGKILL half-way, as the loss of its node would, and measures what that costs,
+ * for `cox demo --preempt`. Works only with the embedded control plane (control_plane.h), where pods are
+ * processes of this machine (their containerID is process://<PID>).
  */
 #ifndef COXSWAIN_CLI_PREEMPTION_H
 #define COXSWAIN_CLI_PREEMPTION_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one job or sweep for `cox run`, and jobs for `cox demo`: starts the embedded control plane and an operator unless a cluster is named, applies the
- * manifest, shows the progress until the job ends, and prints a summary.
+ * Runs one job or sweep for `cox run`, and jobs for `cox demo`: applies the manifest, shows the progress
+ * until the job ends or the user interrupts, and prints a summary. If no cluster is named, it starts an
+ * embedded control plane (an API server and a node on this machine, control_plane.h) and an operator first,
+ * and stops them at the end. The call blocks and runs the event loop.
  */
 #ifndef COXSWAIN_CLI_RUN_H
 #define COXSWAIN_CLI_RUN_H

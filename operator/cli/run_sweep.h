@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of `cox run` of a TrainingSweep: the result, the files that are left, and the next command.
+ * Prints how a TrainingSweep ended, at the end of `cox run`: the result, the files that are left, and the
+ * command to run next. run.c calls it once, when the sweep is over or the user has interrupted.
  */
 #ifndef COXSWAIN_CLI_RUN_SWEEP_H
 #define COXSWAIN_CLI_RUN_SWEEP_H

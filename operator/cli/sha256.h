@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the SHA-256 (FIPS 180-4) of files with OpenSSL, also of what a gzipped file contains (zlib).
+ * Computes the SHA-256 (FIPS 180-4) of files with OpenSSL; for a gzipped file also that of its unpacked
+ * contents (zlib). `cox demo` verifies downloads with it and compares the inputs of two runs.
  */
 #ifndef COXSWAIN_CLI_SHA256_H
 #define COXSWAIN_CLI_SHA256_H

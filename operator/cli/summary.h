@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the summary at the end of a run: the job's results, its duration and where its files are.
+ * Formats the summary that `cox run` prints when a job has ended: the results, the duration and where the
+ * job's files are. Also finds the directories of the job's storage if the job ran in the embedded control
+ * plane, whose volumes are directories of this machine.
  */
 #ifndef COXSWAIN_CLI_SUMMARY_H
 #define COXSWAIN_CLI_SUMMARY_H

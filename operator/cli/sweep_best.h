@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the best trial of a sweep as the manifest of a TrainingJob of its own: the sweep's template with the values of the trial.
+ * Builds a TrainingJob of its own from the best trial of a sweep: the sweep's template with the trial's
+ * values. `cox sweep best` prints it, and `cox run` writes it to a file when a sweep ends. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_SWEEP_BEST_H
 #define COXSWAIN_CLI_SWEEP_BEST_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the trials of a sweep for other programs: spreadsheets and data frames.
+ * Formats the trials of a sweep as CSV or JSON for other programs, such as spreadsheets and data frames.
+ * `cox sweep export` prints the result, and `cox run` writes the CSV to a file when a sweep ends. Does no
+ * I/O.
  */
 #ifndef COXSWAIN_CLI_SWEEP_EXPORT_H
 #define COXSWAIN_CLI_SWEEP_EXPORT_H

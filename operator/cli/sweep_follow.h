@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches a TrainingSweep and its trials for `cox run`.
+ * Watches a TrainingSweep and its trials for `cox run`, and shows their progress in the terminal. Runs on the
+ * client's event loop: run.c calls the functions below on each turn of the loop.
  */
 #ifndef COXSWAIN_CLI_SWEEP_FOLLOW_H
 #define COXSWAIN_CLI_SWEEP_FOLLOW_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats a TrainingSweep as text: the block that a terminal refreshes, the single line for other outputs, the table of the trials.
+ * Formats a TrainingSweep as text for `cox run` and `cox sweep`: the block that a terminal refreshes, the
+ * single line that is printed where there is no terminal, and the tables of trials and of sweeps. Does no
+ * I/O: the text is appended to a buffer.
  */
 #ifndef COXSWAIN_CLI_SWEEP_PRINT_H
 #define COXSWAIN_CLI_SWEEP_PRINT_H

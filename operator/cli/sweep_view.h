@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A TrainingSweep and its trials as `cox` shows them (sweep_print.h, sweep_export.h), and what follows from them.
+ * Holds a TrainingSweep and its trials (trial_line.h) in the form in which `cox` shows them, and computes
+ * what is derived from both: the state, the best trial and the time left. sweep_follow.c and command_sweep.c
+ * fill a view; sweep_print.h and sweep_export.h read it. The view borrows the sweep and the trials, which
+ * must outlive it.
  */
 #ifndef COXSWAIN_CLI_SWEEP_VIEW_H
 #define COXSWAIN_CLI_SWEEP_VIEW_H

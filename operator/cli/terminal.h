@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shows a job's view on stdout: on a terminal as one block that is redrawn in place, with events as
- * lines above it; otherwise as plain lines only.
+ * Shows the progress of a job or sweep on stdout, for `cox run`, `cox demo` and `cox top`. On a terminal, a
+ * block of lines is redrawn in place, and events are printed as lines above it. Otherwise, as in a file or a
+ * CI log, only plain lines are printed. Before other output to stdout or stderr, call terminal_clear or
+ * terminal_keep.
  */
 #ifndef COXSWAIN_CLI_TERMINAL_H
 #define COXSWAIN_CLI_TERMINAL_H

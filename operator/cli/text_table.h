@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines up cells in columns, each as wide as its longest cell.
+ * Lines up cells in columns, each as wide as its longest cell. sweep_print.c prints its tables with it: it
+ * adds all cells first, since the widths depend on all of them.
  */
 #ifndef COXSWAIN_CLI_TEXT_TABLE_H
 #define COXSWAIN_CLI_TEXT_TABLE_H

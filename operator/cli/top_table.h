@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats the table of `cox top`: throughput, loss curve and remaining time of each job. Does no
+ * Formats the table that `cox top` refreshes: throughput, loss curve and remaining time of each job. The
+ * caller keeps one row per job between refreshes, because a TrainingJob has only its newest loss. Does no
  * I/O.
  */
 #ifndef COXSWAIN_CLI_TOP_TABLE_H

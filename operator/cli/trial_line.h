@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `cox` shows of one trial of a TrainingSweep, read from the trial's TrainingJob.
+ * Extracts from the TrainingJob of one trial what `cox` shows of that trial: its number, state, parameter
+ * values and result. A trial is one of the jobs of a TrainingSweep. A trial_line keeps no pointer into the
+ * job, which may be freed.
  */
 #ifndef COXSWAIN_CLI_TRIAL_LINE_H
 #define COXSWAIN_CLI_TRIAL_LINE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats a job's view as text: the block that a terminal refreshes, the single line for other outputs, the curve of the loss. Widths are
- * in columns, not bytes.
+ * Formats a job_view (job_view.h) as text for `cox run` and `cox top`: the block that a terminal refreshes,
+ * the single line that is printed where there is no terminal, and the curve of the loss. Widths are in
+ * columns, not bytes. Does no I/O: the text is appended to a buffer.
  */
 #ifndef COXSWAIN_CLI_VIEW_PRINT_H
 #define COXSWAIN_CLI_VIEW_PRINT_H

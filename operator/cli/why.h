@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Explains in one sentence what a job is waiting for, such as a pod, a quota or a person. Does no
- * I/O.
+ * Explains in one sentence what a job is waiting for, such as a pod, a quota or a person, for `cox why` and
+ * `cox describe`. The caller has read the job, its pods and its events (job_evidence.h). Does no I/O.
  */
 #ifndef COXSWAIN_CLI_WHY_H
 #define COXSWAIN_CLI_WHY_H

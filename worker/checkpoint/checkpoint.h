@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves and restores the checkpoints of one job, which live in one directory. Training does not
- * stop for a save; a restore opens the newest checkpoint that is whole. docs/checkpoints.md
- * describes the protocol.
+ * Saves and restores the checkpoints of one job, which live in one directory, for the trainer. Training
+ * does not stop for a save; a restore opens the newest checkpoint that is whole. Only the chief, the
+ * process that leads the job, has a store; other processes contribute parts (part.h).
+ * docs/checkpoints.md describes the protocol.
  *
  * Life cycle, in the chief:
  *

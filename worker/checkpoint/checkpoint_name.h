@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats and parses the name of a checkpoint's directory: step-00001200.attempt-1.incarnation-5.
+ * Formats and parses the name of a checkpoint's directory, such as step-00001200.attempt-1.incarnation-5. The
+ * attempt counts how often the whole job has started; the incarnation rises with each process that leads the
+ * job (its chief), so that two chiefs never write the same name.
  */
 #ifndef COXSWAIN_CHECKPOINT_NAME_H
 #define COXSWAIN_CHECKPOINT_NAME_H

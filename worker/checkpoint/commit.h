@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes one checkpoint and makes it visible in a single step. The files are written into
- * `.saving-<name>/` and synced, then the manifest, then the directory; then the directory is
- * renamed and its parent synced. The rename is the commit: a process that ends before it
- * leaves a directory that nobody loads.
+ * Writes one checkpoint and makes it visible in a single step, for checkpoint.c. The files are written into
+ * `.saving-<name>/` and synced, then the manifest, then the directory; then the directory is renamed and its
+ * parent synced. The rename is the commit: a process that ends before it leaves a directory that nobody
+ * loads. Before the rename, the caller's record in the directory (incarnation_record.h) is checked; if a
+ * newer process has claimed the directory, nothing is committed.
  */
 #ifndef COXSWAIN_CHECKPOINT_COMMIT_H
 #define COXSWAIN_CHECKPOINT_COMMIT_H

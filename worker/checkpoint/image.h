@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens one committed checkpoint directory and verifies that it is whole.
+ * Opens one committed checkpoint directory for reading, and verifies that it is whole: the manifest parses,
+ * and every file has the size and digest that the manifest lists. Used to resume training, to evaluate, and
+ * to use a trained model. Never modifies the directory.
  */
 #ifndef COXSWAIN_CHECKPOINT_IMAGE_H
 #define COXSWAIN_CHECKPOINT_IMAGE_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes `incarnation-<N>.json`, the record that a chief leaves in a checkpoint
- * directory.
+ * Reads and writes `incarnation-<N>.json`, the record by which a chief (the process that leads a job and
+ * saves its checkpoints) keeps older chiefs of the same job from writing into the checkpoint directory.
+ * lineage.h uses these records.
  *
- * A chief writes its record twice. First it creates it exclusively, as a claim: from then on, no
- * older chief commits or removes anything. Once it knows which checkpoint it starts from, it
- * replaces the record by one that names this checkpoint (the base), and only then saves. A record
- * that is still a claim therefore belongs to a chief that has saved nothing.
+ * A chief writes its record twice. First it creates the record exclusively, as a claim: from then on, no
+ * older chief commits or removes anything. Once it knows which checkpoint it starts from, it replaces the
+ * record by one that names this checkpoint (the base), and only then saves. A record that is still a claim
+ * therefore belongs to a chief that has saved nothing.
  *
- * N is the chief's incarnation, the number that the operator gave its pod. But if the directory
- * already has a record or checkpoint with that number or a higher one, N is the highest such
- * number plus 1. That happens when the directory was used by another job, or by runs without an
- * operator, because their incarnations do not compare with this job's. `fencing` always is the
- * chief's own incarnation.
+ * N is the chief's incarnation, a number that the operator raises before it creates pods. But if the
+ * directory already has a record or checkpoint with that number or a higher one, N is the highest such number
+ * plus 1. That happens when the directory was used by another job, or by runs without an operator, because
+ * their incarnations do not compare with this job's. `fencing` always is the chief's own incarnation.
  */
 #ifndef COXSWAIN_CHECKPOINT_INCARNATION_RECORD_H
 #define COXSWAIN_CHECKPOINT_INCARNATION_RECORD_H

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the checkpoints that a chief may start from: those of its line of descent. The line leads
- * from the newest chief that saved something to the checkpoint that this chief started from, to the
- * chief that wrote that checkpoint, and so on. A checkpoint that a superseded chief commits later
- * is in no line and is never loaded, however high its step is.
+ * Finds the checkpoints that a job may be restored from, and claims the checkpoint directory for one process
+ * at a time. The chief, the process that leads a job, saves its checkpoints; when its pod is replaced, the
+ * successor is a new chief, and the superseded one may still be running.
+ *
+ * Only checkpoints in the line of descent are loaded. The line leads from the newest chief that saved
+ * something to the checkpoint that this chief started from, to the chief that wrote that checkpoint, and so
+ * on. A checkpoint that a superseded chief commits later is in no line and is never loaded, however high its
+ * step is.
  */
 #ifndef COXSWAIN_CHECKPOINT_LINEAGE_H
 #define COXSWAIN_CHECKPOINT_LINEAGE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prints and parses manifest.json, which says what a checkpoint holds and gives the size and digest
- * of each of its files. The manifest is written last, before the directory is renamed into place.
- * It ends in its own digest, which covers every byte before it:
+ * of each of its files. A save writes the manifest after all other files, before it renames the
+ * directory into place; a restore reads it first. The manifest ends in its own digest, which covers every byte before it:
  *
  *   {"format":"coxswain-checkpoint","version":2,"step":1200,…,
  *    "files":[{"name":"rank-00000.safetensors","bytes":177312,"crc32c":"9ae3f00d"}],"digest":"0badf00d"}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes and collects the parts of a checkpoint whose tensors are spread over several ranks. Each
- * rank writes its tensors into a file of its own (its part) in the job's directory, then a file
- * PART.sum with the part's size and digest, which acknowledges it, or with the reason why the rank
- * could not write it. The chief's commit waits for all of these and moves the parts into the
- * checkpoint, beside its own shard.
+ * Writes and collects the parts of a checkpoint whose tensors are spread over several ranks (processes that
+ * train together; rank 0, the chief, saves). Each other rank writes its tensors into a file of its own (its
+ * part) in the job's directory, then a file PART.sum with the part's size and digest, which acknowledges it,
+ * or with the reason why the rank could not write it. The chief's commit waits for all of these and moves the
+ * parts into the checkpoint, beside its own file.
  *
- * A part's name contains the generation and the step of its save, so that a part of an earlier crew
- * is never taken for one of the current crew.
+ * A part's name contains the step of its save and the generation, the number that changes whenever a process
+ * joins or leaves. A part that was written before such a change is therefore never taken for a current one.
  */
 #ifndef COXSWAIN_CHECKPOINT_PART_H
 #define COXSWAIN_CHECKPOINT_PART_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads tensors that a checkpoint stores in pieces. Rows [r, r + n) of tensor "w" are stored as the
- * tensor "w#r" of n rows; elements [e, e + n), in row-major order, as the tensor "w@e" of n
- * numbers. The reader need not know whether or how a tensor was cut.
+ * Reads tensors that a checkpoint may store in pieces, because each process saves what it holds. Rows [r, r +
+ * n) of tensor "w" are stored as the tensor "w#r" of n rows; elements [e, e + n), in row-major order, as the
+ * tensor "w@e" of n numbers. Code that restores a model or a parameter server need not know whether or how a
+ * tensor was cut. A read that finds a gap fails.
  */
 #ifndef COXSWAIN_CHECKPOINT_PIECES_H
 #define COXSWAIN_CHECKPOINT_PIECES_H

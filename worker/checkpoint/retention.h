@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removes old checkpoints. The newest `keep` whole checkpoints of the line of descent (lineage.h)
- * stay; a checkpoint is removed only if that many whole ones are newer. Then the strays of older
- * chiefs, which are never loaded, and the records that no line needs any more are removed as well.
+ * Removes old checkpoints after a commit, for checkpoint.c. Of the checkpoints that the job may be restored
+ * from (the line of descent, lineage.h), the newest `keep` whole ones stay; a checkpoint is removed only if
+ * that many whole ones are newer. Then the checkpoints outside the line, which are never loaded, and the
+ * records that no line needs any more are removed as well.
  */
 #ifndef COXSWAIN_CHECKPOINT_RETENTION_H
 #define COXSWAIN_CHECKPOINT_RETENTION_H

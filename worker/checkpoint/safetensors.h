@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes files in the safetensors format (huggingface/safetensors, README "Format"):
- * eight bytes of little-endian header length, a JSON header with name, dtype, shape and byte range
- * of each tensor, then the tensors' bytes without gaps. The format contains no code, and every
- * framework reads it.
+ * Reads and writes files in the safetensors format (huggingface/safetensors, README "Format"), for
+ * checkpoints, exported models and initial weights: eight bytes of little-endian header length, a JSON header
+ * with name, dtype, shape and byte range of each tensor, then the tensors' bytes without gaps. The format
+ * contains no code, and every framework reads it. Files are mapped for reading, and everything in a header is
+ * checked before it is used.
  */
 #ifndef COXSWAIN_CHECKPOINT_SAFETENSORS_H
 #define COXSWAIN_CHECKPOINT_SAFETENSORS_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies the tensors of one step, so that training may change them while the copy is written to
- * disk.
+ * Copies the tensors of one step, so that training may change them while the copy is written to disk.
  *
- * A snapshot is taken in two calls, because training need not wait for the copy before it changes a
- * tensor: snapshot_describe copies the names and shapes; snapshot_copy, on any thread, copies the
- * bytes, which must not change until it returns. The memory is kept from save to save. Fresh memory
- * costs about as much time as the copy itself, so it can be reserved before the first save.
+ * A snapshot is taken in two calls, so that training can go on during the copy. snapshot_describe copies the
+ * names and shapes. snapshot_copy, on any thread, copies the bytes; training must not change a tensor until
+ * it has returned. The memory is kept from save to save. Fresh memory costs about as much time as the copy
+ * itself, so it can be reserved before the first save.
  */
 #ifndef COXSWAIN_CHECKPOINT_SNAPSHOT_H
 #define COXSWAIN_CHECKPOINT_SNAPSHOT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads CIFAR-10's binary files. A record is one byte of label and 32 x 32 bytes each of red, green
- * and blue. A file is a sequence of records and nothing else.
+ * Reads CIFAR-10's binary files, for the data format cifar10 (dataset_cifar10.c). A record is one byte of
+ * label and 32 x 32 bytes each of red, green and blue. A file is a sequence of records and nothing else.
+ * Reads bytes in memory; the caller maps the file.
  */
 #ifndef COXSWAIN_DATA_CIFAR10_H
 #define COXSWAIN_DATA_CIFAR10_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads examples by number from data in one of several formats, into the buffers that a graph's
- * pass takes:
+ * Reads training and validation examples by number, for the strategies and evaluations, into the
+ * buffers that a pass of the model takes (graph.h). The data is in one of these formats:
  *
  *   idx        images (magic 0x803) and labels (0x801), plain or gzip. Pixels
  *              become float32 in [0,1] (value / 255). Plain files are memory-

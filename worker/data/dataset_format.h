@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that a data format implements for dataset.h. Each format has a file of its own,
- * dataset_FORMAT.c.
+ * Defines what a data format implements, for dataset.c, which reads all formats through a table of functions
+ * (struct dataset_kind). Each format has a file of its own, dataset_FORMAT.c. Training code uses dataset.h,
+ * not this header. `read` may be called from several threads at a time.
  */
 #ifndef COXSWAIN_DATA_DATASET_FORMAT_H
 #define COXSWAIN_DATA_DATASET_FORMAT_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gives all bytes of a file, plain or gzip, at one address. A plain file is mapped. A gzip file
- * (recognised by its magic number) is inflated once: into memory up to FILE_BYTES_IN_MEMORY, else
- * into an unlinked temporary file that is mapped. Neither kind of file need fit in memory.
+ * Gives the data formats (dataset_FORMAT.c) all bytes of a file, plain or gzip, at one address. A plain file
+ * is mapped. A gzip file (recognised by its magic number) is inflated once: into memory up to
+ * FILE_BYTES_IN_MEMORY, else into an unlinked temporary file that is mapped. Files larger than memory can be
+ * read. A file may become shorter while it is mapped; call file_bytes_check after reading.
  */
 #ifndef COXSWAIN_DATA_FILE_BYTES_H
 #define COXSWAIN_DATA_FILE_BYTES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens the files that a path names: the file of that name, else all files that match the path,
- * whose last part may contain "*". No other character is special. The files are ordered by name,
- * and their examples are numbered across all of them.
+ * Opens the files that a path of a job's data names, for data formats that may consist of several files: the
+ * file of that name, else all files that match the path, whose last part may contain "*". No other character
+ * is special. The files are ordered by name, and their examples are numbered across all of them.
  */
 #ifndef COXSWAIN_DATA_FILE_SET_H
 #define COXSWAIN_DATA_FILE_SET_H

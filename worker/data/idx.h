@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses IDX files (LeCun, "The MNIST database"). The header is two zero bytes, the element type
- * (8: unsigned byte), the number of dimensions, and each dimension as 32 bits, most significant
- * byte first. The elements follow, and nothing else.
+ * Parses IDX files (LeCun, "The MNIST database") in memory, for the data format idx (dataset_idx.c). The
+ * header is two zero bytes, the element type (8: unsigned byte), the number of dimensions, and each dimension
+ * as 32 bits, most significant byte first. The elements follow, and nothing else. Only unsigned bytes are
+ * supported.
  */
 #ifndef COXSWAIN_DATA_IDX_H
 #define COXSWAIN_DATA_IDX_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that the image formats share: checks of the model's format and of labels, and the
- * conversion of a byte to a number in [0, 1].
+ * Provides what the data formats of images share (cifar10, npy, tfrecord): checks that the model takes images
+ * with one class each and that a label is a class of the model, and the conversion of a byte to a number in
+ * [0, 1].
  */
 #ifndef COXSWAIN_DATA_PIXELS_H
 #define COXSWAIN_DATA_PIXELS_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shuffles the examples of each epoch. The order is a keyed permutation of 0 .. count-1: the
- * example at position p of epoch e is computed in constant time and without memory, and a resumed
- * run sees exactly the examples that it would have seen. Method: a balanced Feistel network over
- * the next even power of two (Luby and Rackoff 1988) with cycle walking (Black and Rogaway 2002).
+ * Decides which examples make up each batch: shuffles the examples of each epoch, and divides a batch into
+ * shards. The order is a keyed permutation of 0 .. count-1: the example at position p of epoch e is computed
+ * in constant time and without memory. Processes with the same seed therefore compute the same order without
+ * communicating, and a resumed run sees exactly the examples that it would have seen. Method: a balanced
+ * Feistel network over the next even power of two (Luby and Rackoff 1988) with cycle walking (Black and
+ * Rogaway 2002).
  */
 #ifndef COXSWAIN_DATA_SAMPLER_H
 #define COXSWAIN_DATA_SAMPLER_H

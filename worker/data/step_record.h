@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs what a crew computes and applies, so that a test can verify afterwards which examples each
- * step took, whichever workers were lost meanwhile (tests/chaos). All processes append lines to one
- * file (COXSWAIN_RECORD):
+ * Logs which examples the processes of a job compute and which steps they apply, so that a test
+ * (tests/chaos) can verify afterwards that each step took the right examples, whichever workers were
+ * lost meanwhile. Does nothing unless COXSWAIN_RECORD names a file; all processes of the job append
+ * lines to it. The lines are:
  *
  *   share GENERATION NAME STEP EPOCH POSITION EXAMPLE…
  *       NAME is about to compute these examples (by number) for STEP. They stand at POSITION and
@@ -10,11 +11,12 @@
  *   applied GENERATION NAME FIRST LAST NANOSECONDS
  *       NAME has applied the steps FIRST to LAST, at that time of CLOCK_MONOTONIC.
  *   ticket GENERATION NAME FATE WORKER TICKET
- *       The chief of a parameter-server crew: WORKER joins or leaves, takes TICKET, has done it
- *       ("late": it no longer held it; "again": another worker had done it), still holds it when it
- *       comes back, or has finished TICKET tickets in all ("clock": more than was known). "void":
- *       all tickets are taken back; those below TICKET, and those that are kept, are finished.
- *       Before that, "back": the crew has returned to an earlier state.
+ *       Strategy ParameterServer, written by the chief (the process that leads the job), which hands
+ *       out the parts of each batch as numbered tickets. WORKER joins or leaves, takes TICKET, has done
+ *       it ("late": WORKER no longer held the ticket; "again": another worker had done it), still holds
+ *       it when WORKER comes back, or has finished TICKET tickets in all ("clock": more than was known).
+ *       "void": all tickets are taken back; those below TICKET, and those that are kept, are finished.
+ *       A "back" before it: the processes have returned to an earlier state.
  *   lost GENERATION NAME UPDATES NANOSECONDS
  *       The same chief: UPDATES acknowledged updates are lost in all, at that time.
  *   server GENERATION NAME FATE LINEAGE NUMBER WHOSE
@@ -27,9 +29,9 @@
  *       finished so many; "has": NAME's replica includes its first EXAMPLES; "restored": NAME has
  *       them from a checkpoint, and earlier lines are void.
  *
- * GENERATION is the crew's, "attempt.incarnation.counter"; NAME is the process, "role-index-incarnation". A line
- * is written whole or not at all. A step counts in the highest generation that has applied it. If a
- * line cannot be written, the log ends with a warning.
+ * GENERATION, "attempt.incarnation.counter", rises whenever a process joins or leaves the job. NAME is the
+ * process, "role-index-incarnation". A line is written whole or not at all. A step counts in the highest
+ * generation that has applied it. If a line cannot be written, the log ends with a warning.
  */
 #ifndef COXSWAIN_DATA_STEP_RECORD_H
 #define COXSWAIN_DATA_STEP_RECORD_H

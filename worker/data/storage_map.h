@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the directory at which a named storage is mounted, from COXSWAIN_STORAGE
- * ("name=/mount:name=/mount", contract/environment.h).
+ * Finds the directory at which a storage of the job is mounted. A job names its storages in spec.storage and
+ * refers to them by name, as in data.storage; the operator mounts them and sets COXSWAIN_STORAGE
+ * ("name=/mount:name=/mount", contract/environment.h). The trainer parses the map once; paths of data,
+ * checkpoints, exports and initial weights are resolved by it.
  */
 #ifndef COXSWAIN_DATA_STORAGE_MAP_H
 #define COXSWAIN_DATA_STORAGE_MAP_H

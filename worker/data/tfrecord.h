@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads TFRecord files and the tf.train.Example in each record (TensorFlow's record_writer.h,
- * example.proto, feature.proto). A record is a length (8 bytes, little-endian), its masked CRC-32C,
- * the data, and the data's masked CRC-32C. An Example maps names to lists of bytes, floats or
- * integers.
+ * Reads TFRecord files and the tf.train.Example in each record (TensorFlow's record_writer.h, example.proto,
+ * feature.proto), for the data format tfrecord. A record is a length (8 bytes, little-endian), its masked
+ * CRC-32C, the data, and the data's masked CRC-32C. An Example maps names to lists of bytes, floats or
+ * integers. Reads bytes in memory; results point into them.
  */
 #ifndef COXSWAIN_DATA_TFRECORD_H
 #define COXSWAIN_DATA_TFRECORD_H

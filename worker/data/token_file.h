@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses token files as llm.c writes them. The header is 256 little-endian int32 (magic, version,
- * number of tokens). The tokens follow, and nothing else: uint16 for magic 20240520 and version 1,
- * uint32 for magic 20240801 and version 7.
+ * Parses token files as llm.c writes them, in memory, for the data format tokens (dataset_tokens.c). The
+ * header is 256 little-endian int32 (magic, version, number of tokens). The tokens follow, and nothing else:
+ * uint16 for magic 20240520 and version 1, uint32 for magic 20240801 and version 7.
  */
 #ifndef COXSWAIN_DATA_TOKEN_FILE_H
 #define COXSWAIN_DATA_TOKEN_FILE_H

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the seats of the training crew by rank: rank 0 is the chief (the pod of role `chief`, or
- * worker 0 without one), then the workers follow. The crew is read from the job document's `crew`,
- * without that from TF_CONFIG, and without either it is a crew of one.
+ * Reads which processes train a job together (its crew) and which of them this process is. The trainer calls
+ * crew_read at its start. The crew is read from the field `crew` of the job document; if that is absent, from
+ * TF_CONFIG; if both are absent, the crew is this process alone.
+ *
+ * Each process has a seat: a role and an index, which stay the same when its pod is replaced. The seats of
+ * the processes that train are numbered by rank: rank 0 is the chief (the pod of role `chief`, or worker 0 if
+ * there is none), which leads the crew, and the workers follow. Parameter servers and evaluators are listed
+ * separately.
  */
 #ifndef COXSWAIN_LAUNCH_CREW_H
 #define COXSWAIN_LAUNCH_CREW_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the identity of this process from the environment that the operator sets in its pod
- * (common/contract/environment.h). A process started by hand is worker 0, incarnation 0.
+ * Reads which job and pod this process belongs to, and its settings, from the environment variables that the
+ * operator sets in the pod (common/contract/environment.h). main.c reads it once at the start. A process
+ * started by hand is worker 0 of incarnation 0; the incarnation is the number by which a superseded pod is
+ * recognised.
  */
 #ifndef COXSWAIN_LAUNCH_IDENTITY_H
 #define COXSWAIN_LAUNCH_IDENTITY_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the job document from --job FILE, else from COXSWAIN_JOB. The file is YAML or JSON and
- * holds a job document or a whole TrainingJob; fields of the spec that only the operator uses, such
- * as roles and runPolicy, are ignored.
+ * Reads the job document, the part of a TrainingJob that a worker needs, for main.c at the start of the
+ * process: from the file of --job if it is given, else from the environment variable COXSWAIN_JOB. The file
+ * is YAML or JSON and holds a job document or a whole TrainingJob; fields of the spec that only the operator
+ * uses, such as roles and runPolicy, are ignored. Fails if the document is invalid.
  */
 #ifndef COXSWAIN_LAUNCH_JOB_SOURCE_H
 #define COXSWAIN_LAUNCH_JOB_SOURCE_H

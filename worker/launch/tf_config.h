@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses TF_CONFIG, the environment variable that describes a TensorFlow cluster:
+ * Parses TF_CONFIG, the environment variable that describes a TensorFlow cluster. crew.c uses it if the job
+ * document does not list the job's processes:
  *
  *     {"cluster":{"chief":["host:port"],"worker":["host:port",…],"ps":[…]},
  *      "task":{"type":"worker","index":0},"environment":"cloud"}

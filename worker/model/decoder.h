@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a language model on a growing sequence of tokens, for text generation. Each token goes
- * through the layers once; the queries, keys and values that attention reads again are cached (a
- * KV cache), so that the next token costs one position and not a pass over the whole context.
+ * Runs a language model on a growing sequence of tokens, for text generation (coxswain-worker --generate).
+ * Each token goes through the layers once; the queries, keys and values that attention reads again are cached
+ * (a KV cache), so that the next token costs one position and not a pass over the whole context.
  *
- * All arithmetic is float32. The results equal those of graph_evaluate up to rounding: products of
- * fewer rows are summed in another order.
+ * All arithmetic is float32. The results equal those of graph_evaluate up to rounding: products of fewer rows
+ * are summed in another order.
  *
  *     decoder_new -> feed … logits … rewind -> feed … -> free
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a model on one device: forward passes, loss and backward passes. All memory of a pass is
- * planned ahead in one arena, so that nothing is allocated inside a step. Passes of any number of
- * examples from 0 up to the planned maximum use the same plan.
+ * Runs a model on one device, for training, evaluation and inference: forward passes, loss and
+ * backward passes. All memory of a pass is planned ahead in one arena, so that nothing is allocated
+ * inside a step. Passes of any number of examples from 0 up to the planned maximum use the same plan.
  *
  * The graph does not own parameters or gradients: a pass is given flat arrays in the order of
  * graph_layout(). One graph serves one stream at a time.
@@ -11,8 +11,11 @@
  * weights and biases of products are rounded to that type. All arithmetic is float32, and so are
  * parameters, their gradients and the statistics of normalisations.
  *
+ * Gradients become final in buckets, ranges of the flat array, from the last layers to the first. A
+ * strategy can send one bucket to other processes while the device still computes the next:
+ *
  *     graph_forward_backward(graph, stream, &pass, error);   returns at once
- *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
+ *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce the bucket
  */
 #ifndef COXSWAIN_MODEL_GRAPH_H
 #define COXSWAIN_MODEL_GRAPH_H

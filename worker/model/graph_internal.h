@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the structs behind graph.h, shared by the files that resolve a graph's layers
- * (graph_layers.c), plan its memory (graph_plan.c) and run it (graph_pass.c).
+ * Defines the structs behind graph.h. The files that resolve a graph's layers (graph_layers.c), plan its
+ * memory (graph_plan.c) and run it (graph_pass.c) share them; together they turn a model description into
+ * launches on a device. decoder.c, layer_cost.c and partition.c read them too. Code outside worker/model uses
+ * graph.h instead.
  */
 #ifndef COXSWAIN_MODEL_GRAPH_INTERNAL_H
 #define COXSWAIN_MODEL_GRAPH_INTERNAL_H

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one part of a partitioned model (partition.h); a part is usually a whole stage. The graph
- * runs only its own layers. Values that these read from other parts come in, and gradients go
- * back: `elements` per example, in the format in which the graph stores them (graph_stored_for).
- * All graphs of a partition list the same crossings if their devices store values alike.
+ * Runs one part of a model that is cut for pipeline parallelism (partition.h), for the Pipeline strategy; a
+ * part is usually a whole stage, the layers that one device computes. The graph runs only its own layers. A
+ * crossing is a value that these layers read from another part, or a gradient that goes back to another part:
+ * `elements` per example, in the format in which the graph stores them (graph_stored_for). All graphs of a
+ * partition list the same crossings if their devices store values alike. The strategy tells each pass where
+ * the values and gradients that it receives lie.
  *
- * If a layer borrows a table from another part (weightsOf), the borrower sends its gradient of
- * each micro-batch to the lender, which continues the sum from there. So the sum has the order,
- * and the bits, of a model on one device.
+ * If a layer borrows a table from another part (weightsOf), the borrower sends its gradient of each
+ * micro-batch to the lender, which continues the sum from there. The sum therefore has the order, and the
+ * bits, of a model on one device.
  *
- * A micro-batch occupies a slot from its forward to its backward pass. Values and gradients that
- * cross lie in the slot's own memory, where other parts may read them until the slot is used
+ * A micro-batch occupies a slot, a set of buffers, from its forward to its backward pass. Values and
+ * gradients that cross lie in the slot's own memory, where other parts may read them until the slot is used
  * again. In the part of the last layer, the backward pass begins with the loss.
  */
 #ifndef COXSWAIN_MODEL_GRAPH_STAGE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines a kind of layer: the output shape it computes from its inputs' shapes, its parameters,
- * and its launches. Each kind is one table; graph.c does not depend on particular kinds.
+ * Defines a kind of layer, such as dense or conv2d, by a table of functions (struct layer_kind): they compute
+ * the output shape from the inputs' shapes, list the parameters, and launch the layer's computations on the
+ * device. Each kind has one table, in layer_*.c; graph.c and graph_pass.c run layers through the tables and
+ * do not depend on particular kinds. A launch is enqueued on the call's stream.
  */
 #ifndef COXSWAIN_MODEL_LAYER_H
 #define COXSWAIN_MODEL_LAYER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures what each layer of a model costs on a device, in a forward and backward pass with
- * made-up values. Needs memory for one layer at a time.
+ * Measures what each layer of a model costs on a device, in a forward and backward pass with made-up values.
+ * The Pipeline strategy cuts the model into stages by these costs, unless the job or a checkpoint says where
+ * to cut. Needs memory for one layer at a time.
  */
 #ifndef COXSWAIN_MODEL_LAYER_COST_H
 #define COXSWAIN_MODEL_LAYER_COST_H

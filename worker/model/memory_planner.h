@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places memory blocks in one arena: blocks that are not live at the same time may share memory.
- * Greedy, largest first, at the lowest offset that fits (as in Pisarchyk and Lee 2020).
+ * Places memory blocks in one arena, for graph_plan.c: blocks that are not live at the same time may share
+ * memory. The planner is greedy: largest block first, at the lowest offset that fits (Pisarchyk and Lee 2020).
  */
 #ifndef COXSWAIN_MODEL_MEMORY_PLANNER_H
 #define COXSWAIN_MODEL_MEMORY_PLANNER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provides what normalisation layers have in common: the last dimension holds the features, each
- * with its own weight and bias; the other dimensions count rows.
+ * Provides what layer norm and batch norm have in common: the last dimension holds the features, each with
+ * its own weight and bias; the other dimensions count rows.
  */
 #ifndef COXSWAIN_MODEL_NORMALISATION_H
 #define COXSWAIN_MODEL_NORMALISATION_H

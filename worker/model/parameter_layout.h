@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes where each named tensor lies in the flat float32 array of parameters; gradients and
- * optimizer slots have the same layout. Tensors are packed in the order of the layers, without
- * gaps, row-major. Shapes are PyTorch's: a dense weight is [out, in], a convolution's [out, in,
- * kernel, kernel], a token embedding's [vocabulary, width].
+ * Describes where each named tensor of a model lies in the flat float32 array of parameters. Gradients and
+ * the optimizer's values for each parameter (slots, such as momentum) have the same layout. Strategies, the
+ * optimizer, exports and parameter servers read a layout; the graph (graph.h) owns it. Tensors are packed in
+ * the order of the layers, without gaps, row-major. Shapes are PyTorch's: a dense weight is [out, in], a
+ * convolution's [out, in, kernel, kernel], a token embedding's [vocabulary, width].
  *
- * Names are "<layer>.weight" and so on. (A flatten keeps the order H W C, so a dense layer after a
- * flatten has its columns in that order.)
+ * Names are "<layer>.weight" and so on. (A flatten keeps the order H W C, so a dense layer after a flatten
+ * has its columns in that order.)
  */
 #ifndef COXSWAIN_MODEL_PARAMETER_LAYOUT_H
 #define COXSWAIN_MODEL_PARAMETER_LAYOUT_H

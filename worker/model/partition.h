@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts a model into stages for pipeline parallelism: decides which layers run on which device.
+ * Cuts a model into stages for the Pipeline strategy: decides which layers run on which device. A stage is the layers
+ * that one device computes.
  *
  * The layers of a stage form one part if possible. They form several parts if a layer of the stage
  * needs a value that another stage computes from the output of an earlier layer of this stage, as

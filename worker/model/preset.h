@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expands a model specification into its list of layers: those that the job lists, or a preset's.
+ * Expands the model specification of a job into a list of layers, for graph_layers.c: the layers that the job lists, or
+ * those of a preset (numbers in parentheses are the preset's defaults):
  *
  *   mlp        28x28x1 -> flatten, depth (1) x {dense width (512), relu}, dense 10
  *   lenet      28x28x1 -> conv 32 3x3, relu, max pool 2, conv 64 3x3, relu, max

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model that is given as StableHLO functions instead of layers: a folder with program.json and the files that it names
- * (docs/programs.md). A graph runs it through XLA (graph_options.program); everything above a graph sees no difference.
+ * Loads and runs a program: a model that the job gives as StableHLO functions instead of layers, in a folder with
+ * program.json and the files that it names (docs/programs.md). The trainer opens it; a graph then runs it through XLA
+ * (graph_options.program), and code that uses the graph sees no difference.
  *
- * A program has several functions, and a process reads and compiles only those that it uses.
+ * A program may have functions to train, to evaluate and to predict. A process reads and compiles only those that it uses.
  *
  * Life cycle: program_open reads the document; program_open_engine opens the PJRT plugin; program_compile or program_load
  * makes the functions ready, once, before the first pass; program_free last, after the graphs that use it. Then any

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Splits dense layers over devices. A dense layer with `devices` becomes one dense layer per
- * device with some of its units each, named "<name>#0" and so on, and a layer with its own name
- * that concatenates their outputs. Parameters keep the names, shapes and order that they have in
- * the unsplit layer.
+ * Splits dense layers over devices, for preset.c. A dense layer that the job gives several `devices` becomes
+ * one dense layer per device with some of its units each, named "<name>#0" and so on, and a layer with its
+ * own name that concatenates their outputs. Parameters keep the names, shapes and order that they have in the
+ * unsplit layer.
  */
 #ifndef COXSWAIN_MODEL_SPLIT_H
 #define COXSWAIN_MODEL_SPLIT_H

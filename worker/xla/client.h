@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles StableHLO programs and runs them through a PJRT plugin: the shared library through which XLA drives CPUs,
- * GPUs and TPUs (openxla/xla, xla/pjrt/c/pjrt_c_api.h). The one wrapper around that interface.
+ * Compiles StableHLO programs and runs them through a PJRT plugin, for worker/model/program.c. A PJRT plugin is the shared
+ * library through which XLA drives CPUs, GPUs and TPUs (openxla/xla, xla/pjrt/c/pjrt_c_api.h). No other code calls PJRT.
  *
  * Arguments and results are dense row-major arrays in host memory. Calls are synchronous: a run returns once all
  * results have been written. Any thread may call any function; several threads may run one executable at a time.
@@ -9,7 +9,7 @@
  * Life cycle: xla_client_open -> xla_executable_compile … xla_executable_free -> xla_client_close. A plugin that was
  * opened stays in the process, because plugins cannot be unloaded safely.
  *
- * Built with XLA=1; else every function fails with ERROR_UNSUPPORTED.
+ * In a build without XLA=1, every function that can fail does so with ERROR_UNSUPPORTED.
  */
 #ifndef COXSWAIN_XLA_CLIENT_H
 #define COXSWAIN_XLA_CLIENT_H
