@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bulk connections: connections that carry large tensors between two processes, beside the gRPC stream that announces the tensors. gRPC would copy
- * the bytes and needs whole messages; on a connection the bytes go straight between the socket and the tensor's memory.
+ * Carries large tensors between a parameter server and a worker on connections of their own ("bulk connections"),
+ * beside the gRPC stream that announces the tensors. gRPC would copy the bytes and needs whole messages; a bulk
+ * connection moves the bytes straight between the socket and the tensor's memory.
  *
- * The server side of the stream calls bulk_connection_expect, and sends its port and a random token on the stream. The client side dials the
- * port and shows the token. As on every data connection, it proves the crew's key and uses the crew's TLS (frame.h: the greeting). If no
- * connection can be opened, it is closed within seconds, and gRPC carries the bytes.
+ * The side that serves the stream (the parameter server) calls bulk_connection_expect, and sends its data port and a
+ * random token on the stream. The other side dials that port and shows the token. As on every data connection, the
+ * dialler proves that it has the job's key, over TLS if the job has certificates (handshake.h). A dialled connection
+ * that cannot be opened is closed within seconds; gRPC then carries the bytes.
  *
- * An open connection carries one load at a time. Both sides know its direction and length from the stream; its head repeats the length, and a
- * receiver that expects another one closes the connection. One thread moves the loads of all connections of a process. Calls do not wait for the
- * network: `wake` tells the owner that something has happened, and the owner then asks what.
+ * An open connection carries one load (one array of bytes) at a time. Both sides know the load's direction and length
+ * from the stream. The load's head repeats the length, and a receiver that expects another length closes the
+ * connection. One thread moves the loads of all connections of a process. Calls do not wait for the network: `wake`
+ * tells the owner that something has happened, and the owner then asks what.
  */
 #ifndef COXSWAIN_COMM_BULK_CONNECTION_H
 #define COXSWAIN_COMM_BULK_CONNECTION_H

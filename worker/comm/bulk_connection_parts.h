@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of connections, for the files that implement them: bulk_connection.c (the thread, loads) and bulk_connection_opening.c (opening a
- * connection from either side). Only they include it.
+ * Declares the internals of bulk connections (bulk_connection.h), for the two files that implement them:
+ * bulk_connection.c runs the thread that moves the bytes of large tensors, and bulk_connection_opening.c opens a
+ * connection from either side. Only they include this header.
  */
 #ifndef COXSWAIN_COMM_BULK_CONNECTION_PARTS_H
 #define COXSWAIN_COMM_BULK_CONNECTION_PARTS_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes and decodes the fields of a message. The same code walks over the fields in both directions, so that they cannot diverge: each
- * function writes its field if `writes` is set and reads it otherwise. A field that does not fit sets `failed`; from then on, all
- * functions do nothing.
+ * Encodes and decodes the fields of a message, for the worker's message formats (coordination/message.c,
+ * parameter_server/message.c, strategy/peer_message.c). Each format lists its fields once, and the same code runs in
+ * both directions, so that they cannot diverge: each function here writes its field if `writes` is set and reads it
+ * otherwise. A field that does not fit sets `failed`; from then on all functions do nothing, so the caller checks
+ * `failed` once, at the end.
  */
 #ifndef COXSWAIN_COMM_CODEC_H
 #define COXSWAIN_COMM_CODEC_H

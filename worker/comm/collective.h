@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs collective operations (all-reduce, reduce-scatter, all-gather, broadcast, barrier) between the ranks of one generation.
+ * Runs collective operations (all-reduce, reduce-scatter, all-gather, broadcast, barrier) between the processes that
+ * train one job. The distribution strategies (worker/strategy) use it to sum gradients and to exchange state through
+ * host memory.
  *
- * A group is a full mesh of links. Each generation has a group of its own, so that bytes of an older generation cannot be mistaken for
- * those of a newer one. A link is a TCP connection. If a probe proves that both ends share memory, the bytes go through a ring in shared
- * memory, and the connection only wakes sleeping peers and shows when a peer dies.
+ * A group (struct collective) is a full mesh of links between the ranks of one generation. A generation is the crew
+ * (the job's pods) until its membership changes; each generation has a group of its own, so that bytes of an older
+ * generation cannot be mistaken for those of a newer one. A link is a TCP connection. If a probe proves that both ends
+ * share memory, the bytes go through a ring in shared memory, and the connection only wakes sleeping peers and shows
+ * when a peer dies.
  *
  * Every rank must start the same operations in the same order. Operations are asynchronous, and several may be under way: start returns
  * at once; a communication thread, or the thread that waits, moves the bytes; wait returns when the result is complete on this rank and

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a group, for the files that implement it: collective.c (life cycle and starts), collective_lane.c (frames to
- * and from one peer), collective_drive.c (the threads that move bytes, deadlines) and transfer.c. Everything except `failure` is used with
- * the lock held.
+ * Declares the internals of a group (collective.h: the links between all ranks, and the collective operations over
+ * them), for the files that implement it:
+ *
+ *     collective.c          life cycle, and the start of operations
+ *     collective_lane.c     frames to and from one peer; a lane is the link to that peer with its queue of frames
+ *     collective_drive.c    the threads that move bytes, and deadlines
+ *     transfer.c            messages from one rank to another
+ *
+ * Nothing else in the worker includes this header. Everything except `failure` is used with the group's lock held.
  */
 #ifndef COXSWAIN_COMM_COLLECTIVE_PARTS_H
 #define COXSWAIN_COMM_COLLECTIVE_PARTS_H

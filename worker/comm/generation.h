@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generation of a crew, to which each message, connection and step belongs. Generations are ordered by the job's attempt, then by the
- * chief's incarnation, then by a counter that the chief raises at every change of membership. Everything that belongs to a lower
- * generation than the crew's is refused.
+ * Identifies a generation: the crew (the pods that train one job together) from one change of its membership to the
+ * next. Each message, connection and step belongs to a generation.
+ *
+ * Generations are ordered by the job's attempt (how often the whole crew has started), then by the incarnation of the
+ * chief, which leads the crew (the operator gives each new pod a higher incarnation), then by a counter that the chief
+ * raises at every change of membership. Whatever belongs to a lower generation than the crew's is refused.
  */
 #ifndef COXSWAIN_COMM_GENERATION_H
 #define COXSWAIN_COMM_GENERATION_H

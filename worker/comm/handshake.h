@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a data connection from the dialling side, up to the answer (frame.h), for the mesh of a crew and for bulk connections (bulk_connection.h).
- * endpoint.h is the other side. With certificates, TLS comes first. No function blocks.
+ * Opens a data connection from the dialling side: connects, sets up TLS if the job has certificates, and exchanges
+ * challenge, greeting and answer (frame.h). Used for the links between all ranks (mesh.h) and for bulk connections
+ * (bulk_connection.h); endpoint.h is the other side.
+ *
+ * No function blocks: the caller polls the link's socket and calls handshake_advance until the phase is ANSWERED or
+ * FAILED.
  */
 #ifndef COXSWAIN_COMM_HANDSHAKE_H
 #define COXSWAIN_COMM_HANDSHAKE_H

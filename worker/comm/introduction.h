@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first message on a control connection, which says which pod calls and proves that it has the job's key. The caller sends an
- * introduction inside TLS, and the other side answers with a proof of its own. Both proofs are HMACs with the job's key over the
- * introduction and a value that only the two ends of this TLS session know (RFC 9266), so neither can be used on another connection or for
- * another pod.
+ * Encodes and checks the first message on a control connection (one that carries gRPC), by which the calling pod says
+ * who it is and proves that it has the job's key. rpc_connections.h exchanges it inside TLS before gRPC sees the
+ * connection, and the other side answers with a proof of its own.
+ *
+ * Both proofs are HMACs with the job's key over the introduction and a value that only the two ends of this TLS session
+ * know (RFC 9266), so neither proof can be used on another connection or for another pod.
  */
 #ifndef COXSWAIN_COMM_INTRODUCTION_H
 #define COXSWAIN_COMM_INTRODUCTION_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A two-way stream of bytes to one peer. No function blocks. Over TCP the bytes go through the socket, encrypted if there is a TLS
- * session. With a ring they go through shared memory; the socket then only carries the bytes that wake a sleeping peer, and shows when the
- * peer dies.
+ * Sends and receives bytes on a connection to one peer, whatever it runs over. Collectives, bulk connections and the
+ * connections of gRPC are built on links. Over TCP the bytes go through the socket, encrypted if there is a TLS
+ * session. With a ring (shared_ring.h) they go through shared memory; the socket then only carries the bytes that wake
+ * a sleeping peer, and shows when the peer dies.
+ *
+ * No function blocks. A link has no lock; its owner must keep threads apart.
  */
 #ifndef COXSWAIN_COMM_LINK_H
 #define COXSWAIN_COMM_LINK_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects every rank of a generation with every other. The higher rank dials the lower one and sends a greeting with job, generation and
- * both ranks (frame.h). The answer says how bytes will travel, or that the dialler's generation is superseded. If the connection fails, the
- * dialler dials again.
+ * Connects every rank of a generation with every other, for the group that collective_connect opens (collective.h). The
+ * higher rank dials the lower one and sends a greeting with job, generation and both ranks (frame.h). The lower rank's
+ * answer says whether bytes will go by TCP or shared memory, or that the dialler's generation is superseded. If a
+ * connection fails, the dialler dials again until the deadline.
  */
 #ifndef COXSWAIN_COMM_MESH_H
 #define COXSWAIN_COMM_MESH_H

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One operation of a group: the frames that it expects from each rank, where received bytes go, and the frames that it sends. An all-reduce
- * of a long vector is cut into many operations of OPERATION_BYTES, so that receiving, combining and sending overlap. Operations do no I/O.
- * Only the files that implement collectives include this header.
+ * Keeps the state of one operation of a group (collective.h): which frames it expects from each rank, where received
+ * bytes go, and which frames it sends. An all-reduce of a long vector is cut into many operations of OPERATION_BYTES,
+ * so that receiving, combining and sending overlap.
+ *
+ * Operations do no I/O: frames to be sent are passed to `send`, and received frames are reported with
+ * operation_received. All calls are made with the group's lock held. Only the files that implement collectives include
+ * this header.
  */
 #ifndef COXSWAIN_COMM_OPERATION_H
 #define COXSWAIN_COMM_OPERATION_H

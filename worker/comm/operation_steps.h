@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs an operation that follows a schedule (schedule.h). Only operation.c and operation_steps.c include this header.
+ * Runs an operation that follows a schedule (schedule.h): an all-reduce in which each rank sends, receives and adds
+ * step by step. operation.c calls these functions for operations of kind OPERATION_STEPPED. Only operation.c and
+ * operation_steps.c include this header.
  */
 #ifndef COXSWAIN_COMM_OPERATION_STEPS_H
 #define COXSWAIN_COMM_OPERATION_STEPS_H

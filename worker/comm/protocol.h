@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version of the protocol between the members of a crew. It follows the magic number of every kind of message and must stay at that
- * place in all versions, so that processes of different versions can detect and report it.
+ * Defines the version number of the protocol that the worker's processes speak with each other, and checks it in
+ * received messages. The number follows the magic number of every kind of message and must stay at that place in all
+ * versions, so that processes of different versions can detect and report the difference instead of misreading each
+ * other.
  */
 #ifndef COXSWAIN_COMM_PROTOCOL_H
 #define COXSWAIN_COMM_PROTOCOL_H

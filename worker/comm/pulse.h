@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches the threads that other processes depend on: those that accept connections and that receive messages. Each of them beats once per
- * turn of its loop, which takes a second or so at most. If the last beat is minutes old, the thread is stuck and only a new process helps.
- * Functions may be called from any thread.
+ * Detects that a thread on which other processes depend is stuck: the threads that accept connections and those that
+ * receive messages. Each of these threads calls pulse_beat once per turn of its loop, which takes a second or so at
+ * most. The liveness probe (train/port_health.h) asks for the oldest beat: if it is minutes old, the thread is stuck
+ * and only a new process helps. Functions may be called from any thread.
  */
 #ifndef COXSWAIN_COMM_PULSE_H
 #define COXSWAIN_COMM_PULSE_H

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages between processes: the wrapper around gRPC core. No other file
- * includes gRPC.
+ * Sends and receives messages between the worker's processes over gRPC: the crew's coordination, the control of
+ * parameter servers, and the exchange between the peers of PeerToPeer. No other file includes gRPC.
  *
- * An `rpc` owns one completion queue and one thread; all callbacks, timers
- * included, run on that thread, one at a time, and must not block. The only
- * primitive is a stream: the client opens it on a named method, both sides send
- * whole messages (bytes, at most RPC_MESSAGE_MAX) in order, and both learn of
- * its end exactly once. A question with one answer is a stream of one message
- * each way. Each stream has a connection of its own. A closed connection ends its
- * stream at once; a peer that does not answer gRPC's keep-alive is noticed after
- * `RPC_KEEPALIVE_MS` twice over.
+ * The only primitive is a stream: the client opens it on a named method, both sides send whole messages (bytes, at most
+ * RPC_MESSAGE_MAX) in order, and both learn of its end exactly once. A question with one answer is a stream with one
+ * message each way. Each stream has a connection of its own. If the connection closes, its stream ends at once; a peer
+ * that does not answer gRPC's keepalives is noticed after twice RPC_KEEPALIVE_MS.
  *
- * Before the first message both sides prove that they belong to the same job, and
- * the caller which of its pods it is; everything is encrypted (rpc_connections.h).
+ * An `rpc` owns one thread, on which all callbacks and the tick run, one at a time; they must not block. Functions for
+ * streams may be called on that thread only.
  *
- * No protobuf, no service config, no name resolution: targets are numeric
- * addresses (worker/comm/resolve.h).
+ * Before the first message, both sides prove that they belong to the same job, and the caller proves which of its pods
+ * it is; everything is encrypted (rpc_connections.h). There is no protobuf, no service config and no name resolution:
+ * addresses are numeric (resolve.h).
  */
 #ifndef COXSWAIN_COMM_RPC_H
 #define COXSWAIN_COMM_RPC_H

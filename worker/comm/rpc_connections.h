@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The network side of the RPC wrapper: gRPC itself neither listens nor dials. One
- * thread per `rpc` accepts and dials connections, authenticates and encrypts them
- * (tls_session.h, introduction.h), and only then hands gRPC one end of a local
- * socket pair, whose other end it copies to and from the connection. So gRPC never
- * sees a byte from outside the crew. The rpc's thread copies as well, after it has
- * written (rpc_connections_carry).
+ * Makes the network connections on which gRPC runs, for rpc.h; gRPC itself neither listens nor dials. One thread per
+ * `rpc` accepts and dials connections, authenticates and encrypts them (tls_session.h, introduction.h), and only then
+ * hands gRPC one end of a local socket pair. It copies bytes between the pair's other end and the connection, so gRPC
+ * never sees a byte from a process that is not of the job. The rpc's thread copies as well, after it has written
+ * (rpc_connections_carry).
  *
- * Connections that have not proven themselves are strangers: at most STRANGERS_MAX
- * at a time, each for STRANGER_MS. When another one comes, the address with the
- * most strangers loses its oldest. When the process runs out of descriptors, its
- * strangers give theirs back first, and a spare descriptor keeps the listening
- * socket working without any.
+ * A connection that has not yet proved that it belongs to the job is a stranger. There are at most STRANGERS_MAX
+ * strangers at a time, each for at most STRANGER_MS. When another one comes, the address with the most strangers loses
+ * its oldest. When the process has no file descriptor left, strangers are closed first to free theirs; a spare
+ * descriptor lets the listening socket go on accepting even then.
  */
 #ifndef COXSWAIN_COMM_RPC_CONNECTIONS_H
 #define COXSWAIN_COMM_RPC_CONNECTIONS_H

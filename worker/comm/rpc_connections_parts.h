@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files that implement rpc_connections.h share: rpc_connections.c (the
- * thread), rpc_connection.c (one connection) and rpc_door.c (listening sockets).
- * Everything happens with the lock held: on the thread, or what concerns open
- * connections also on the rpc's (rpc_connections_carry). Only the thread frees them.
+ * Declares the internals of rpc_connections.h, for the files that carry gRPC's bytes over authenticated connections:
+ * rpc_connections.c (the thread), rpc_connection.c (one connection) and rpc_door.c (a door is a listening socket). Only
+ * they include this header.
+ *
+ * Everything happens with the lock held, on the connections' thread; open connections are also served on the rpc's
+ * thread (rpc_connections_carry). Only the connections' thread frees them.
  */
 #ifndef COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H
 #define COXSWAIN_COMM_RPC_CONNECTIONS_PARTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files that wrap gRPC share: rpc.c (the thread), rpc_stream.c,
- * rpc_server.c, rpc_settings.c (arguments of channels and servers) and rpc_log.c.
- * Only they include it.
+ * Declares the internals of rpc.h, for the files that together wrap gRPC core: rpc.c (the thread and its completion
+ * queue), rpc_stream.c (streams), rpc_server.c (servers), rpc_settings.c (arguments of channels and servers) and
+ * rpc_log.c (gRPC's messages in our log). Only they include this header.
  */
 #ifndef COXSWAIN_COMM_RPC_PARTS_H
 #define COXSWAIN_COMM_RPC_PARTS_H

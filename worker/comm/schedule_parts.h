@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds schedules. Only the files that implement the functions of schedule.h include it.
+ * Builds schedules, the lists of sends, receives and additions by which a rank runs an all-reduce in steps
+ * (schedule.h). The functions here append to the step begun last. Only schedule.c and schedule_hierarchical.c include
+ * this header.
  */
 #ifndef COXSWAIN_COMM_SCHEDULE_PARTS_H
 #define COXSWAIN_COMM_SCHEDULE_PARTS_H

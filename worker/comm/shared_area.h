@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that two processes map, for bulk data that one writes and the other reads in place. The processes must agree by messages which of
- * them may access it.
+ * Maps memory that two processes on one machine share, so that one writes bulk data and the other reads it in place. A
+ * worker uses it for the values and gradients that it exchanges with a parameter server. There is no lock in the
+ * memory: the processes must agree by messages which of them may access it.
  *
- * Whether two processes share memory is tested, not assumed: one creates a file (shared_file.h) with a nonce in it, and the other must be
- * able to open the file and find the nonce.
+ * Whether two processes share memory is tested, not assumed: one creates a file (shared_file.h) with a nonce in it, and
+ * the other must be able to open the file and find the nonce.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H

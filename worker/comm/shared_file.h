@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file in memory (/dev/shm) that processes of one machine share. Its space is reserved when it is created, because without space a later
- * write would kill the process.
+ * Creates and opens files in memory (/dev/shm), which processes on one machine map to share data; shared_ring.h and
+ * shared_area.h are built on it. A file's space is reserved when it is created, because without space a later write
+ * would kill the process with SIGBUS; if there is not enough, creating fails.
  *
  * The file has a name only while other processes are asked to open it. Its creator holds a lock on it as long as the descriptor is open. A
  * named file that a killed process leaves behind is therefore not locked, and the next process that shares memory removes it.

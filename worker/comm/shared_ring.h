@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two lock-free ring buffers in a file that two processes map, one for each direction, with a single producer and a single consumer each. A
- * side that has nothing to do sets its flag before it sleeps. The other side sees the flag after its next write or read, and wakes it by a
- * byte on the socket between them.
+ * Carries a stream of bytes in each direction between two processes through memory that both map; a link (link.h) uses
+ * it instead of TCP when its two ends are on one machine. There is one lock-free ring buffer per direction, with a
+ * single producer and a single consumer.
+ *
+ * A side that has nothing to do sets its flag before it sleeps. The other side sees the flag after its next write or
+ * read, and wakes the sleeper by a byte on the socket between them.
  *
  * Whether two processes share memory is tested, not assumed: one creates the file (shared_file.h) with a nonce in it, and the other must
  * be able to open the file and find the nonce.

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs TLS 1.3 (RFC 8446) over a connection between two pods of a crew, without blocking. The only wrapper around OpenSSL's TLS.
+ * Runs TLS 1.3 (RFC 8446) over a connection between two pods of a job, without blocking. Links (link.h) read and write
+ * through it. No other file includes OpenSSL's TLS.
  *
- * With certificates (crew_certificates.h), both sides present the crew's certificate. Without them, both use a pre-shared key that is
- * derived from the job's key (crew_key.h) and the job's UID, with an ephemeral Diffie-Hellman exchange, so that recorded traffic stays
- * secret if the key leaks later. A process without a key uses a secret of zeros, which proves nothing.
+ * With certificates (crew_certificates.h), both sides present the job's certificate. Without them, both use a
+ * pre-shared key that is derived from the job's key (crew_key.h) and the job's UID, with an ephemeral Diffie-Hellman
+ * exchange, so that recorded traffic stays secret if the key leaks later. A process without a key uses a secret of
+ * zeros, which proves nothing.
  */
 #ifndef COXSWAIN_COMM_TLS_SESSION_H
 #define COXSWAIN_COMM_TLS_SESSION_H

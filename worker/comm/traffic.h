@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts the bytes that this process sends to others: headers and payloads on links (TCP or shared memory) and in RPC messages, without
- * the overhead of the protocols below.
+ * Counts the bytes that this process sends to other processes of the job, for the bytes per step in the status. Headers
+ * and payloads on links (TCP or shared memory) and in RPC messages count; the overhead of the protocols below does not.
  */
 #ifndef COXSWAIN_COMM_TRAFFIC_H
 #define COXSWAIN_COMM_TRAFFIC_H

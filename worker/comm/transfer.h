@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends bytes from one rank of a group to another, beside the group's collectives and over the same links.
+ * Sends bytes from one rank to another, over the links of a group (collective.h) and beside the group's collective
+ * operations. A pipeline uses it for values and gradients between its stages, and strategies use it to copy training
+ * state to a rank that lacks it.
  *
- * Each message has a channel, a number on which both ranks agree. Messages of one channel are received in the order in which they were
- * sent. Messages of different channels may be received in any order: up to TRANSFER_PARKED_MAX bytes per peer that nobody has asked for yet
- * are kept in the receiver's memory, further ones stay with the sender.
+ * Each message has a channel, a number on which both ranks agree. Messages of one channel are received in the order in
+ * which they were sent. Messages of different channels may be received in any order: up to TRANSFER_PARKED_MAX bytes
+ * per peer that no receive has asked for yet are kept in the receiver's memory; further ones stay with the sender.
  *
  * Unlike collectives, transfers may be started and waited for by several threads. They fail, time out and report stalls like the group's
  * operations (collective.h).

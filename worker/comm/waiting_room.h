@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A listening socket that members of the crew get through while strangers connect
- * to it as fast as they can.
+ * Runs the listening socket of a data port (endpoint.h), such that members of the crew get through even while other
+ * callers ("strangers") connect as fast as they can.
  *
- * A thread accepts all the time. Each connection then waits until it has proved that
- * it belongs to the crew; how it does so is up to the port (`hear`), which takes it
- * over then. A connection that has not proved it
+ * A thread accepts at all times. Each connection then waits until it has proved that it belongs to the crew. How it
+ * proves that is up to the port's `hear`, which takes the connection over afterwards. A connection without this proof
  *   - waits at most WAITING_ROOM_PATIENCE_MS;
- *   - is one of at most WAITING_ROOM_MAX, or of a quarter of the descriptors that the
- *     process may open, where that is less; one address has at most half of the places;
- *   - is closed, the oldest first, when the room is full (the oldest of the newcomer's
- *     address where that has its half), or when no descriptor is left for accept(2).
- * Each connection that is refused is counted and logged: strangers.h.
+ *   - is one of at most WAITING_ROOM_MAX, or of a quarter of the descriptors that the process may open, if that is less;
+ *     one address has at most half of these places;
+ *   - is closed, the oldest first, when all places are taken (the oldest of the newcomer's address if that address has
+ *     its half), or when no descriptor is left for accept(2).
+ * Each connection that is refused is counted and logged (strangers.h).
  */
 #ifndef COXSWAIN_COMM_WAITING_ROOM_H
 #define COXSWAIN_COMM_WAITING_ROOM_H
