@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolves the host names of the crew on a thread of its own, so that a slow name server does not
- * delay heartbeats. Each request resolves the name anew; nothing is cached.
+ * Resolves the host names of a job's pods on a thread of its own, so that a slow name server does not delay heartbeats.
+ * The chief, the crew's members, and the clients and watchers of parameter servers ask it before they dial: the answer
+ * is there, or a lookup begins and `found` tells when it has succeeded.
+ *
+ * Each request resolves the name anew; nothing is cached, because a replaced pod keeps its name and gets another
+ * address.
  */
 #ifndef COXSWAIN_COORDINATION_ADDRESS_BOOK_H
 #define COXSWAIN_COORDINATION_ADDRESS_BOOK_H

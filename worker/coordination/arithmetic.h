@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the arithmetic (instruction set) with which all members of a crew can compute, so that
- * they produce the same bits.
+ * Chooses the arithmetic (instruction set) with which all members of a crew can compute, so that they produce the same
+ * bits. The coordinator applies it when members join and before each generation.
  *
  * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
  * below that (avx512 > avx2 > portable); a GPU supports only its own.

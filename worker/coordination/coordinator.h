@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides who has which seat of the crew, when a generation begins and ends, and what the crew
- * waits for.
+ * Decides which process has which seat of the crew, when a generation begins and ends, and what the crew waits for. The
+ * chief (worker 0, or the pod of role `chief`) runs it; coordination/chief.h connects it to the members' streams.
  *
- * It is a state machine without clock, sockets or threads. Events and `now` (milliseconds of a
- * monotonic clock) go in, messages come out through `send`, so every order of events can be tested.
- * coordination/chief.c connects it to streams.
+ * It is a state machine without clock, sockets or threads. Events and `now` (milliseconds of a monotonic clock) go in,
+ * messages come out through `send`, so every order of events can be tested.
+ *
+ * The crew is the pods that train one job together. A seat is a role and index in it, such as worker 1, and stays the
+ * same when its pod is replaced; a member is the process that has the seat now. The operator gives every pod an
+ * incarnation, higher than those of earlier pods, and an attempt, which counts how often the whole crew has started. A
+ * world is a list of members and their ranks; naming it begins a generation. A standing is a member's report of which
+ * state it holds, and of which step. To reform is to give up a generation and report a standing for the next.
  *
  * Rules:
  * - A join is refused if it names another job (REFUSE_OTHER_JOB) or an impossible seat

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a process to its crew; every process has one member.
+ * Connects a process to its crew (the pods that train one job together); each worker of a job with several workers has
+ * one member, except with strategy ParameterServer, which has its own connections.
  *
- * A member keeps one stream to the chief's coordinator, over which it joins, sends heartbeats,
- * reports its state and receives the world. (The chief's own member talks to the coordinator
- * directly.) The chief's member also runs the coordinator. All of this happens on a separate
- * thread, so a busy trainer still sends heartbeats.
+ * A member keeps one stream to the coordinator in the chief's process (coordinator.h). On it the member joins, sends
+ * heartbeats, reports which training state it holds, and receives the world: the list of members with their ranks,
+ * addresses and generation number. The chief's own member talks to the coordinator directly, and also runs it. All of
+ * this happens on a separate thread, so a busy trainer still sends heartbeats.
  *
  * How a trainer uses it:
  *

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a member, for the files that implement it: member.c (life cycle),
- * member_world.c (messages from the coordinator), member_session.c (the stream to the chief),
- * member_summons.c (calls from a new chief), member_trainer.c (the trainer's calls). Only they may
- * include it.
+ * Declares the internals of a member (member.h), for the files that together keep a process connected to its crew:
+ * member.c (life cycle), member_world.c (messages from the coordinator), member_session.c (the stream to the chief),
+ * member_summons.c (calls from a new chief), member_trainer.c (the trainer's calls). Only they include this header.
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_PARTS_H
 #define COXSWAIN_COORDINATION_MEMBER_PARTS_H

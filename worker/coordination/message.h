@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the messages between members and coordinator.
+ * Defines, encodes and decodes the messages between the members of a crew and the coordinator in the chief
+ * (coordinator.h). The list COORDINATION_MESSAGES says who sends each type and which fields it uses.
  *
- * One struct serves all types; fields that a type does not use are 0. On the wire, a message is a
- * magic number, the protocol's number, the type, the fields in a fixed little-endian order, and a
- * CRC-32C.
+ * One struct serves all types; fields that a type does not use are 0. On the wire, a message is a magic number, the
+ * protocol's number (comm/protocol.h), the type, the fields in a fixed little-endian order, and a CRC-32C.
  */
 #ifndef COXSWAIN_COORDINATION_MESSAGE_H
 #define COXSWAIN_COORDINATION_MESSAGE_H

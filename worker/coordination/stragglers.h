@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds members that are slower than the rest, from how long each takes over its part of a step.
- * It uses no clock, sockets or threads. Members are numbered from 0.
+ * Finds the members of a crew that are slower than the rest, from how long each takes over its part of a step (the work
+ * that it does itself, without waiting for others). The chief logs what it finds: the training loop for synchronous
+ * strategies, the dispatcher for parameter servers. There is no clock, socket or thread in it. Members are numbered
+ * from 0.
  *
  * A member is judged by its last STRAGGLER_WINDOW parts. It is a straggler if
  * - these parts together took more than STRAGGLER_FACTOR times the expected time, and at least
