@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends and receives tensors over a gRPC stream as bulk messages. The sender cuts them without a
- * copy; the receiver puts them together.
+ * Sends and receives tensors over a gRPC stream, for parameter servers and their workers, if a tensor is small or
+ * neither shared memory nor a bulk connection is available. The sender cuts a tensor into bulk messages without copying
+ * it; the receiver's inbox puts them together. The header also reads and sends the ordinary messages (message.h) of
+ * such a stream.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_BULK_H
 #define COXSWAIN_PARAMETER_SERVER_BULK_H

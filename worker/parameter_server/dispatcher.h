@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the network side of a parameter-server crew's chief: it leads the servers over a control
- * stream to each, and hands out tickets to the workers that connect to it. The ticket scheduler decides
- * which ticket goes to which worker. Work that needs a disk or a person is left to the caller, who
- * waits for events:
+ * Runs the network side of the chief of a parameter-server crew: it leads the servers, over a control stream to each,
+ * and hands out tickets to the workers that connect to it. A ticket is the number of one share of a batch: a worker
+ * computes the share's gradient and pushes it to the servers. The ticket scheduler decides which ticket goes to which
+ * worker.
+ *
+ * The chief (train/ps_chief.h) waits for events, decides what the servers start from, and orders saves:
  *
  *     dispatcher_start
  *     again: dispatcher_await_servers     all servers are connected and report what they hold
@@ -11,7 +13,7 @@
  *            dispatcher_next_event …      until SERVER_LOST: goto again
  *     dispatcher_finish, dispatcher_free
  *
- * All work is done on the rpc's thread; the functions are for one other thread.
+ * All work is done on the rpc's thread. Except where a comment says otherwise, one other thread calls the functions.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files that implement the dispatcher share: dispatcher.c (life cycle),
- * dispatcher_servers.c (control of the servers), dispatcher_workers.c (tickets),
- * dispatcher_caller.c (calls of the other thread), dispatcher_waiting.c (descriptions). Only they
- * include it.
+ * Declares the internals of the dispatcher (dispatcher.h), for the files that together lead the servers and hand out
+ * tickets: dispatcher.c (life cycle), dispatcher_servers.c (control of the servers), dispatcher_workers.c (tickets),
+ * dispatcher_caller.c (the functions that the chief calls from its own thread), dispatcher_waiting.c (the texts that
+ * say what is waited for). Only they include this header.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H

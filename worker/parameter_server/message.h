@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the messages between chief, workers and parameter servers. One struct holds all types;
- * fields that a type does not use are 0. The wire format is a magic number, the crew's protocol
- * (worker/comm/protocol.h), the type, the fields in a fixed little-endian order, and a CRC-32C.
+ * Defines, encodes and decodes the messages between the chief, the workers and the parameter servers of a job. The list
+ * PS_MESSAGES says who sends each type and which fields it uses. One struct holds all types; fields that a type does
+ * not use are 0. The wire format is a magic number, the protocol's number (worker/comm/protocol.h), the type, the
+ * fields in a fixed little-endian order, and a CRC-32C.
  *
- * Tensors are sent separately. A message that announces them is followed on the same stream by bulk
- * messages, each with a head of BULK_HEAD_BYTES and raw bytes of the server's packed array. If the
- * message says so, they are sent on a bulk connection (worker/comm/bulk_connection.h) instead; with shared memory
- * they are not sent at all. Of embedding tables, only the rows listed in the message are sent
- * (placement_rows.h).
+ * Tensors are sent separately. A message that announces them is followed on the same stream by bulk messages, each of
+ * which has a head of BULK_HEAD_BYTES and raw bytes of the server's packed array (placement.h). If the message says so,
+ * the bytes go on a bulk connection (worker/comm/bulk_connection.h) instead; with shared memory they are not sent at
+ * all. Of large embedding tables, only the rows listed in the message are sent (placement_rows.h).
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_MESSAGE_H
 #define COXSWAIN_PARAMETER_SERVER_MESSAGE_H

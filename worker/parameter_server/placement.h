@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Determines which parameter server holds what. Tensors are assigned to the servers in turn. A
- * tensor of PLACEMENT_PARTITION_BYTES or more is cut by rows (of its first dimension) into nearly
- * equal pieces, one for each server. A pure function of the layout and the number of servers, so
- * that nothing need be communicated.
+ * Determines which parameter server holds which parameters. Servers, workers and chief all compute it; it is a pure
+ * function of the model's layout and the number of servers, so that nothing need be communicated.
  *
- * Each server keeps its pieces packed in one flat array, in the order of the layout. Pieces that
- * are adjacent in both arrays make one run.
+ * Tensors are assigned to the servers in turn. A tensor of PLACEMENT_PARTITION_BYTES or more is cut by rows (of its
+ * first dimension) into nearly equal pieces, one for each server. Each server keeps its pieces packed in one flat
+ * array, in the order of the layout. Pieces that are adjacent in both arrays make one run.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_PLACEMENT_H
 #define COXSWAIN_PARAMETER_SERVER_PLACEMENT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans what servers start from, given the state in which their chief finds them: from what they
- * hold, or from a checkpoint. Pure functions; the caller reads the checkpoint if one is needed, and
- * begins with the plan.
+ * Decides what parameter servers start from when the chief begins or a server was lost: from what they hold, or from a
+ * checkpoint. The chief (train/ps_chief_start.c) calls it once all servers have reported their state, reads the
+ * checkpoint if one is needed, and passes the plan to dispatcher_begin. The functions are pure: they do no I/O.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_RECOVERY_H
 #define COXSWAIN_PARAMETER_SERVER_RECOVERY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Says which rows of a server's tables (placement_rows.h) a message is about: all of them, or a
- * list in ascending order.
+ * Says which embedding rows a message between worker and parameter server is about: all rows of the server's tables
+ * (placement_rows.h), or a list in ascending order. A set owns its list; release it with row_set_release.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_ROW_SET_H
 #define COXSWAIN_PARAMETER_SERVER_ROW_SET_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a parameter server: it holds its variables, applies updates from workers, returns values,
- * and follows the chief. It listens and waits; the chief connects, says what to start from, and at
- * the end that the run is over. Everything happens on the thread of its rpc, except that a thread
- * of its own writes checkpoint shards.
+ * Runs a parameter server: it holds its part of the model's parameters, applies the updates that workers push, returns
+ * values, and does what the chief says. The process of a pod of role `ps` starts one (train/parameter_server.c). The
+ * server listens and waits; the chief connects, says what to start from, and at the end that the run is over.
+ * Everything happens on the thread of its rpc, except that checkpoint shards are written on a thread of their own.
  *
- * The server refuses a chief with a lower generation than an earlier one, and a worker with a lower
- * incarnation than an earlier one with the same number. If a peer has met a newer server with the same
- * number, this one ends: it was suspended for long and has been replaced. While no chief is
- * connected, the server periodically disconnects its workers, so that they look up where its name
- * leads, and accepts none until a chief has begun.
+ * The server refuses a chief whose generation is lower than an earlier chief's, and a worker whose incarnation is lower
+ * than an earlier one's with the same number (the operator gives each new pod a higher incarnation). If a peer has met
+ * a newer server with this server's number, this one ends: it was suspended for long and has been replaced. While no
+ * chief is connected, the server periodically disconnects its workers, so that they look up where its name leads, and
+ * accepts none until a chief has begun.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_H

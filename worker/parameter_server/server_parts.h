@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files that implement the server share: server.c (life cycle), server_exchange.c
- * (workers), server_control.c (the chief), server_store.c (its shard of a checkpoint),
- * server_parting.c (leaving on request), server_succession.c (being replaced). Only they include
- * it.
+ * Declares the internals of a parameter server (server.h), for the files that together run one: server.c (life cycle),
+ * server_exchange.c (workers), server_control.c (the chief), server_store.c (its shard of a checkpoint),
+ * server_parting.c (leaving on request), server_succession.c (being replaced). Only they include this header.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches whether the name of a server has come to mean another process than the one that a
- * connection leads to. A process that was suspended for long may have been replaced and then resume
- * with its connections alive; peers that stay with it would train apart from the rest of the crew.
+ * Detects that a parameter server has been replaced although the connection to the old process still works. A process
+ * that was suspended for long may resume with its connections alive after the operator has replaced its pod; peers that
+ * stay with it would train apart from the rest of the crew. The chief's dispatcher has one watch per server.
  *
- * The name is looked up periodically. If it leads to another address, the process there is asked,
- * on a stream of its own, which generation it has. Only a higher generation counts, since a name
- * may also lead to an earlier process. If it is higher, the process at the connection's end is
- * informed, on another stream, that it is superseded, and the owner of the connection leaves it.
+ * The server's name is looked up periodically. If it leads to another address, the process there is asked, on a stream
+ * of its own, which generation it has. Only a higher generation counts, since a name may also lead to an earlier
+ * process. If the generation is higher, the process at the connection's end is told, on another stream, that it is
+ * superseded, and `found` tells the owner of the connection to leave it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_WATCH_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_WATCH_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a worker, or the chief, to all parameter servers: their values appear in one flat array,
- * and gradients are pushed from another. A server that proves to share memory with this process
- * accesses these arrays itself. Else the bytes are sent on bulk bulk connections (worker/comm/bulk_connection.h) or,
- * if they are few or no bulk connection is available, as bulk messages over gRPC.
+ * Connects a worker to all parameter servers: the servers' values appear in one flat array, and gradients are pushed
+ * from another. The chief has a link too, which only pulls. A server that proves to share memory with this process
+ * accesses these arrays itself. Otherwise the bytes are sent on bulk connections (worker/comm/bulk_connection.h), or as
+ * bulk messages over gRPC if they are few or no bulk connection is available.
  *
- * A link repairs itself: it reconnects to a lost server until that or its successor answers, and
- * repeats what was not acknowledged. A call therefore ends when every server has done its part,
- * however many attempts that takes, unless a connected server falls silent.
+ * A link repairs itself: it reconnects to a lost server until that server or its successor answers, and repeats what
+ * was not acknowledged. So a call ends when every server has done its part, however many attempts that takes. It fails
+ * if a connected server stays silent for `deadline_ms`, or for one of the other reasons that stand at
+ * servers_link_pull.
  *
- * One thread calls; everything else happens on the rpc's thread, whose tick must call
- * servers_link_tick.
+ * One thread calls; everything else happens on the rpc's thread, whose tick must call servers_link_tick.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVERS_LINK_H
 #define COXSWAIN_PARAMETER_SERVER_SERVERS_LINK_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a worker to the chief: it joins, receives tickets, and reports which are done. While one
- * ticket is computed, the next is requested. If the chief is lost, the link reconnects until the
- * chief or its successor answers.
+ * Connects a worker to the chief of a parameter-server crew: it joins, receives tickets (each the number of a share of
+ * a batch, whose gradient this worker then computes), and reports which are done. While one ticket is computed, the
+ * next is requested. If the chief is lost, the link reconnects until the chief or its successor answers; after
+ * `lost_ms` it fails with ERROR_TIMEOUT.
  *
- * One thread calls; everything else happens on the rpc's thread, whose tick must call
- * ticket_link_tick.
+ * One thread calls; everything else happens on the rpc's thread, whose tick must call ticket_link_tick.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_TICKET_LINK_H
 #define COXSWAIN_PARAMETER_SERVER_TICKET_LINK_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which ticket goes to which worker, and when. A state machine without clock, sockets or
- * threads, used by the chief.
+ * Decides which ticket goes to which worker of a parameter-server crew, and when. The chief's dispatcher uses it. It is
+ * a state machine without clock, sockets or threads.
  *
- * Ticket t stands for share t % T of batch t / T, where T is the number of tickets in a step. Each
- * ticket is finished once. Rules:
+ * Ticket t stands for share t % T of batch t / T, where T is the number of tickets in a step. A worker holds a ticket
+ * from when it is given until it reports it as done. Each ticket is finished once. A worker's clock is the number of
+ * tickets that it has finished since it joined (see Bounded staleness). Rules:
  *
  * - A worker that is gone does not count for the clock, and its tickets go to others. What it had
  *   sent before counts; a repetition by the worker that takes over does not.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds a set of batch tickets that is nearly a prefix: all below `low`, and a few above it. Used
- * for the tickets that a server has applied and those that the chief knows to be finished.
+ * Holds a set of tickets (numbers of shares of batches) that is nearly a prefix: all below `low`, and a few above it.
+ * It records the tickets whose updates a parameter server has applied, by which a repeated update is recognised, and
+ * those that the chief knows to be finished. A checkpoint contains it as JSON.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_TICKET_SET_H
 #define COXSWAIN_PARAMETER_SERVER_TICKET_SET_H

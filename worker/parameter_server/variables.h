@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds one parameter server's part of the model: its pieces' parameters and optimizer slots,
- * packed, and the table of tickets whose updates they contain. Runs the optimizer.
+ * Holds one parameter server's part of the model: the parameters and optimizer slots of its pieces (placement.h),
+ * packed, and the table of tickets whose updates they contain. It runs the optimizer. The server (server.h) calls it on
+ * one thread.
  *
- * An update is applied once: if its ticket is in the table, it is a duplicate, whichever worker
- * sends it. An update computed in another lineage (before the crew rolled back) is refused. With
- * bounded staleness and backup workers, so is an update that was begun at a clock further behind
- * than the bound: its ticket belongs to another worker by then.
+ * An update is applied once: if its ticket is in the table, it is a duplicate, whichever worker sends it. An update
+ * computed in another lineage is refused; the lineage is a number that the chief raises whenever the crew rolls back to
+ * a checkpoint. With bounded staleness and backup workers, an update is also refused if it was begun at a clock further
+ * behind than the bound, because its ticket belongs to another worker by then (ticket_scheduler.h).
  *
- * Asynchronous: variables_apply. Synchronous: variables_stage for each share of a step, then
- * variables_reduce and variables_apply_step once all have arrived; shares are summed in the tree
- * that all synchronous strategies use, so that the result has the bits of one device.
+ * Asynchronous: variables_apply. Synchronous: variables_stage for each share of a step, then variables_reduce and
+ * variables_apply_step once all have arrived; shares are summed in the order of the reduction tree
+ * (strategy/reduction_tree.h), so that the result has the bits of one device.
  *
- * An update may contain only the gradients of some of a table's rows (placement_rows.h); all others
- * are 0. If a gradient of 0 changes nothing under the optimizer, only these rows are touched; else
- * the whole table is updated (momentum and decay continue). Either way the result has the bits of
- * the whole gradient.
+ * An update may contain only the gradients of some of a table's rows (placement_rows.h); all others are 0. If a
+ * gradient of 0 changes nothing under the optimizer, only these rows are touched; else the whole table is updated
+ * (momentum and decay continue). Either way the result has the bits of the whole gradient.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_H
 #define COXSWAIN_PARAMETER_SERVER_VARIABLES_H

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies a server's values as they are at one moment, while updates continue. The values are cut
- * into segments. Each is copied before the first later update writes to it, or when the thread that
- * wants the copy reaches it, whichever is sooner. So nobody waits for the whole copy, and values
- * are handed out meanwhile. A thread that only sends the values copies just what an update is about
- * to overwrite before it was sent.
+ * Copies a parameter server's values as they are at one moment, while updates continue. The server uses it to write its
+ * shard of a checkpoint and to send values to workers.
  *
- *     variables_copy_begin       the moment; on the thread of the updates
+ * The values are cut into segments. Each is copied before the first later update writes to it, or when the thread that
+ * wants the copy reaches it, whichever is sooner. So no update waits for the whole copy, and values are handed out
+ * meanwhile. A thread that only sends the values (variables_copy_give) copies just those that an update is about to
+ * overwrite before they were sent.
+ *
+ *     variables_copy_begin       the moment that is copied; on the thread of the updates
  *     variables_copy_complete    on any one other thread; then `values` may be read
  *     variables_copy_give        instead, to send the parameters from beginning to end
  *     variables_copy_end         on the thread of the updates, after that
  *
- * All writers of the values call variables_keep before they write. Several copies may be in
- * progress.
+ * All writers of the values call variables_keep before they write. Several copies may be in progress.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_COPY_H
 #define COXSWAIN_PARAMETER_SERVER_VARIABLES_COPY_H

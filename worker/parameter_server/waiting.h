@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes for people which member of a parameter-server crew is waited for: by role, index and
- * address. A member is named only after it has been waited for a while.
+ * Writes the texts, for the status and the log, that say which member of a parameter-server crew is waited for: by
+ * role, index and address, such as "waiting for ps 1 (10.0.0.7:2222)". A member is named only after it has been waited
+ * for a while. The chief, the servers and both kinds of links use it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_WAITING_H
 #define COXSWAIN_PARAMETER_SERVER_WAITING_H
