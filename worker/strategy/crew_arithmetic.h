@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes all devices of this process compute with the arithmetic that the crew has agreed on
- * (coordination/arithmetic.h), so that every member produces the same bits.
+ * Makes all devices of this process compute with the arithmetic (instruction set) on which the crew has agreed
+ * (coordination/arithmetic.h), so that every member produces the same bits. The strategies for several processes call
+ * it after each agreement on a world (the crew's current members), before anything is computed in that world.
  *
- * The arithmetic is set after each agreement on a world, before anything is computed in that world.
- * A member that joins later may support only a lesser arithmetic; the whole crew then uses that
- * one, and the bits of the weights may differ from what the first crew would have produced.
+ * A member that joins later may support only a lesser arithmetic; the whole crew then uses that one, and the bits of
+ * the weights may differ from what the first crew would have produced.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_ARITHMETIC_H
 #define COXSWAIN_STRATEGY_CREW_ARITHMETIC_H

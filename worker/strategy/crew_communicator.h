@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joins the GPUs of a crew into one NCCL communicator (device/communicator.h).
+ * Joins the GPUs of a crew into one NCCL communicator (device/communicator.h), so that strategies can sum gradients and
+ * send values from GPU to GPU. A crew here is all processes that train together; a process that trains alone can join
+ * its own GPUs.
  *
- * A communicator is created for each generation, beside the generation's collective. The collective
- * carries the communicator's ID, and reports lost peers: NCCL itself would wait for a lost peer for
- * ever. All workers must have the same number of devices. A process that trains alone needs no
- * collective.
+ * A communicator is created for each generation (the crew from one change of its membership to the next), beside the
+ * generation's collective (comm/collective.h). The collective carries the communicator's ID, and reports lost peers:
+ * NCCL itself would wait for a lost peer for ever. All workers must have the same number of devices.
  *
  * All ranks agree on whether there is a communicator. If there is none and strategy.collective is
  * Auto, gradients go through the host.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds out which ranks of a crew run on the same machine, by comparing the boot IDs of their
- * kernels.
+ * Finds out which ranks of a crew run on the same machine, by comparing the boot IDs of their kernels.
+ * MultiWorkerMirrored uses the result to form groups for the Hierarchical all-reduce (comm/schedule.h); the NCCL
+ * communicator uses the boot ID to detect ranks that name the same GPU.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_NODES_H
 #define COXSWAIN_STRATEGY_CREW_NODES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restores a crew in which each rank holds a part of the training state: the chief (rank 0) chooses
- * a checkpoint and restores its own part; then the other ranks restore theirs from the same
- * checkpoint.
+ * Restores a crew from a checkpoint when each rank holds a part of the training state (Pipeline, or a sharded
+ * optimizer) and no live rank has some part: the chief (rank 0) chooses a checkpoint and restores its own part; then
+ * the other ranks restore theirs from the same checkpoint.
  */
 #ifndef COXSWAIN_STRATEGY_CREW_RESTORE_H
 #define COXSWAIN_STRATEGY_CREW_RESTORE_H

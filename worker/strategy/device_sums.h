@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums gradients in the memory of the devices that computed them, for one process or for a crew
- * whose workers have equally many devices. On each device, a separate stream waits for each part of
- * the backward pass in turn.
+ * Sums gradients from GPU to GPU, in the memory of the devices that computed them, through the crew's communicator
+ * (crew_communicator.h): for one process, or for a crew whose workers have equally many devices. The strategies use it
+ * in place of sums through the host. On each device, a separate stream waits for each part of the gradients
+ * (consecutive buckets, which are sent together) to become final in the backward pass, so that sums overlap the pass.
  *
- * In the tree's order, each device owns a slice of each part. All devices send their contributions
- * to a slice to its owner, which adds them in the tree's order and sends the sum to all. This gives
- * the same bits as one device alone. In any order, the library's all-reduce adds one sum from each
- * device.
+ * In the order of the reduction tree (reduction_tree.h), each device owns a slice of each part. All devices send their
+ * contributions to a slice to its owner, which adds them in the tree's order and sends the sum to all. The result has
+ * the same bits as on one device alone. With `in_any_order`, NCCL's all-reduce adds one sum from each device instead;
+ * then the bits depend on the number of devices.
+ *
+ * Functions queue work and return; device_sums_wait waits for it.
  */
 #ifndef COXSWAIN_STRATEGY_DEVICE_SUMS_H
 #define COXSWAIN_STRATEGY_DEVICE_SUMS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums doubles over all ranks through a collective that adds only floats, so that every rank gets
- * the same bits.
+ * Sums doubles over all ranks through a collective that adds only floats, so that every rank gets the same bits.
+ * Strategies use it for small results, such as losses of an evaluation.
  *
  * Each rank writes its values to its own places, as four limbs of 16 bits, which a float
  * represents exactly; all other places are zeros. So the reduction brings every rank's values to

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a worker to its peers in a PeerToPeer crew.
+ * Connects a worker to its peers in a PeerToPeer crew, in which every worker trains at its own pace, sends its changes
+ * to all others, and now and then averages parameters with one of them.
  *
- * A separate thread (the rpc's) keeps a stream to every member of the world, serves their streams,
- * and moves parts between peers and the replica. The trainer's calls only leave requests and return
- * at once, except peer_hub_answer and peer_hub_handing, which wait until a deadline.
+ * A separate thread (the rpc's) keeps a stream to every other member of the world (the crew's current list of members),
+ * serves their streams, and moves parts of the parameters between peers and the replica (peer_replica.h). The trainer's
+ * calls only leave requests and return at once, except peer_hub_answer and peer_hub_handing, which wait until a
+ * deadline.
  *
  * For each peer there is at most one change under way, and one in which all later changes are added
  * up: a slow peer gets fewer and larger changes, and no queue grows. When a peer leaves the world,

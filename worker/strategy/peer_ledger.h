@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts which examples each replica of a PeerToPeer crew has, as far as one member knows.
+ * Keeps track of which training examples each replica of a PeerToPeer crew has learned from, as far as one member
+ * knows. peer_hub.c uses it, so that a replaced worker goes on where its predecessor stopped, and the crew's progress
+ * counts each example once.
  *
- * Each seat has its own order of examples. Its successive members go through that order one after
- * another, so a single number n identifies a set of examples: the first n of that seat.
+ * Each seat (a place in the crew, such as worker 1, that stays the same when its pod is replaced) has its own order of
+ * examples. Its successive members go through that order one after another, so a single number n identifies a set of
+ * examples: the first n of that seat.
  *
  *     counts     examples of each seat known to be finished; their sum is the crew's progress
  *     held       examples of other seats that this member's replica has

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds a replica of a PeerToPeer crew, which peers read and change while it trains.
+ * Holds one worker's copy of the model's training state in a PeerToPeer crew, which peers read and change while the
+ * worker trains. The trainer (peer_to_peer.c) and the thread that serves peers (peer_hub.h) share it.
  *
- * Changes from peers are added up in an inbox, which the trainer adds to the parameters between two
- * steps. Peers see parameters plus inbox. So nobody else writes the parameters that a step reads,
- * and no peer waits for a step.
+ * Changes from peers are added up in an inbox, which the trainer adds to the parameters between two steps. Peers see
+ * the sum of parameters and inbox. So nobody but the trainer writes the parameters that a step reads, and no peer waits
+ * for a step.
  *
  * Unless a comment says otherwise, functions for peers take the lock while they copy. A part is
  * [offset, offset + count) of the flat arrays; a part outside them is refused (false).

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a Pipeline, for the files that implement it. Only they include it.
+ * Declares the internals of the Pipeline strategy, in which each device computes one stage (some of the layers) of the
+ * model, for the files that together implement it. Only they include this header.
  *
  *     pipeline.c            the strategy
  *     pipeline_lane.c       a lane: a device and the thread that runs its actions

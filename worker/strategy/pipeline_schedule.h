@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans the order in which pipeline stages work on the micro-batches of a step: one forward, one
- * backward (1F1B; Narayanan et al. 2019).
+ * Plans the order in which the stages of a pipeline work on the micro-batches of a step: one forward, one backward
+ * (1F1B; Narayanan et al. 2019). The Pipeline strategy plans such a timetable before it runs a step.
  *
- * A part at depth d of D has at most D - d micro-batches under way, and runs their backward passes
- * in the same order. A stage runs a backward pass as soon as it can, else a forward pass.
+ * A stage is the layers of one device; it consists of one part, or several (model/partition.h). A part's depth is the
+ * length of the longest path of parts that leads to it, 0 for the first. A part at depth d of D has at most D - d
+ * micro-batches under way, and runs their backward passes in the same order. A stage runs a backward pass as soon as it
+ * can, else a forward pass.
  *
  *     depth 0   F0 F1 F2          B0 F3 B1 ...
  *     depth 1      F0 F1       B0 F2 B1 F3 ...

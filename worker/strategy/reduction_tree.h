@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the order in which values of the logical shards are summed: a fixed balanced binary tree
- * over L leaves.
+ * Defines the order in which gradients are summed: a fixed balanced binary tree over L leaves, which are the logical
+ * shards, the fixed parts into which each batch is cut. Strategies that promise the bits of one device add in this
+ * order, and so do parameter servers in mode Synchronous.
  *
- * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left +
- * right. Because the tree depends only on L, the bits of the sum do not depend on how many ranks
- * share the leaves.
+ * A node over n leaves splits them into the first ceil(n/2) and the rest; its value is left + right. Because the tree
+ * depends only on L, the bits of the sum do not depend on how many ranks share the leaves.
  *
  * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums by itself the maximal subtrees that have only
  * leaves it owns (its cover). The rest is done by the all-reduce (collective.h), which cuts the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records a sequence of launches that repeats in every step, and replays it with one call
- * (device.h).
+ * Records a sequence of device launches that repeats in every step, and replays it with one call (device_recording in
+ * device.h; a CUDA graph on a GPU), so that the host spends less time on each step. Replicas use it for their passes
+ * and updates.
  *
  * A recording is valid as long as its key stays the same. A new key is first launched without
  * recording, for two reasons: it may be that of a last, short batch, and what libraries do on first

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one device's part of a step. A replica is a copy of the model on one device. It reads the examples of its logical shards, runs
- * their passes one after another, and sums their gradients up to the maximal subtrees that it owns (reduction_tree.h), its
- * contributions. Then a strategy reduces the contributions of all replicas, and the replica applies the reduced gradient.
+ * Runs one device's part of a training step. A replica is a copy of the model on one device; the strategies create one
+ * per device, by replica_set.h or directly.
+ *
+ * A replica owns some of the logical shards, the fixed parts into which each batch is cut. It reads their examples,
+ * runs their passes one after another, and sums their gradients as far as the reduction tree (reduction_tree.h) allows
+ * without other replicas. The sums over these maximal subtrees are its contributions. Then the strategy reduces the
+ * contributions of all replicas, and the replica applies the reduced gradient.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_H
 #define COXSWAIN_STRATEGY_REPLICA_H

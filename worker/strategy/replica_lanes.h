@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the logical shards of a replica side by side, each in a lane with its own activations, gradients and stream. Layers with
- * statistics of the whole batch need this, because their shards exchange values during the pass.
+ * Computes the logical shards (fixed parts of a batch) of a replica side by side, each on a stream with its own
+ * activations and gradients ("lane"). replica.c uses it for models that have layers with statistics of the whole batch,
+ * because their shards exchange values during the pass and must all be under way at once.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_LANES_H
 #define COXSWAIN_STRATEGY_REPLICA_LANES_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the replicas of one process, one on each device, act as a single replica.
+ * Makes the replicas of one process (copies of the model, one on each device) act as a single replica. The strategies
+ * with several devices per process use it.
  *
- * The process's logical shards are divided among its devices in order. Its contributions are the
- * sums over its own subtrees, whichever devices computed their parts.
+ * The process's logical shards are divided among its devices in order. Its contributions are the sums over its own
+ * subtrees of the reduction tree (reduction_tree.h), whichever devices computed their parts. Order of calls:
  *
  *     replica_set_new, replica_set_spread        once the first device has the state
  *     replica_set_start_passes                   each step

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the optimizer's step with a reduced gradient on all replicas of a process at once. Work
- * that is the same for all replicas is divided into slices, each of whole blocks of the gradient's
- * norm.
+ * Takes the optimizer's step with the reduced gradient on all replicas of a process at once; replica_set.c calls it at
+ * the end of a step. Work that is the same for all replicas is done once: it is divided into slices of the flat arrays,
+ * one for each replica, and each slice is made of whole blocks of the gradient's norm, so that the norm has the same
+ * bits for any number of devices.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_UPDATE_H
 #define COXSWAIN_STRATEGY_REPLICA_UPDATE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures how long a rank's steps take in a round, for the report to the other ranks: the longest
- * step, and the mean of the others. Sums over a long round would not fit a vote word
- * (strategy_vote_word).
+ * Measures how long a rank's steps take in a round of local steps (local_rounds.h), for the report to the other ranks,
+ * from which the chief finds stragglers: the longest step, and the mean of the others. It does not report the sum,
+ * because a sum over a long round would not fit the word in which a rank reports its time (strategy_vote_word).
  */
 #ifndef COXSWAIN_STRATEGY_ROUND_PACE_H
 #define COXSWAIN_STRATEGY_ROUND_PACE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the optimizer's step in a crew that shards the optimizer's slots (shard_plan.h; ZeRO-1,
- * Rajbhandari et al. 2020).
+ * Takes the optimizer's step in a crew that shards the optimizer's slots (its values per parameter, such as momentum)
+ * over the ranks (shard_plan.h; ZeRO-1, Rajbhandari et al. 2020). Mirrored and MultiWorkerMirrored use it when the job
+ * asks for a sharded optimizer.
  *
  * Gradients are summed only where they are needed: in the rank that owns a shard, and in the rank
  * that mirrors it. Both make the same update; the owner sends the new parameters to all others.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the internals of a sharded optimizer, for the files that implement it:
- * sharded_optimizer.c (the step) and sharded_agreement.c (recovery after a loss). Only they may
- * include it.
+ * Declares the internals of a sharded optimizer (sharded_optimizer.h), for the two files that together take its steps
+ * and repair them: sharded_optimizer.c takes a step, and sharded_agreement.c brings all ranks to the same step after
+ * one of them was lost. Only they include this header.
  */
 #ifndef COXSWAIN_STRATEGY_SHARDED_PARTS_H
 #define COXSWAIN_STRATEGY_SHARDED_PARTS_H

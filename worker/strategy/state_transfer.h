@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends a piece of the training state from one rank to another, followed by its CRC-32C. Both ranks
- * must pass the same channel and length.
+ * Sends a piece of the training state from one rank to another, followed by its CRC-32C, when a rank has joined or was
+ * replaced (Pipeline, or a sharded optimizer). Both ranks must pass the same channel (transfer.h) and length, and the
+ * bytes go through the crew's group. The receiver fails with ERROR_CORRUPT if the checksum does not match.
  */
 #ifndef COXSWAIN_STRATEGY_STATE_TRANSFER_H
 #define COXSWAIN_STRATEGY_STATE_TRANSFER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges values between the shards of one batch while they are computed side by side (worker/device/shard_exchange.h), for layers with
- * statistics of the whole batch.
+ * Implements shard_exchange.h: exchanges values between the logical shards (fixed parts) of one batch while they are
+ * computed side by side, for layers with statistics of the whole batch. replica_set.c and one_device.c create one if
+ * the model has such a layer.
  *
  * Shards of one process exchange values through memory. The last of them to arrive fetches the values of the other processes. Every shard
  * gets the values ordered by shard, so that results have the same bits for any number of ranks.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs training steps by a distribution strategy, which divides each step among devices and
- * processes. The training loop uses only these functions; each strategy is a file.
+ * Runs training steps by the distribution strategy of the job (OneDevice, Mirrored, MultiWorkerMirrored, PeerToPeer,
+ * Pipeline …), which divides each step among devices and processes. The training loop (train/loop.c) uses only these
+ * functions; each strategy is a file that implements strategy_table.h. Order of calls:
  *
  *     strategy_open(options)
  *     strategy_reform          join the crew, agree on the state, get it
