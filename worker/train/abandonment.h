@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Abandons a training step, or a wait, that does not end in time after the process was asked to
- * leave. Until a step changes the state, the state is that of the boundary before it, which can
- * still be saved. A thread watches the deadline; the training thread reports what it is doing:
+ * Gives a process that was asked to leave (SIGTERM) a deadline: if its current training step or
+ * wait does not end in time, a thread of this module calls `abandon`, which saves what can be saved
+ * and ends the process. Used by leaving.c, the evaluator, and the processes of a parameter-server
+ * crew.
+ *
+ * The training thread reports what it is doing. Between two steps, at a boundary, the state is
+ * complete and can be saved; until a step changes it, it is still that of the boundary before the
+ * step:
  *
  *     abandonment_step_begins
  *         …                        the state is the last boundary's: the step may be abandoned
  *     abandonment_holds_off        from here on the state changes, which takes hardly any time
  *     abandonment_step_ends
  *
- * While a step is being abandoned, the last two calls do not return, so that the state does not
- * change while it is saved. Waits that can be given up without a save are reported in the same way:
+ * While `abandon` runs, the last two calls do not return, so that the state does not change while
+ * it is saved. A wait that can be given up without a save is reported in the same way:
  *
  *     abandonment_wait_begins
  *         …                        everything is saved, or other processes hold it

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the plan before the first step: model, data, crew, number of steps, and memory. Only the
- * chief prints it.
+ * Prints what a run is going to do, on the chief's stdout: model, data, number of workers,
+ * strategy, steps and planned memory. main.c calls announce_plan once, after the trainer was opened
+ * and before the first step. In processes other than the chief (rank 0) the functions print
+ * nothing.
  */
 #ifndef COXSWAIN_TRAIN_ANNOUNCE_H
 #define COXSWAIN_TRAIN_ANNOUNCE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replaces the chief's parameters and slots by the mean of all replicas while the chief evaluates,
- * saves or exports. This is for a strategy whose replicas differ (PeerToPeer); for others it does
- * nothing.
+ * Makes the chief's parameters and optimizer slots the mean of all workers' while the chief
+ * evaluates, saves or exports. Only in strategy PeerToPeer do the workers' copies of the model
+ * (replicas) differ; for other strategies these functions do nothing.
  *
- * averaging_end puts the chief's own values back; the other replicas are never changed. A replica
- * that cannot be reached is left out of the mean: the status shows how many are missing, and a
+ * Between averaging_begin and averaging_end the trainer's state is the mean; averaging_end restores
+ * the chief's own values. The other workers' replicas are never changed. A replica that cannot be
+ * reached is left out of the mean: the status document says how many are missing, and a
  * checkpoint's manifest says how many the mean contains.
  */
 #ifndef COXSWAIN_TRAIN_AVERAGING_H

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the weights of the evaluation with the lowest validation loss (keepBest) in one file beside
- * the checkpoints. The file is replaced as a whole by each better evaluation and is never retired.
- * Its metadata holds job, step and loss, so that a restarted chief continues from there.
+ * Keeps the weights of the evaluation with the lowest validation loss (spec field
+ * checkpoint.keepBest) in one file beside the checkpoints, and writes the run's final export. The
+ * training loop and the chief of a parameter-server crew call it after each evaluation and at the
+ * end.
  *
- * The weights are copied at once and written by a background thread. If better weights arrive while
- * others wait to be written, they take their place; training never waits. Weights that are not yet
- * on the disk when the chief is lost are lost with it.
+ * A better evaluation replaces the file as a whole; the file is never deleted with old checkpoints.
+ * Its metadata holds job, step and loss, from which a restarted chief continues the comparison.
+ *
+ * The weights are copied at once and written by a background thread, so that training never waits
+ * for the disk. At most one set of weights waits to be written; better weights replace it. Weights
+ * that are not yet on the disk when the chief dies are lost.
  */
 #ifndef COXSWAIN_TRAIN_BEST_H
 #define COXSWAIN_TRAIN_BEST_H

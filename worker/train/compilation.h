@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a job's program ready to run: takes its compiled code from the job's own cache, or compiles it in a process of
- * its own, because a compiler that aborts must cost a sentence and not the worker.
+ * Compiles a program before training starts. A program is a model that is given as StableHLO
+ * functions instead of layers (model/program.h, docs/programs.md); a PJRT plugin compiles it.
+ * trainer_model.c calls compilation_run when it opens the model.
  *
- * The cache is the folder COMPILATION_CACHE beside the checkpoints. A file's name says what it was compiled from, by what
- * and for which processor. Since it is machine code on storage that others may write to, each file carries a proof by the
- * crew's key (crew_key.h); without a key nothing is cached.
+ * The compiler runs in a child process (coxswain-worker --compile-program): if it crashes,
+ * compilation_run returns an error with its last message, and the worker can report why it ends.
+ *
+ * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
+ * is a digest of the program, the worker's version, the plugin and the processor. Since the file is
+ * machine code on storage that others may write to, it begins with a MAC by the crew's key
+ * (crew_key.h); a file whose MAC is wrong is ignored. Without a key or a checkpoint directory
+ * nothing is cached.
  */
 #ifndef COXSWAIN_TRAIN_COMPILATION_H
 #define COXSWAIN_TRAIN_COMPILATION_H

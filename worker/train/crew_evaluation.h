@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evaluates the model on the held-out examples with the whole crew. The examples are cut into fixed
- * blocks, which are distributed over the ranks; the blocks' sums are added in a fixed order, so
- * that the metrics do not depend on the size of the crew.
+ * Computes the loss of the current parameters on the held-out examples with all ranks of the crew,
+ * for the training loop. Every rank calls crew_evaluate at the same step, and every rank gets the
+ * same sums. In PeerToPeer the chief alone evaluates.
+ *
+ * The examples are cut into blocks whose size depends only on the number of examples. The ranks
+ * share the blocks, and the blocks' sums are added in the order of the blocks, so that the metrics
+ * do not depend on the number of ranks.
  */
 #ifndef COXSWAIN_TRAIN_CREW_EVALUATION_H
 #define COXSWAIN_TRAIN_CREW_EVALUATION_H

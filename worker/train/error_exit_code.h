@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps an error to the exit code of the process.
+ * Chooses the exit code with which a worker ends after an error. The code tells the operator
+ * whether to retry (common/contract/exit_code.h).
  */
 #ifndef COXSWAIN_TRAIN_ERROR_EXIT_CODE_H
 #define COXSWAIN_TRAIN_ERROR_EXIT_CODE_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the metrics of a model on a range of held-out examples. Ranks evaluate disjoint ranges
- * and add their sums (loss_sums is plain data); evaluation_metrics turns the total into loss,
- * accuracy and perplexity.
+ * Computes loss, accuracy and perplexity of a model on a range of held-out examples, on one device.
+ * Used for the crew's evaluations (crew_evaluation.h), by the evaluator, by the chief of parameter
+ * servers and by --predict.
+ *
+ * evaluation_run returns sums (struct loss_sums, plain data). Ranks that evaluate disjoint ranges
+ * add their sums; evaluation_metrics then divides the total.
  */
 #ifndef COXSWAIN_TRAIN_EVALUATION_H
 #define COXSWAIN_TRAIN_EVALUATION_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the evaluator: a process beside the crew that scores each new checkpoint on the held-out
- * examples. It reports its results as a chief does (log lines, status, TensorBoard). It takes no
- * part in training: if it is lost or slow, the crew is unaffected. It ends after it has scored the
- * checkpoint of the run's last step.
+ * Runs the evaluator of a ParameterServer job: a process beside the crew that computes the metrics
+ * of each new checkpoint on the held-out examples. It reads the checkpoint directory and reports
+ * its results as a chief does (log lines, status, TensorBoard). It takes no part in training: if it
+ * is lost or slow, the other processes are unaffected. It skips checkpoints that were replaced
+ * before it came to them, and tries one that it cannot read again later. It ends after it has
+ * evaluated the checkpoint of the run's last step.
  */
 #ifndef COXSWAIN_TRAIN_EVALUATOR_H
 #define COXSWAIN_TRAIN_EVALUATOR_H

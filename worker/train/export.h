@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a model's parameters to one safetensors file. Under its name there is either the complete
- * file or none.
+ * Writes a model's parameters to one safetensors file, for the final export and for the best
+ * weights (best.h). The file is written under a temporary name and then renamed, so that under its
+ * own name there is either the complete file or none.
+ *
+ * Before it writes and again before it renames, export_write checks that this chief has not been
+ * replaced: by the checkpoint store, or without one by an export claim (export_claim.h). A chief
+ * that was replaced gets ERROR_STALE and publishes nothing.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_H
 #define COXSWAIN_TRAIN_EXPORT_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which chief may write an export if there is no checkpoint directory to decide it. Before
- * it begins, each chief leaves an incarnation record (incarnation_record.h) in the directory `.NAME.chiefs/`
- * beside the file. A chief that was cut off and replaced finds its successor's record there and
- * does not publish its file. The records are kept after the run, since such a chief may return much
- * later.
+ * Prevents a replaced chief from overwriting its successor's export in a job that has no checkpoint
+ * directory. Jobs with one use the checkpoint store for this. export.c calls these functions.
+ *
+ * Before it writes, each chief leaves a record of itself (incarnation_record.h) in the directory
+ * `.NAME.chiefs/` beside the file. Before it renames the finished file, it looks for the record of
+ * a newer chief; if there is one, the export fails with ERROR_STALE. The records are kept after the
+ * run, since a chief that was cut off may return much later.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_CLAIM_H
 #define COXSWAIN_TRAIN_EXPORT_CLAIM_H

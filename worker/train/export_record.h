@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records which file a job exported at its end, in `export.json` in the job's checkpoint directory.
- * An earlier job's export may have the same name; a chief's successor tells them apart by this
- * record.
+ * Records that a job has written its final export, in `export.json` in the job's checkpoint
+ * directory. A chief that replaces one lost at the very end reads the record (saving_is_complete):
+ * if it matches the exported file, nothing remains to be done. The record is needed because an
+ * earlier job may have left a file of the same name. If there is no valid record, the chief exports
+ * again.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_RECORD_H
 #define COXSWAIN_TRAIN_EXPORT_RECORD_H

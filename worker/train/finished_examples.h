@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records in a checkpoint how many examples each worker of a PeerToPeer crew had finished: in the
- * manifest's model, "finished":[1200,960], by seat. Each worker visits the data in an order of its
- * own; with these counts, a worker that restores the checkpoint and one that has trained on in the
- * meantime can determine which examples both of them have seen.
+ * Records in a checkpoint's manifest how many examples each worker of a PeerToPeer crew had
+ * finished, as "finished":[1200,960]; the index is the worker's fixed place in the crew (its seat).
+ * saving.c writes the list and restoring.c reads it.
+ *
+ * In PeerToPeer each worker visits the data in an order of its own and may continue while another
+ * restores a checkpoint. From the counts, the strategy determines which examples both of them have
+ * seen.
  */
 #ifndef COXSWAIN_TRAIN_FINISHED_EXAMPLES_H
 #define COXSWAIN_TRAIN_FINISHED_EXAMPLES_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collects the parameters of the whole model in the chief, so that they can be written to one file.
- * If the ranks hold parts of the model (Pipeline), they send them to the chief.
+ * Makes the parameters of the whole model available in the chief's host memory, for the final
+ * export and the best weights. If each rank holds only a part of the model (strategy Pipeline), all
+ * ranks must call gathered_model_take at the same step, and the others send their parts to the
+ * chief. Otherwise the result points into the trainer's state, and is valid until the next step.
  */
 #ifndef COXSWAIN_TRAIN_GATHERED_MODEL_H
 #define COXSWAIN_TRAIN_GATHERED_MODEL_H

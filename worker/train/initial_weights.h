@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads a model's initial parameters from a safetensors file: one with our own names and shapes, or
- * GPT-2 as Hugging Face writes it. For GPT-2, the prefix "transformer." is optional, Conv1D weights
- * are transposed, and a longer table of positions is truncated. F32, F16 and BF16 are converted to
+ * Loads a model's initial parameters from a safetensors file: for the spec field init.path, for
+ * parameter servers that start without a checkpoint, and for inference. The file has either our own
+ * tensor names and shapes, or is GPT-2 as Hugging Face writes it.
+ *
+ * For GPT-2, the prefix "transformer." is optional, Conv1D weights are transposed, and a table of
+ * positions that is longer than the model's is truncated. F32, F16 and BF16 are converted to
  * float32. All tensors are checked before the first value is copied.
  */
 #ifndef COXSWAIN_TRAIN_INITIAL_WEIGHTS_H

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a trainer leave in time when it is asked to (stop.h). Normally it leaves at the next
- * boundary between two steps (train/loop.c). This file passes the request on, also while the
- * trainer waits for its crew, and abandons a step or an evaluation that does not end within half of
- * the grace period (COXSWAIN_GRACE_SECONDS): it saves the boundary before that step and ends the
- * process with exit code 143, so that only that step is lost. Ranks vote on leaving when a step
- * begins; a request that arrives during a step takes effect after the next one. Half of the grace
- * period must therefore suffice for two steps; if it does not, the second is abandoned.
+ * Makes a trainer leave in time when its process is asked to (SIGTERM, stop.h). Normally the
+ * training loop (loop.c) leaves by itself at the next boundary between two steps. This module wakes
+ * a trainer that waits for the other workers, and sets the deadline: a step or an evaluation that
+ * has not ended after half of the grace period (COXSWAIN_GRACE_SECONDS) is abandoned. The state of
+ * the boundary before that step is saved, the process ends with exit code 143, and only that step
+ * is lost.
  *
- * A wait for the rest of the crew in which this process has nothing left to save, and an export,
- * are abandoned after the same time. They end the process with exit code 143 and without a save.
+ * The ranks agree on leaving when a step begins, so a request that arrives during a step takes
+ * effect after the next step. Half of the grace period must therefore suffice for two steps; if it
+ * does not, the second step is abandoned.
  *
- * If several ranks hold the state between them, each saves its part of that boundary: those that
- * are asked to leave, and those that see such a rank go and find that it has called for their parts
- * (saving.h).
+ * A wait for other workers in which this process has nothing left to save, and an export, are
+ * abandoned after the same time. The process then ends with exit code 143 and without a save.
+ *
+ * If each rank holds only a part of the state, a checkpoint needs all parts of one boundary. A rank
+ * that abandons a step therefore asks the other ranks to save theirs (saving_call); they do so when
+ * they notice that it is gone.
  */
 #ifndef COXSWAIN_TRAIN_LEAVING_H
 #define COXSWAIN_TRAIN_LEAVING_H

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the training loop: forms the crew, steps, evaluates, saves, continues after a loss, stops on
- * request, finishes.
+ * Runs a worker's training from the first step to the last, for all strategies except
+ * ParameterServer (parameter_server.h). main.c calls loop_run after the trainer was opened.
  *
- * Everything that the crew does together is decided by the state's step alone. After a loss,
- * survivors and newcomers hold the same step and therefore do the same next.
+ * The loop connects to the other workers, takes steps, evaluates, saves, exports, and leaves when
+ * the process is asked to. When another worker is lost, the loop forms the crew again and
+ * continues; any other error ends the run, and the exit code says why.
+ *
+ * What all ranks do together (evaluations, saves, the end) depends only on the step number in the
+ * state. After a loss, survivors and new workers hold the same step, and so do the same next.
  */
 #ifndef COXSWAIN_TRAIN_LOOP_H
 #define COXSWAIN_TRAIN_LOOP_H

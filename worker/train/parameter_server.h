@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one process of a ParameterServer crew. Unlike in other strategies, the processes have
- * different tasks, and each task has a loop of its own:
+ * Runs one process of a ParameterServer job; main.c calls it in place of loop_run. The processes
+ * have different tasks, and each task has a loop of its own:
  *
- *     worker     ps_worker.h: takes tickets, pulls values, computes gradients, pushes them
- *     chief      ps_chief.h: leads the servers, reports, saves, evaluates
- *     ps         holds variables and follows the chief
- *     evaluator  evaluator.h: scores checkpoints beside the crew
+ *     worker     ps_worker.h: pulls the parameters, computes gradients of its share of a batch, pushes them
+ *     chief      ps_chief.h: hands out the shares, leads the servers, reports, saves, evaluates
+ *     ps         a server: holds a part of the parameters, updates it, writes it into checkpoints
+ *     evaluator  evaluator.h: evaluates checkpoints beside the crew
  *
- * If the job has no chief of its own, worker 0 is chief as well.
+ * In a job without a pod of role chief, the process of worker 0 is both chief and worker.
  */
 #ifndef COXSWAIN_TRAIN_PARAMETER_SERVER_H
 #define COXSWAIN_TRAIN_PARAMETER_SERVER_H

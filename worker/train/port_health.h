@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports the health of this process's ports: how many connections of strangers were refused, for
- * the status document, and whether the process is live.
+ * Tells the status server two things about this process's ports: how many connections were refused
+ * because the peer did not prove that it belongs to the crew (for the status document), and whether
+ * the process is live (for the liveness probe, /healthz/live).
  *
  * The process is not live if a thread that accepts connections or receives messages has made no
  * progress for ten minutes, or if for that long no connection could be accepted because the process

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the chief of a parameter-server crew. It decides what the servers start from, brings lost
- * servers back, reports steps, has checkpoints written, evaluates if there is no evaluator, and
- * ends the run. If the job has no chief of its own, worker 0 runs the chief, and its worker runs on
- * a second thread.
+ * Runs the chief of a ParameterServer job. The chief decides from which checkpoint the servers
+ * start, brings lost servers back, hands out shares of batches to the workers, reports steps, has
+ * checkpoints written, evaluates if the job has no evaluator, and ends the run.
+ *
+ * If the job has no pod of role chief, worker 0's process runs the chief on its main thread and the
+ * worker on a second thread.
  */
 #ifndef COXSWAIN_TRAIN_PS_CHIEF_H
 #define COXSWAIN_TRAIN_PS_CHIEF_H

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files that implement the chief share: ps_chief.c (the loop), ps_chief_start.c
- * (what servers start from), ps_chief_save.c (checkpoints). Only they include it.
+ * Declares what the files that implement the chief of a ParameterServer job share: ps_chief.c (life
+ * cycle and events), ps_chief_start.c (finds the state that the servers start from) and
+ * ps_chief_save.c (saves checkpoints). No other file includes it.
+ *
+ * All functions are for the chief's main thread, except ps_chief_written, which the dispatcher
+ * calls (dispatcher.h).
  */
 #ifndef COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
 #define COXSWAIN_TRAIN_PS_CHIEF_PARTS_H

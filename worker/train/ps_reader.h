@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the examples of a parameter-server worker on a thread of its own: while some are computed,
- * it reads those that follow, as far as they are known. Each of the worker's devices has two
- * buffers, one of which is being filled.
+ * Reads training examples ahead, on a thread of its own, for a worker of a ParameterServer job
+ * (ps_share.c): while a device computes one range of examples, the thread reads the next into that
+ * device's second buffer.
  *
- * Examples that are needed now are read first, then expected ones in the order in which they were
- * announced. If reading ahead fails, the read is repeated and its error returned when the examples
- * are needed.
+ * The caller announces the ranges that it will want. A range that is wanted now is read first, then
+ * announced ones in the order in which they were announced. A read ahead that fails is repeated
+ * when the range is wanted, and only then its error is returned.
  */
 #ifndef COXSWAIN_TRAIN_PS_READER_H
 #define COXSWAIN_TRAIN_PS_READER_H

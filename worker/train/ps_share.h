@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the gradient of a ticket's share of a batch. Which examples a ticket stands for depends
- * only on where the run began, so that any worker computes the same.
+ * Computes gradients for a worker of a ParameterServer job. A share is a part of one batch; a
+ * ticket is the number by which the chief hands out a share (ticket_scheduler.h). Which examples
+ * belong to a ticket depends only on where the run began, so any worker can compute any ticket and
+ * gets the same result.
  *
  * While one share is computed and pushed, the examples of the next are read (ps_reader.h). The next
- * is the ticket that the chief has announced. In mode Synchronous it is the same share of the next
- * batch, once this worker has had the same share for a few steps; the chief gives a share to the
- * worker that had it before if it can (ticket_scheduler.h).
+ * share is that of the ticket that the chief has announced. In mode Synchronous, once this worker
+ * has had the same share for a few steps, it is that share of the next batch, because the chief
+ * gives a worker the share that it had before if it can.
  */
 #ifndef COXSWAIN_TRAIN_PS_SHARE_H
 #define COXSWAIN_TRAIN_PS_SHARE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies values and gradients between the host and a device that cannot access the host's memory,
- * for a parameter-server worker. Values are copied to the device while the examples are read;
- * gradients are copied back bucket by bucket while the backward pass continues.
+ * Copies parameters and gradients between the host and a GPU that cannot access the host's memory,
+ * for a worker of a ParameterServer job (ps_share.c). Parameters are copied to the GPU while the
+ * examples are read. Gradients are copied back in buckets (consecutive ranges of the gradient
+ * array), each as soon as the backward pass has completed it.
  */
 #ifndef COXSWAIN_TRAIN_PS_STAGING_H
 #define COXSWAIN_TRAIN_PS_STAGING_H

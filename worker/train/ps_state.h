@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads what a parameter server starts from, and writes its shard of a checkpoint. `trainer` is the
- * struct trainer.
+ * Loads the parameters and optimizer slots that a parameter server starts from, and writes that
+ * server's file of a checkpoint. The server (parameter_server.c) calls these functions when the
+ * chief tells it to start or to save. If the chief names no checkpoint, the server starts from the
+ * spec field init.path, or else from fresh parameters. The argument `trainer` is a struct trainer.
  */
 #ifndef COXSWAIN_TRAIN_PS_STATE_H
 #define COXSWAIN_TRAIN_PS_STATE_H

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restores the state that a run starts from if no live replica holds it: from the newest whole
- * checkpoint, from the weights of `init`, or from fresh parameters.
+ * Restores the state from which training starts, if no running worker holds it: from the newest
+ * complete checkpoint, else from the weights of the spec field init.path, else the fresh parameters
+ * stay. The strategies call it while the crew forms; the chief of parameter servers uses
+ * restoring_open_checkpoint alone.
+ *
+ * A damaged checkpoint is moved aside and an older one is taken. A checkpoint that does not fit the
+ * model or the data is an error.
  */
 #ifndef COXSWAIN_TRAIN_RESTORING_H
 #define COXSWAIN_TRAIN_RESTORING_H

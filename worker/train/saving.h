@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides when to save a checkpoint and what its manifest says. Every rank calls these functions.
- * The chief saves the whole state, unless the strategy divides the state among several ranks: then
- * each of those ranks writes its part, and the chief writes its own and commits the checkpoint. On
- * a rank that has nothing to write, saving_consider and saving_finish do nothing.
+ * Decides when the training loop saves a checkpoint, and what its manifest (the JSON file that
+ * describes it) says of model and optimizer.
+ *
+ * The chief calls saving_begin; every rank calls saving_consider after each step and saving_finish
+ * at the end. The chief saves the whole state, unless the strategy divides the state among several
+ * ranks: then each of those ranks writes its part, and the chief writes its own and commits the
+ * checkpoint, which makes it valid. On a rank that has nothing to write, saving_consider and
+ * saving_finish do nothing. The chief of parameter servers saves by itself (ps_chief_save.c) and
+ * uses only saving_begin, saving_is_complete and the functions that describe model and optimizer.
+ *
+ * A save that fails during training is reported and training continues, unless another chief or
+ * another job owns the directory (ERROR_STALE, ERROR_CONFLICT): then the chief ends.
  */
 #ifndef COXSWAIN_TRAIN_SAVING_H
 #define COXSWAIN_TRAIN_SAVING_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists a training state as named tensors, for checkpoints: parameters under their own names ("conv1.weight"), optimizer slots as
- * "adam.m/conv1.weight".
+ * Lists a training state as named tensors, for writing and reading checkpoints: parameters under
+ * their own names ("conv1.weight"), optimizer slots as "adam.m/conv1.weight".
  *
- * The tensors point into the host's copy of the state: call training_state_to_host before reading them. If the slots are sharded, the
- * tensors are pieces of this rank's own shard (pieces.h); a restore reads from any pieces that a checkpoint has.
+ * The tensors point into the host's copy of the state: call training_state_to_host before reading
+ * them. If the crew shards the optimizer slots, the slots listed are only those of this rank's own
+ * shard, as pieces of tensors (pieces.h). A restore fills the state from whatever pieces the
+ * checkpoint has, also if another number of ranks wrote them.
  */
 #ifndef COXSWAIN_TRAIN_STATE_TENSORS_H
 #define COXSWAIN_TRAIN_STATE_TENSORS_H

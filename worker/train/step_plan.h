@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the numbers of a run before it begins: batch, shards, steps. A pure function of the job
- * document and the number of examples.
+ * Computes the numbers of a run before it begins: global batch, logical shards, steps. (Logical
+ * shards are the fixed parts of a batch whose gradients are computed separately and then added.)
+ * The results depend only on the arguments, such as the job document and the number of examples.
  *
  * stepsPerEpoch is ceil(examples / global batch) unless given. A given value sets how many steps
  * count as an epoch for the run's length and for evaluations; the data is still visited in its own

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles SIGTERM and SIGINT. A thread waits for them, so that no code runs inside a signal
- * handler. Before there is anything to save, a signal ends the process at once (exit code 143).
- * After stop_hold the first signal is a request that the training loop reads, and a second one ends
- * the process.
+ * Handles SIGTERM and SIGINT for the whole process. main.c calls stop_watch before it starts any
+ * other thread; a thread then waits for the signals, so that no code runs inside a signal handler.
+ *
+ * Until stop_hold is called there is nothing to save, and a signal ends the process at once (exit
+ * code 143). After it, the first signal is only a request: the training loop reads it with
+ * stop_is_asked, and the callback given to stop_notify is called. A second signal ends the process
+ * at once.
  */
 #ifndef COXSWAIN_TRAIN_STOP_H
 #define COXSWAIN_TRAIN_STOP_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks whether crew and job go together, as far as the rules of the job document
- * (common/job/worker_rules.h) cannot. An unsupported job ends at once with an explanation.
+ * Refuses jobs that this worker cannot run, as far as the rules that operator and worker share
+ * (common/job/worker_rules.h) cannot tell: rules that need the crew's size, the number of logical
+ * shards or of held-out examples. The trainer checks each as soon as the number is known, before
+ * training. The error names the spec field and what to change.
  */
 #ifndef COXSWAIN_TRAIN_SUPPORT_H
 #define COXSWAIN_TRAIN_SUPPORT_H

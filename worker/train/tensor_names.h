@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps the names of our models' tensors to those of Hugging Face's GPT-2, whose Conv1D layers hold
- * their weights as [in, out], the transpose of ours.
+ * Translates the names of our models' tensors to those of Hugging Face's GPT-2, for exports with
+ * `export.names` and for initial weights. GPT-2's Conv1D layers hold their weights as [in, out],
+ * the transpose of ours; `*ret_transposed` says for which tensors.
  */
 #ifndef COXSWAIN_TRAIN_TENSOR_NAMES_H
 #define COXSWAIN_TRAIN_TENSOR_NAMES_H

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the struct that holds everything that one process needs to train: devices, model, data,
- * state, strategy and so on. The struct's members are opened in a fixed order and closed in
- * reverse order. Opening has several stages; if one fails, the process ends with that stage's exit
- * code.
+ * Defines struct trainer, which holds everything that one process needs to train: devices, model,
+ * data, state, strategy and so on. main.c opens one, passes it to the training loop (loop.h or
+ * parameter_server.h), and releases it. Inference opens parts of one.
+ *
+ * The struct's members are opened in a fixed order (trainer.c) and closed in reverse order. If a
+ * stage of opening fails, the process ends with that stage's exit code, and the trainer must still
+ * be released.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_H
 #define COXSWAIN_TRAIN_TRAINER_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the stages in which trainer.c opens a trainer, in this order, and the file of each.
+ * Declares the functions that open the members of a trainer, each of which is a stage of
+ * trainer_open, and the file of each. Only the files that open a trainer include it: trainer.c,
+ * which calls the stages in the order of its table, the trainer_*.c files, and
+ * inference/trained_model.c, which opens a trainer's paths, model and state without a crew.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_STAGES_H
 #define COXSWAIN_TRAIN_TRAINER_STAGES_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the status document up to date while the training loop waits for its crew: a thread reports
- * which members it waits for, and why.
+ * Reports what a worker waits for while its crew is incomplete: a thread asks the worker's
+ * connection to the crew (coordination/member.h) which processes are missing and why, and writes
+ * the answer into the status document. The training loop starts it before it waits for the crew and
+ * ends it afterwards.
  */
 #ifndef COXSWAIN_TRAIN_VIGIL_H
 #define COXSWAIN_TRAIN_VIGIL_H
