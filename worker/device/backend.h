@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that the CPU and CUDA backends implement; device.c forwards every
- * call of device.h to them. A backend's own structs begin with the structs below.
+ * Defines the functions that each kind of device implements: the CPU (cpu/) and CUDA (cuda/).
+ * device.c and communicator.c forward every call of device.h and communicator.h to them through
+ * these tables; a pointer may be NULL only where its comment says so. A backend's own structs for
+ * devices, streams and events begin with struct device, device_stream and device_event.
  */
 #ifndef COXSWAIN_DEVICE_BACKEND_H
 #define COXSWAIN_DEVICE_BACKEND_H

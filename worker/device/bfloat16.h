@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rounds float32 to bfloat16, the upper half of a float32: to nearest, ties to even. Values that
- * are too large become infinite; a NaN stays a NaN. Shared by all devices.
+ * are too large become infinite; a NaN stays a NaN. CPU code and CUDA kernels compile the same
+ * functions, so that all devices give the same bits.
  */
 #ifndef COXSWAIN_DEVICE_BFLOAT16_H
 #define COXSWAIN_DEVICE_BFLOAT16_H

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects devices of one or several processes as a group (NCCL). The group sums vectors, or sends
- * them, from device memory to device memory without the host. These operations are queued on the
- * devices' streams and run in the order of each stream. Each device is a rank of the group; the
- * devices of a process have consecutive ranks. Device types without such a library fail in
- * communicator_prepare.
+ * Connects devices of one or several processes as a group through NCCL, for strategies that reduce
+ * gradients on GPUs. The group sums vectors, or sends them, from device memory to device memory
+ * without the host. Each device is a rank of the group; the devices of a process have consecutive
+ * ranks. For device types without such a library (CPUs), communicator_prepare fails.
  *
- * No function here waits for a peer. Handing operations over to the streams may take as long as a
- * peer needs to answer; so it happens in the background, and communicator_poll says whether it is
- * done, or why it never will be. "Handed over" means that the operations are on their streams, not
- * that they have run. A lost peer may also cause no error at all: the caller needs its own failure
- * detection, and then calls communicator_abort.
+ * The operations run on the devices' streams, in the order of each stream. Placing them there may
+ * take as long as a peer needs to answer, and no function here waits for a peer: the library places
+ * them in the background. communicator_poll says whether that is done (not whether the operations
+ * have run), or why it never will be. A lost peer may also cause no error at all: the caller needs
+ * its own failure detection, and then calls communicator_abort.
  *
  *     communicator_prepare                      once for each device
  *     communicator_identify                     on rank 0; send the id to all by other means
- *     communicator_start, communicator_poll     until handed over
- *     communicator_enqueue, communicator_poll   until handed over; any number of times
+ *     communicator_start, communicator_poll     until done
+ *     communicator_enqueue, communicator_poll   until done; any number of times
  *     communicator_abort                        at any time, always at the end
  *
- * All calls must come from one thread. If each device has a thread of its own, each thread uses
- * its part (communicator_part) to enqueue and poll.
+ * All calls must come from one thread. If each device has a thread of its own, each thread uses its
+ * part (communicator_part) to enqueue and poll.
  */
 #ifndef COXSWAIN_DEVICE_COMMUNICATOR_H
 #define COXSWAIN_DEVICE_COMMUNICATOR_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes on a CPU or a GPU: memory, streams, events and operations
- * (operations.h). cpu/ and cuda/ implement it (backend.h).
+ * Computes on a CPU or a GPU, through one interface for both: memory, streams, events and
+ * operations (operations.h). cpu/ and cuda/ implement it (backend.h). Models, optimizers and
+ * strategies use it.
  *
- * A stream is a queue in order: a launch returns at once and the work is done
- * later. Between streams, and between stream and host, order comes from events
- * only. Work that fails (a bad token, a lost GPU) marks its stream: the first
- * error surfaces at device_stream_synchronise or device_event_wait; what was
- * queued behind it is skipped, events still complete.
+ * A stream is a queue that does its work in order: a launch returns at once and the work is done
+ * later. Only events order the work of different streams, or of a stream and the host. Work that
+ * fails (an invalid token, a lost GPU) marks its stream: device_stream_synchronise and
+ * device_event_wait return the stream's first error. What was queued behind the failed work is
+ * skipped, but events still complete.
  *
- * Life cycle: open -> streams, events, memory -> free them -> close. A stream is
- * launched on by one thread at a time; events may be waited for by any thread.
+ * Life cycle: open a device, create streams, events and memory, free all of them, close the device.
+ * One thread at a time may launch on a stream; any thread may wait for an event.
  */
 #ifndef COXSWAIN_DEVICE_DEVICE_H
 #define COXSWAIN_DEVICE_DEVICE_H

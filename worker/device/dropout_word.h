@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which elements a dropout sets to zero, by a random word for each element. All devices
- * share this definition.
+ * Decides which elements a dropout layer sets to zero: those whose random word is below a limit.
+ * The word is a pure function of the run's seed, layer, step, the example's number in the global
+ * batch and the element, computed by a counter-based generator (Philox). CPU code and CUDA kernels
+ * compile the same function, so the choice depends neither on the device nor on the number of
+ * workers.
  */
 #ifndef COXSWAIN_DEVICE_DROPOUT_WORD_H
 #define COXSWAIN_DEVICE_DROPOUT_WORD_H

@@ -2,7 +2,8 @@
  *
  * Converts float32 to float16 (IEEE 754 binary16) and back: 10 bits of fraction, numbers up to
  * 65,504, steps of 2^-24 below 2^-14. Rounds to nearest, ties to even. Values that are too large
- * become infinite; a NaN stays a NaN. Shared by all devices.
+ * become infinite; a NaN stays a NaN. CPU code and CUDA kernels compile the same functions, so that
+ * all devices give the same bits.
  */
 #ifndef COXSWAIN_DEVICE_FLOAT16_H
 #define COXSWAIN_DEVICE_FLOAT16_H

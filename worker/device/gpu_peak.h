@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks up a GPU's peak FLOP/s in NVIDIA's data sheets: for dense products at boost clock. (The
- * sheets often give twice as much, with sparsity.) The share of it that a model uses is its model
- * FLOPs utilisation (MFU).
+ * Looks up a GPU's peak FLOP/s in a table from NVIDIA's data sheets, for dense products at boost
+ * clock. (The sheets often give twice as much, with sparsity.) Reports divide the FLOP/s that
+ * training achieves by this peak to get the model FLOPs utilisation (MFU).
  */
 #ifndef COXSWAIN_DEVICE_GPU_PEAK_H
 #define COXSWAIN_DEVICE_GPU_PEAK_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations of a device: one argument struct each, launched on a stream by
- * `device_<name>(stream, &arguments)`. Arguments are copied at the launch; what they point to is
- * device memory and must stay until the stream has executed the operation.
+ * Declares the operations that devices compute: one argument struct each, launched on a stream by
+ * `device_<name>(stream, &arguments)`. The layers of models, the optimizers and the reductions
+ * launch them. Arguments are copied at the launch; what they point to is device memory and must
+ * stay until the stream has executed the operation.
  *
  * Tensors are row-major; images are N H W C; tokens and classes are int32. Index names follow the
  * papers: B examples, T positions, C channels or width, NH heads. M, N, K are those of a matrix
@@ -17,8 +18,8 @@
  * `tf32` allows a GPU to round the factors of a float32 product to TF32 (ten bits of fraction) for
  * its tensor cores; sums stay float32. CPUs and products of 16-bit values ignore it.
  *
- * `accumulate` adds the finished result to what the memory holds, so that adding shard by shard
- * gives the bits of adding finished shard gradients.
+ * `accumulate` adds the finished result to what the memory holds, so that adding the gradients of a
+ * batch's shards one by one gives the bits of adding finished gradients.
  */
 #ifndef COXSWAIN_DEVICE_OPERATIONS_H
 #define COXSWAIN_DEVICE_OPERATIONS_H

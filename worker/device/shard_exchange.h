@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges values between the concurrent passes of a batch's logical shards. At each point every
- * pass gives its own values and waits for those of all others. All passes visit the same points in
- * the same order. Called on the threads of streams.
+ * Lets the logical shards of a batch (its fixed parts, whose passes run at the same time) exchange
+ * values, for batch normalisation with statistics of the whole batch on CPUs. The strategy
+ * implements the functions (strategy/statistics_exchange.h), and layers call them.
+ *
+ * Each layer has two exchanges, its points: one in the forward and one in the backward pass. At
+ * each point every pass gives its own values and waits for those of all others. All passes must
+ * visit the same points in the same order. `share` blocks its caller, the thread of the pass's
+ * stream.
  */
 #ifndef COXSWAIN_DEVICE_SHARD_EXCHANGE_H
 #define COXSWAIN_DEVICE_SHARD_EXCHANGE_H

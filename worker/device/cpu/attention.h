@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locates one attention head of one example in memory: its queries, keys, values and outputs. Also
- * computes how many query rows are processed at a time so that their scores fit a thread's
- * scratch.
+ * Declares what the CPU's forward and backward attention share: where the queries, keys, values and
+ * outputs of one head of one example lie in memory, and how many query rows to process at a time so
+ * that their scores fit a thread's scratch memory.
  */
 #ifndef COXSWAIN_DEVICE_CPU_ATTENTION_H
 #define COXSWAIN_DEVICE_CPU_ATTENTION_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provides what the batch normalisations share: x[rows,C] is cut into blocks of rows that stay in
- * the nearest cache, and batch_norm_line computes y = x * slope + start for every column.
+ * Provides what the CPU's batch normalisations (forward, backward, inference) share. The input
+ * x[rows,C] is cut into blocks of rows that stay in the nearest cache; the cut depends only on C,
+ * so that sums have the same bits for any number of threads. batch_norm_line computes y = x * slope
+ * + start for every column.
  */
 #ifndef COXSWAIN_DEVICE_CPU_BATCH_NORM_H
 #define COXSWAIN_DEVICE_CPU_BATCH_NORM_H

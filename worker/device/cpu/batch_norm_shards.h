@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges statistics between the shards of a batch, for batch normalisation with global
- * statistics: each shard's rows, and two values of every column.
+ * Exchanges column statistics between the shards of a batch that are computed at the same time, for
+ * batch normalisation with statistics of the whole batch on the CPU (shard_exchange.h). Each shard
+ * gives its number of rows and two values of every column; each receives the values of all shards.
+ * The call waits for the slowest shard.
  */
 #ifndef COXSWAIN_DEVICE_CPU_BATCH_NORM_SHARDS_H
 #define COXSWAIN_DEVICE_CPU_BATCH_NORM_SHARDS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums the columns of x[rows,columns], for bias gradients; rows begin `row` apart. Each column is
- * summed in the order of its rows, so that the bits do not depend on the number of threads.
+ * Sums the columns of x[rows,columns], for the bias gradients of dense layers on the CPU; rows
+ * begin `row` floats apart. Each column is summed in the order of its rows, so that the bits do not
+ * depend on the number of threads.
  */
 #ifndef COXSWAIN_DEVICE_CPU_COLUMN_SUMS_H
 #define COXSWAIN_DEVICE_CPU_COLUMN_SUMS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provides what the three convolutions share: images with zeros around them, and the correlation
- * of images with weights. The correlation is the forward pass; on gradients spread by the stride,
- * with rotated weights, it is also the gradient of the input.
+ * Provides what the CPU's three convolutions (forward, gradient of the input, gradient of the
+ * weights) share: images with zeros around them, and the correlation of images with weights. The
+ * correlation is the forward pass; on gradients spread by the stride, with rotated weights, it is
+ * also the gradient of the input.
  */
 #ifndef COXSWAIN_DEVICE_CPU_CONV2D_H
 #define COXSWAIN_DEVICE_CPU_CONV2D_H

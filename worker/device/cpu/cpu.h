@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the CPU's operations and what they share. Each operation is a function
- * `cpu_<name>(call, arguments)`: it cuts its work into pieces by shape and runs
- * them on the team. Large operations have a file each; elementwise.c, copies.c and
- * step_values.c hold the small ones.
+ * Declares the CPU's operations and what they share. Each operation of operations.h is a function
+ * `cpu_<name>(call, arguments)`: it cuts its work into pieces by shape alone and runs them on the
+ * device's threads (team.h). Large operations have a file each; elementwise.c, copies.c and
+ * step_values.c hold the small ones. An operation that fails sets call->error.
  */
 #ifndef COXSWAIN_DEVICE_CPU_CPU_H
 #define COXSWAIN_DEVICE_CPU_CPU_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the CPU as a device: a team of threads runs the operations. Each stream is a queue
- * with its own thread, which leads the team while it runs an operation.
+ * Declares what the files that implement the CPU as a device share: cpu_device.c, cpu_stream.c and
+ * cpu_event.c. No other file includes it. Each stream is a queue with a thread of its own. That
+ * thread takes the stream's operations in order and runs each of them together with the device's
+ * team of threads (team.h), which works on one operation at a time.
  */
 #ifndef COXSWAIN_DEVICE_CPU_CPU_DEVICE_H
 #define COXSWAIN_DEVICE_CPU_CPU_DEVICE_H

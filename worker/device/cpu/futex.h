@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waits for a 32-bit word to change (futex(2)), after a short spin. A hand-over between threads
- * within microseconds costs no system call; longer waits use no CPU time that another pod could
- * use.
+ * Waits for a 32-bit word to change: spins briefly, then sleeps (futex(2)). The CPU's streams,
+ * events and team wait this way. A hand-over between threads within microseconds then costs no
+ * system call, and a longer wait uses no CPU time that another pod could use.
  */
 #ifndef COXSWAIN_DEVICE_CPU_FUTEX_H
 #define COXSWAIN_DEVICE_CPU_FUTEX_H

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Multiplies matrices: c[M,N] (+)= a[M,K] b[K,N], for any strides of a, and b with one unit
- * stride, and applies bias, rectifier or mask to the result. Blocked as in Goto and van de Geijn
- * 2008: a panel of b is packed for the cache; rows of a are read in place (if a is transposed and
- * K is large, they are packed). Each element of c is summed in a fixed order (equal blocks of at
- * most GEMM_DEPTH, each in order), however the work is partitioned.
+ * Multiplies matrices for the CPU's dense layers and attention: c[M,N] = a[M,K] b[K,N], or += with
+ * `accumulate`. `a` may have any strides, b needs one unit stride. Bias, rectifier or mask are
+ * applied to the result.
+ *
+ * Blocked as in Goto and van de Geijn 2008: a panel of b is packed for the cache; rows of `a` are
+ * read in place (if it is transposed and K is large, they are packed). Each element of c is summed
+ * in a fixed order (equal blocks of at most GEMM_DEPTH, each in order), however the work is
+ * partitioned. Large products may be computed by oneDNN instead (gemm_library.h).
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_H
 #define COXSWAIN_DEVICE_CPU_GEMM_H

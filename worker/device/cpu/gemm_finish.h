@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies bias, accumulation, rectifier and mask to the finished sums of a matrix product.
+ * Applies bias, accumulation, rectifier and mask to the finished sums of a matrix product. gemm.c
+ * and gemm_library.c call it for each block of the result whose sums are finished.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_FINISH_H
 #define COXSWAIN_DEVICE_CPU_GEMM_FINISH_H

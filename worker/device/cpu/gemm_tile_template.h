@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the tile functions of a gemm_kernel. Included once per instruction set after the
+ * Defines, for one instruction set, the functions of a gemm_kernel that compute a tile: GEMM_ROWS
+ * rows of a product (struct gemm_tile). Each gemm_kernel_*.c includes it once, after the
  * definitions of KERNEL_TARGET (function attribute), KERNEL_VECTOR (type), KERNEL_LANES, and the
  * inline functions kernel_zero, kernel_load, kernel_store, kernel_spread (one float to all lanes)
- * and kernel_multiply_add(a, b, sum). Has no include guard: each includer defines its own
+ * and kernel_multiply_add(a, b, sum). It has no include guard: each includer defines its own
  * functions.
  */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums a row, or finds its maximum, in sixteen fixed lanes: fast, and with the same bits for any vector length. Inlined into
- * CPU_VECTORISED functions.
+ * Sums a row of floats, or finds its maximum, for the CPU's operations. The row is always divided
+ * over sixteen partial results (lanes), which are then combined in a fixed order. The result
+ * therefore has the same bits whatever vector width the processor has, and the loops are fast. The
+ * functions are meant to be inlined into CPU_VECTORISED functions.
  */
 #ifndef COXSWAIN_DEVICE_CPU_LANES_H
 #define COXSWAIN_DEVICE_CPU_LANES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wraps oneDNN's sgemm, the only function of the library that the worker uses. Unlike the C
- * interface for primitives, sgemm did not change between oneDNN 2.x and 3.x.
+ * Calls oneDNN's sgemm, the only function of the library that the worker uses (gemm_library.c);
+ * sgemm did not change between oneDNN 2.x and 3.x. If the library does not use the wanted
+ * instruction set, onednn_computes_with returns false and the worker's own kernel is used.
  */
 #ifndef COXSWAIN_DEVICE_CPU_ONEDNN_H
 #define COXSWAIN_DEVICE_CPU_ONEDNN_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the part of an input that a pooling window covers.
+ * Computes which part of an image a pooling window covers, cut at the image's borders. The CPU's
+ * max and average pooling use it, forward and backward.
  */
 #ifndef COXSWAIN_DEVICE_CPU_POOL_H
 #define COXSWAIN_DEVICE_CPU_POOL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs operations on a team of threads, one at a time, cut into numbered pieces. An operation
- * chooses its pieces from its shapes alone, and results do not depend on which thread runs which
- * piece. Each thread begins with its own share (the same each time, so that caches stay warm) and
- * then helps the others.
+ * Runs the CPU device's operations on a team of threads, one operation at a time. The caller cuts
+ * an operation into numbered pieces, by its shapes alone, so that the number of threads never
+ * changes a result's bits; team_run returns when all pieces are done. Each thread begins with its
+ * own range of the pieces (the same each time, so that caches stay warm) and then helps the others.
  */
 #ifndef COXSWAIN_DEVICE_CPU_TEAM_H
 #define COXSWAIN_DEVICE_CPU_TEAM_H

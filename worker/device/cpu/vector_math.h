@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes exp and tanh as straight-line float32 arithmetic, so that loops over them vectorise and
- * give the same bits on every instruction set. Relative error of exp below 2e-7 (degree-6
- * polynomial on [-ln2/2, ln2/2]; results below 2^-126 become 2^-126, above FLT_MAX about 2^127);
- * absolute error of tanh below 3e-7.
+ * Computes exp and tanh for the CPU's operations, as straight-line float32 arithmetic: loops over
+ * them vectorise and give the same bits on every instruction set. The relative error of exp is
+ * below 2e-7 (degree-6 polynomial on [-ln2/2, ln2/2]; results below 2^-126 become 2^-126, above
+ * FLT_MAX about 2^127); the absolute error of tanh is below 3e-7.
  */
 #ifndef COXSWAIN_DEVICE_CPU_VECTOR_MATH_H
 #define COXSWAIN_DEVICE_CPU_VECTOR_MATH_H

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes convolutions with cuDNN.
+ * Computes a GPU's convolutions with cuDNN, if COXSWAIN_GPU_DNN asks for it. The convolution
+ * operations (conv2d_*.cu) try these functions first.
  *
- * Each direction has one algorithm, which adds in one order for any shape (convolution_plan.c).
- * cuDNN is asked once per shape and stream whether it supports the shape, and the answer is kept;
- * if it does not, the functions return false and the caller computes the convolution with other
- * kernels. Images are N H W C, as everywhere in the worker; weights are repacked as O KH KW C in
- * the operation's workspace. As cuDNN's workspace, the stream's buffer for image patches is used,
- * which the other kernels need anyway; so cuDNN allocates only its handle on the device.
+ * Each direction (forward, gradient of the input, gradient of the weights) has one algorithm, which
+ * adds in one order for any shape (convolution_plan.c). cuDNN is asked once per shape and stream
+ * whether it supports the shape, and the answer is kept; if it does not, the functions return false
+ * and the caller computes the convolution with other kernels. Images are N H W C, as everywhere in
+ * the worker; weights are repacked as O KH KW C in the operation's workspace. cuDNN's own workspace
+ * is the stream's buffer for image patches, which the other kernels need anyway; so cuDNN allocates
+ * only its handle on the device.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CONVOLUTION_H
 #define COXSWAIN_DEVICE_CUDA_CONVOLUTION_H

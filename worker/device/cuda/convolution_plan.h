@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans how cuDNN computes a convolution of a given shape; plans are kept per stream. Each
- * direction has one fixed algorithm, which adds in one order. The plan depends on shape and types;
- * the number of examples affects only the workspace.
+ * Makes and keeps the plans by which cuDNN computes convolutions: the descriptors of one direction
+ * and shape, and whether cuDNN supports them. convolution.c asks for a plan at each convolution;
+ * each stream keeps its own. Each direction has one fixed algorithm, which adds in one order. The
+ * plan depends on shape and types; the number of examples affects only the workspace.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CONVOLUTION_PLAN_H
 #define COXSWAIN_DEVICE_CUDA_CONVOLUTION_PLAN_H

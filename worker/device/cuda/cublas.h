@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads cuBLAS and cuBLASLt when a GPU is opened, so that a worker built with CUDA=1 starts on
- * machines that have neither driver nor libraries.
+ * Loads cuBLAS, and cuBLASLt if it is wanted, with dlopen when a GPU is opened. A worker built with
+ * CUDA=1 therefore starts on machines that have neither driver nor libraries. If a library is
+ * missing, opening the GPU fails with ERROR_UNSUPPORTED and names the library.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUBLAS_H
 #define COXSWAIN_DEVICE_CUDA_CUBLAS_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements an NVIDIA GPU as a device: streams and events are CUDA's, launches go straight to the
- * driver's queue, shared memory is pinned.
+ * Declares what the files that implement an NVIDIA GPU as a device share. Streams and events are
+ * CUDA's, launches go straight to the driver's queue, and memory that host and GPU share is pinned
+ * host memory.
  *
- * A bad token or target fails its stream as on the CPU, with one difference: the work queued after
- * it still runs, on a token or target that is in range, because the host notices the fault only
- * when it waits.
+ * An invalid token or target fails its stream as on the CPU, with one difference: the work queued
+ * after it still runs, on a token or target that is in range, because the host notices the fault
+ * only when it waits.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H
 #define COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes and keeps the plans by which cuBLASLt computes the matrix products of fused_product.c. A
- * plan uses the first algorithm that cuBLASLt's heuristics propose for the product's shape and
- * types. It does not depend on the matrices' addresses, so products of equal shapes are always
- * computed alike. Each stream has plans of its own.
+ * Makes and keeps the plans by which cuBLASLt computes products whose bias or GELU is applied in
+ * the same kernel (fused_product.c, the only user). A plan uses the first algorithm that cuBLASLt's
+ * heuristics propose for the product's shape and types. It does not depend on the matrices'
+ * addresses, so products of equal shapes are always computed alike. Each stream has plans of its
+ * own.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H
 #define COXSWAIN_DEVICE_CUDA_FUSED_PLAN_H

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes products with cuBLASLt, which applies a bias, a GELU or the gradient of a GELU before
- * it writes the result. Its heuristics are asked once per shape and stream, and the answer is
- * kept. Nothing is allocated on the device, and sums are computed in one order (no split that adds
- * in place), wherever the matrices lie.
+ * Computes matrix products of a GPU's dense layers with cuBLASLt, which applies a bias, a GELU or
+ * the gradient of a GELU before it writes the result. If cuBLASLt is not used or does not support
+ * the product, cuda_multiply_fused returns false and the caller uses other kernels.
+ *
+ * cuBLASLt's heuristics are asked once per shape and stream, and the answer is kept. Nothing is
+ * allocated on the device, and sums are computed in one order (no split that adds in place),
+ * wherever the matrices lie.
  */
 #ifndef COXSWAIN_DEVICE_CUDA_FUSED_PRODUCT_H
 #define COXSWAIN_DEVICE_CUDA_FUSED_PRODUCT_H
