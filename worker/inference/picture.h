@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints an image as characters for a terminal. There are ten shades, darker for smaller values;
- * colours are averaged; large images are reduced to at most PICTURE_SIDE columns.
+ * Draws an image as characters for a terminal; --predict prints the example this way. There are ten
+ * shades, darker for smaller values; colours are averaged; large images are reduced to at most
+ * PICTURE_SIDE columns.
  */
 #ifndef COXSWAIN_INFERENCE_PICTURE_H
 #define COXSWAIN_INFERENCE_PICTURE_H

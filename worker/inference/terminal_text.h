@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes untrusted bytes safe to print on a terminal. Control characters, which could steer the
- * terminal (ISO 6429: U+0000-U+001F except line feed and tab, and U+007F-U+009F, also as single
- * bytes outside UTF-8), become question marks. All other text passes, in UTF-8 or Latin-1.
+ * Makes untrusted bytes safe to print on a terminal, for the text that --generate prints. Control
+ * characters, which could steer the terminal (ISO 6429: U+0000-U+001F except line feed and tab, and
+ * U+007F-U+009F, also as single bytes outside UTF-8), become question marks. All other text passes,
+ * in UTF-8 or Latin-1.
  */
 #ifndef COXSWAIN_INFERENCE_TERMINAL_TEXT_H
 #define COXSWAIN_INFERENCE_TERMINAL_TEXT_H

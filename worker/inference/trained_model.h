@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the trained model of a job on the CPU, for inference. It needs neither a crew nor a GPU,
- * and does not disturb the job if it is running.
+ * Loads the trained model of a job on the CPU, for --generate and --predict. It needs neither the
+ * job's other workers nor a GPU. It only reads the job's files and does not disturb the job if it
+ * is running.
  */
 #ifndef COXSWAIN_INFERENCE_TRAINED_MODEL_H
 #define COXSWAIN_INFERENCE_TRAINED_MODEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads weights from a path: an export or any other safetensors file that init.path accepts, a
- * job's checkpoint directory (its newest whole checkpoint), or one checkpoint. Writes nothing, so
- * that the job may still be running.
+ * Loads weights from a path, for trained_model.c. The path is an export or any other safetensors
+ * file that init.path accepts, a job's checkpoint directory (its newest complete checkpoint), or
+ * one checkpoint. Nothing is written, so the job may still be running.
  */
 #ifndef COXSWAIN_INFERENCE_TRAINED_WEIGHTS_H
 #define COXSWAIN_INFERENCE_TRAINED_WEIGHTS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the global L2 norm of a flat gradient, and the factor that clips it. The squares are
- * summed over fixed blocks of the flat array (SQUARE_SUM_BLOCK), and the block sums are added in
- * order in float64, so that the result has the same bits however many workers the crew has.
+ * Computes the global L2 norm of a gradient, which is reported, and the factor that clips the
+ * gradient. The gradient is one flat array. Its squares are summed over fixed blocks
+ * (SQUARE_SUM_BLOCK), and the block sums are added in order in float64, so that the result has the
+ * same bits however many workers the crew has.
  */
 #ifndef COXSWAIN_OPTIMIZER_GRADIENT_NORM_H
 #define COXSWAIN_OPTIMIZER_GRADIENT_NORM_H

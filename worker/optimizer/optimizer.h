@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies optimizer updates to flat parameter arrays. A table of optimizers says how many slots
- * each has, what they are called, and how to launch the update of one contiguous range. Ranges are
- * updated independently, so that each bucket can be updated by itself (but not before all buckets
- * of the step are reduced).
+ * Applies optimizer updates to parameters in flat arrays, for strategies and parameter servers. The
+ * optimizer's own values, such as a momentum, lie in arrays with one value per parameter, called
+ * slots. A table of optimizers says how many slots each has, what they are called, and how to
+ * launch the update of one contiguous range. Ranges are updated independently, so the gradient may
+ * be applied bucket by bucket, but not before the whole gradient of the step is reduced.
  *
- *   sgd    heavy ball as PyTorch has it (Polyak 1964; Sutskever et al. 2013):
- *          v = momentum v + (g + decay p), p -= rate v
- *   adamw  Loshchilov and Hutter 2019, decoupled decay, bias-corrected
+ *     sgd    heavy ball as PyTorch has it (Polyak 1964; Sutskever et al. 2013):
+ *            v = momentum v + (g + decay p), p -= rate v
+ *     adamw  Loshchilov and Hutter 2019, decoupled decay, bias-corrected
  *
  * All arithmetic is elementwise float32 in a fixed order.
  */

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans how the optimizer's slots are sharded over the ranks of a crew (ZeRO-1; Rajbhandari et al.
- * 2020). The elements after the running statistics are cut into stripes, each a whole number of
- * the gradient norm's blocks, which are dealt to the ranks in turn; the stripes of a rank are its
- * shard. Each rank also mirrors the shard of the rank before it, so that no slots are lost if one
- * rank dies. A crew of one rank has no mirror.
+ * Plans how the optimizer's slots (such as its momentum, one array per slot) are sharded over the
+ * ranks of a crew (ZeRO-1; Rajbhandari et al. 2020; strategy.shardedOptimizer). A pure computation,
+ * with the same result on every rank.
  *
- * A rank stores the slots of its own stripes one after the other, then those of the stripes that
- * it mirrors. If it has several devices with separate memory, each stripe is cut into one piece
- * per device.
+ * The flat arrays begin with the running statistics of normalisations. The elements after these are
+ * cut into stripes, each a whole number of the gradient norm's blocks, which are dealt to the ranks
+ * in turn; the stripes of a rank are its shard. Each rank also mirrors (stores a copy of) the shard
+ * of the rank before it, so that no slots are lost if one rank dies. A crew of one rank has no
+ * mirror.
+ *
+ * A rank stores the slots of its own stripes one after the other, then those of the stripes that it
+ * mirrors. If it has several devices with separate memory, each stripe is cut into one piece per
+ * device.
  */
 #ifndef COXSWAIN_OPTIMIZER_SHARD_PLAN_H
 #define COXSWAIN_OPTIMIZER_SHARD_PLAN_H

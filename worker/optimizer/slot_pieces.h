@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores a rank's optimizer slots on its devices, for ranks that shard them (shard_plan.h) and
- * have several devices with separate memory. Each device holds its pieces of the shards that the
- * rank stores, one after the other, shard by shard. On the host, all slots of the rank lie in one
- * array per slot.
+ * Stores a rank's optimizer slots on its GPUs, if the slots are sharded over ranks (shard_plan.h)
+ * and the rank has several devices with separate memory. training_state.c owns them. Each device
+ * holds its pieces of the shards that the rank stores, one after the other, shard by shard. On the
+ * host, all slots of the rank lie in one array per slot.
  */
 #ifndef COXSWAIN_OPTIMIZER_SLOT_PIECES_H
 #define COXSWAIN_OPTIMIZER_SLOT_PIECES_H

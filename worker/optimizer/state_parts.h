@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the training state of a process whose devices have separate memory and hold one part of
- * the model each (parameter_layout.h). A part's parameters and slots lie on its device, in the
- * part's own layout; on the host they lie in the layout of the whole model.
+ * Stores the training state of a process whose devices have separate memory and each hold one part
+ * of the model (strategy Pipeline; parameter_layout.h). training_state.c owns it. A part's
+ * parameters and slots lie on its device, in the part's own layout; on the host they lie in the
+ * layout of the whole model.
  *
  * Several parts may hold the same tensor: replicas of a stage do, and so does a part that has a
- * copy of another part's embedding table because one of its layers uses it. All of them are
- * written when the state is copied to the devices; a copy to the host reads the first of them.
- * Callers keep them equal in between.
+ * copy of another part's embedding table because one of its layers uses it. A copy to the devices
+ * writes all of them; a copy to the host reads the first. In between, the caller must keep them
+ * equal.
  */
 #ifndef COXSWAIN_OPTIMIZER_STATE_PARTS_H
 #define COXSWAIN_OPTIMIZER_STATE_PARTS_H

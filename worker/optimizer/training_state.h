@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds the complete state of a replica between two steps: flat parameters, optimizer slots and
- * progress. Two replicas whose spans are equal byte for byte continue identically. Checkpoints and
- * transfers between peers copy exactly the spans.
+ * Holds the complete state of training between two steps: parameters and optimizer slots in flat
+ * arrays, and progress (step, position in the data, loss scale). Strategies update it, checkpoints
+ * store it, and peers send it to new workers. training_state_spans lists its bytes; two states
+ * whose spans are equal byte for byte continue identically.
  *
  * The host sees the flat arrays through `host`. If the device shares the host's memory, these are
- * the arrays themselves; else they are copies, which training_state_to_host updates and
+ * the arrays themselves; otherwise they are copies, which training_state_to_host updates and
  * training_state_to_device writes back. Call both only between two steps. They return once all is
  * copied, and do nothing if there are no copies.
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes records to a file from a thread of its own, so that the caller never waits for the disk,
- * which may hang. If the queue is full, records are dropped and counted.
+ * Writes records to a file from a thread of its own, for TensorBoard's event files (tensorboard.c).
+ * The caller never waits for the disk, which may hang. If the queue is full, records are dropped
+ * and counted.
  */
 #ifndef COXSWAIN_REPORT_EVENT_WRITER_H
 #define COXSWAIN_REPORT_EVENT_WRITER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws a series of values as one line of text: ▇▅▃▂▂▁. Keeps a bounded sample of a series of any
- * length: when it is full, neighbours are averaged in pairs, and each sample then stands for twice
- * as many values.
+ * Draws a series of values as one line of text (▇▅▃▂▂▁), for the curve of the loss in the summary
+ * at the end of a run. It keeps a bounded sample of a series of any length: when the sample is
+ * full, neighbours are averaged in pairs, and each then stands for twice as many values.
  */
 #ifndef COXSWAIN_REPORT_SPARKLINE_H
 #define COXSWAIN_REPORT_SPARKLINE_H

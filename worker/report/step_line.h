@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats the line that is printed for a step, as text or as JSON.
+ * Formats the line that report.c prints for a training step, as text or as JSON.
  *
- *   step  120/1080  loss 0.0832  |g| 0.91  lr 9.8e-04  12.3 ms  20812 examples/s  8s left
- *   step  120/1080  loss 3.2871  |g| 0.91  lr 6.0e-04  523.1 ms  979 examples/s  MFU 41.2 %  8m 22s left
- *   {"step":120,"totalSteps":1080,"loss":0.0832,…}
+ *       step  120/1080  loss 0.0832  |g| 0.91  lr 9.8e-04  12.3 ms  20812 examples/s  8s left
+ *       step  120/1080  loss 3.2871  |g| 0.91  lr 6.0e-04  523.1 ms  979 examples/s  MFU 41.2 %  8m 22s left
+ *       {"step":120,"totalSteps":1080,"loss":0.0832,…}
  */
 #ifndef COXSWAIN_REPORT_STEP_LINE_H
 #define COXSWAIN_REPORT_STEP_LINE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes scalars to TensorBoard event files. The file is a sequence of TFRecords (length, masked
- * CRC-32C of the length, bytes, masked CRC-32C of the bytes), each an `Event` protocol buffer
- * (tensorflow/core/util/event.proto). A thread writes them (event_writer.h): only tensorboard_open
- * waits for a disk that hangs.
+ * Writes the metrics of a run to event files that TensorBoard reads; report.c calls it. The file is
+ * a sequence of TFRecords (length, masked CRC-32C of the length, bytes, masked CRC-32C of the
+ * bytes), each an `Event` protocol buffer (tensorflow/core/util/event.proto). A thread writes them
+ * (event_writer.h), so only tensorboard_open waits for a disk that hangs.
  */
 #ifndef COXSWAIN_REPORT_TENSORBOARD_H
 #define COXSWAIN_REPORT_TENSORBOARD_H
