@@ -60,7 +60,7 @@ verdict $? "which TensorBoard draws, and how many were" "$(ls one)"
 steps=4 scaled resumed
 lone resumed && steps=24 scaled resumed && lone resumed && same_weights resumed one
 verdict $? "goes on from a checkpoint with the same bits" "$(tail -n 1 resumed.log)"
-[[ " $all" == *" $(skips resumed.log)" ]] && grep -q "(${#each[@]} skipped so far)" resumed.log
+[[ " $all" == *" $(skips resumed.log)" ]] && grep -q "(${#each[@]} steps skipped so far)" resumed.log
 verdict $? "with the scale and the count that it had" "$(skips resumed.log)"
 
 if [[ $device == GPU ]]; then
