@@ -179,7 +179,8 @@ static int phase_parse(const struct json *value, enum status_phase *phase, struc
             *phase = (enum status_phase)i;
             return 0;
         }
-    return error_set(error, ERROR_INVALID, "status document: phase '%.32s' is not known", given);
+    return error_set(error, ERROR_INVALID, "the worker's status document: phase '%.32s' is not known to this release",
+                     given);
 }
 
 /* A word that a newer worker may have is a failure all the same. */
@@ -216,7 +217,7 @@ static int metrics_parse(const struct json *list, struct status_document *docume
             decimal_parse(value, "metrics.value", &metric->value, error) < 0)
             return -1;
         if (*metric->name == '\0')
-            return error_set(error, ERROR_INVALID, "status document: a metric has an empty name");
+            return error_set(error, ERROR_INVALID, "the worker's status document: a metric has an empty name");
         if (is_repeated(document))
             return error_set(error, ERROR_INVALID, "status document: the metric %s stands twice", metric->name);
     }

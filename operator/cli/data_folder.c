@@ -83,8 +83,8 @@ static int refuse(const char *folder, const char *format, struct error *error)
         return error_set(error, ERROR_NOT_FOUND, "%s: format %s has no files to look for", folder, format);
     return error_set(
         error, ERROR_NOT_FOUND,
-        "%s: no file there is called like training data (%s); name the format with --format alone, and the "
-        "files in the manifest",
+        "%s: no file there has a name of training data (%s); leave out --data, give --format, and write the "
+        "files' names into the manifest that is printed",
         folder, buffer_text(&patterns));
 }
 

@@ -326,7 +326,8 @@ static const struct resource *find_type(struct registry *registry, const char *p
 {
     const struct resource *resource = resource_find_plural(registry->resources, plural);
     if (resource == NULL)
-        error_set(error, ERROR_NOT_FOUND, "no resource type is called \"%s\"", plural);
+        error_set(error, ERROR_NOT_FOUND, "internal error: the registry has no resource type \"%s\"; please report it",
+                  plural);
     return resource;
 }
 

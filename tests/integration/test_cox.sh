@@ -201,7 +201,7 @@ verdict $? "the API server takes every manifest that is generated" "$(grep -v '^
 cox 2 generate mine --model lenet --format Bytes && grep -q 'spec.coxswain.data.format (--format): Bytes and Tokens are for gpt presets' err &&
     cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers.replicas (--workers): .*take MultiWorkerMirrored' err &&
     cox 2 generate Mine && cox 2 generate && cox 2 generate mine --workers many && cox 2 generate mine --data-claim x &&
-    cox 1 generate mine --data "$work/generated" && grep -q 'is called like training data' err
+    cox 1 generate mine --data "$work/generated" && grep -q 'has a name of training data' err
 verdict $? "and others are not, with what to change" "$(said)"
 mkdir text && seq 20000 >text/numbers.txt
 cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml && grep -q '^#   cox run numbers.yaml --volume data=text$' numbers.yaml &&

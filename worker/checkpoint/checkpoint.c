@@ -136,7 +136,9 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
     if (safe_stat(path, &status) < 0 && errno == ENOENT)
         return TRIAL_VANISHED;
     if (!is_damage(&cause)) {
-        error_set(error, cause.kind, "cannot read checkpoint %s: %s", path, cause.message);
+        error_set(error, cause.kind,
+                  "cannot read checkpoint %s, which is left in place, since nothing shows that it is damaged: %s", path,
+                  cause.message);
         return TRIAL_FAILED;
     }
     checkpoint_move_aside(store->directory, name);

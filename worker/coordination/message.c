@@ -85,7 +85,8 @@ int coordination_message_encode(const struct coordination_message *message, stru
     crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_message(&codec, &copy);
     if (codec.failed)
-        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes", message_name(message->type));
+        return error_set(error, ERROR_INTERNAL, "internal error: a %s message cannot be encoded; please report it",
+                         message_name(message->type));
     put_u32(bytes + codec.at, crc32c(0, bytes, codec.at));
     return buffer_append(out, bytes, codec.at + 4, error);
 }

@@ -6,8 +6,8 @@
  *
  * Each process has a seat: a role and an index, which stay the same when its pod is replaced. The seats of
  * the processes that train are numbered by rank: rank 0 is the chief (the pod of role `chief`, or worker 0 if
- * there is none), which leads the crew, and the workers follow. Parameter servers and evaluators are listed
- * separately.
+ * there is none), which leads the crew, and the workers follow. Parameter servers and evaluators have lists of
+ * their own; the rank of such a process is its place in its list.
  */
 #ifndef COXSWAIN_LAUNCH_CREW_H
 #define COXSWAIN_LAUNCH_CREW_H

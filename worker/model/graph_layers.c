@@ -72,8 +72,10 @@ static int borrow_tensor(struct graph *graph, unsigned number, struct error *err
     if (layer->spec.bias)
         return error_set(error, ERROR_INVALID, "weightsOf: such a layer has no bias; write bias: false");
     if (from->lends)
-        return error_set(error, ERROR_INVALID, "weightsOf: another layer has the table of %s already",
-                         layer->spec.weights_of);
+        return error_set(
+            error, ERROR_INVALID,
+            "weightsOf: an earlier layer takes the weights of %s already, and only one may; leave it out here",
+            layer->spec.weights_of);
     if (weight->shape[0] != layer->parameters[0].shape[0] || weight->shape[1] != layer->parameters[0].shape[1])
         return error_set(error, ERROR_INVALID,
                          "weightsOf: the table of %s is %lld x %lld, this layer needs %lld x %lld",

@@ -2,8 +2,9 @@
  *
  * Describes where each named tensor of a model lies in the flat float32 array of parameters. Gradients and
  * the optimizer's values for each parameter (slots, such as momentum) have the same layout. Strategies, the
- * optimizer, exports and parameter servers read a layout; the graph (graph.h) owns it. Tensors are packed in
- * the order of the layers, without gaps, row-major. Shapes are PyTorch's: a dense weight is [out, in], a
+ * optimizer, exports and parameter servers read a layout; the graph (graph.h) owns it. The running statistics
+ * come first, then the trained tensors, each in the order of the layers; copies come last. There are no gaps,
+ * and tensors are row-major. Shapes are PyTorch's: a dense weight is [out, in], a
  * convolution's [out, in, kernel, kernel], a token embedding's [vocabulary, width].
  *
  * Names are "<layer>.weight" and so on. (A flatten keeps the order H W C, so a dense layer after a flatten

@@ -188,10 +188,10 @@ static bool same_versions(const struct crew_device *devices, unsigned each, cons
     communicator_version_text(devices[0].standing.version, texts[0]);
     communicator_version_text(devices[rank * each].standing.version, texts[1]);
     if (devices[rank * each].standing.version == 0)
-        buffer_format(
-            why,
-            "%s takes no part in it: it lacks NCCL, has failed with it, or its GPUs spoil what they copy to each other",
-            names[1]);
+        buffer_format(why,
+                      "%s cannot use NCCL: it is not installed there, has failed there, or the GPUs there spoil what "
+                      "they copy to each other",
+                      names[1]);
     else
         buffer_format(why, "%s has NCCL %s, %s has %s; take the same image for all", names[0], texts[0], names[1],
                       texts[1]);

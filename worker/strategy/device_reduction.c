@@ -147,7 +147,10 @@ int device_reduction_new(const struct device_reduction_options *options, struct 
         *ret_reduction = reduction;
         return 0;
     }
-    return error_set(error, ERROR_UNSUPPORTED, "strategy.collective: devices of one process cannot sum that way");
+    return error_set(
+        error, ERROR_UNSUPPORTED,
+        "strategy.collective: several devices of one process sum by Auto, ReduceToOne, Hierarchical or Ring; take one "
+        "of these");
 }
 
 void device_reduction_free(struct device_reduction *reduction)

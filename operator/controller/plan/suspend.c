@@ -65,7 +65,8 @@ static void suspend(struct planning *planning, const char *reason, const char *w
     }
     condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
-        planning_event(planning, false, reason, "Suspend", planning_format(planning, "no pod is left: %s", why));
+        planning_event(planning, false, reason, "Suspend",
+                       planning_format(planning, "the job is suspended and has no pods: %s", why));
 }
 
 void suspend_take_back(struct planning *planning)
