@@ -419,8 +419,8 @@ static void tell_finished(const struct trainer *trainer)
         const struct crew_seat name = crew_name_seat(&trainer->crew, seat);
         int64_t finished = strategy_finished(trainer->strategy, seat);
         if (seat < trainer->crew.size || finished > 0)
-            report_say(trainer->report, "training has ended: %s %u has finished %lld examples", name.role, name.index,
-                       (long long)finished);
+            report_say(trainer->report, "%s %u has finished %lld examples in all; training has ended", name.role,
+                       name.index, (long long)finished);
     }
 }
 
