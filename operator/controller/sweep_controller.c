@@ -72,21 +72,25 @@ static void look(struct sweep_controller *controller, const char *key)
 
 /* ---------------------------------------------------------------- reconcile */
 
-static size_t trials_of(struct sweep_controller *controller, const struct training_sweep *sweep)
+static void add_view(struct sweep_controller *controller, size_t *count, const struct trial_view *trial)
+{
+    if (*count == controller->view_capacity) {
+        controller->view_capacity = controller->view_capacity ? 2 * controller->view_capacity : 64;
+        controller->views = memory_resize(controller->views, controller->view_capacity, sizeof *controller->views);
+    }
+    controller->views[(*count)++] = trial;
+}
+
+static size_t trials_of(struct sweep_controller *controller, const struct sweep_entry *entry)
 {
     size_t count = 0;
     const char *key;
     const void *item;
-    for (size_t at = 0; informer_next(controller->trials, &at, &key, &item);) {
-        const struct trial_view *trial = item;
-        if (strcmp(trial->sweep_uid, sweep->uid) != 0)
-            continue;
-        if (count == controller->view_capacity) {
-            controller->view_capacity = controller->view_capacity ? 2 * controller->view_capacity : 64;
-            controller->views = memory_resize(controller->views, controller->view_capacity, sizeof *controller->views);
-        }
-        controller->views[count++] = trial;
-    }
+    for (size_t at = 0; informer_next(controller->trials, &at, &key, &item);)
+        if (strcmp(((const struct trial_view *)item)->sweep_uid, entry->uid) == 0)
+            add_view(controller, &count, item);
+    for (size_t i = 0; i < entry->ended_count; i++)
+        add_view(controller, &count, entry->ended[i]);
     return count;
 }
 
@@ -94,7 +98,7 @@ static void reconcile(struct sweep_controller *controller, struct sweep_entry *e
 {
     struct sweep_plan plan = {0};
     sweep_entry_set_sweep(entry, record->sweep.uid);
-    size_t trial_count = trials_of(controller, &record->sweep);
+    size_t trial_count = trials_of(controller, entry);
     struct sweep_input input = {
         .sweep = &record->sweep,
         .invalid = record->invalid,
@@ -238,6 +242,8 @@ static void trial_deleted(void *context, const char *key, const void *item)
     sweep_entry_set_sweep(entry, record->sweep.uid);
     if (number >= 0)
         sweep_entry_note(entry, number, TRIAL_NOTE_SEEN, NULL);
+    if (number >= 0 && (trial->succeeded || trial->failed))
+        sweep_entry_keep_ended(entry, trial);
     look(controller, sweep);
 }
 

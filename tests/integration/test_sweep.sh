@@ -13,7 +13,7 @@ sweeps_path=apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps
 # sweep NAME SPEC [STEPS]: applies a sweep of small jobs whose batches are as slow as the file `delay` says
 sweep() {
     api POST "$sweeps_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingSweep\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{$2,\"template\":{\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\",\"width\":16},
+        \"spec\":{$2,\"template\":{${policy:-}\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\",\"width\":16},
         \"data\":{\"format\":\"Synthetic\",\"examples\":400,\"validation\":{\"last\":100}},
         \"training\":{\"steps\":${3:-20},\"batchSize\":50,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}},
         \"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/delay\"}]}]}}}}}}" >answer.json
@@ -144,6 +144,12 @@ api DELETE "$jobs_path/thinned-0" >/dev/null
 rm delay
 sweep_is thinned Complete && is_told thinned 'status["trials"]["failed"] == 1 and [j["metadata"]["name"] for j in t] == ["thinned-1"]'
 verdict $? "a trial that is deleted counts as failed and is not made again" "$(told thinned 'status')"
+
+# Jobs that are deleted as soon as they have ended.
+policy='"runPolicy":{"ttlSecondsAfterFinished":0},' sweep fleeting \
+    '"algorithm":{"type":"Random","seed":3},"maxTrials":16,"maxFailedTrials":0,"parallelism":4,"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]' 4
+sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=16, running=0, succeeded=16, failed=0) and "objective" in status["best"]'
+verdict $? "a trial counts whose job is deleted as soon as it has ended" "$(told fleeting 'status')"
 
 # The operator is killed again and again: no trial is made twice, none is left out, and no value is drawn anew.
 echo 50 >delay

@@ -14,20 +14,25 @@ struct sweep_entry *sweep_entry_new(const char *key, void *controller)
     return entry;
 }
 
-static void forget_notes(struct sweep_entry *entry)
+static void forget_trials(struct sweep_entry *entry)
 {
     for (size_t i = 0; i < entry->note_count; i++)
         free(entry->notes[i].message);
     free(entry->notes);
     entry->notes = NULL;
     entry->note_count = 0;
+    for (size_t i = 0; i < entry->ended_count; i++)
+        trial_view_free(entry->ended[i]);
+    free(entry->ended);
+    entry->ended = NULL;
+    entry->ended_count = 0;
 }
 
 void sweep_entry_free(struct sweep_entry *entry)
 {
     if (entry->timer)
         event_timer_cancel(entry->timer);
-    forget_notes(entry);
+    forget_trials(entry);
     free(entry->obstacle);
     free(entry->uid);
     free(entry->key);
@@ -38,7 +43,7 @@ void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid)
 {
     if (entry->uid && strcmp(entry->uid, uid) == 0)
         return;
-    forget_notes(entry);
+    forget_trials(entry);
     sweep_entry_set_obstacle(entry, NULL);
     free(entry->uid);
     entry->uid = memory_copy_string(uid);
@@ -57,6 +62,12 @@ void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_
     }
     free(note->message);
     *note = (struct trial_note){trial, kind, memory_copy_string(message)};
+}
+
+void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *trial)
+{
+    entry->ended = memory_resize(entry->ended, entry->ended_count + 1, sizeof *entry->ended);
+    entry->ended[entry->ended_count++] = trial_view_copy(trial);
 }
 
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message)

@@ -23,6 +23,8 @@ struct sweep_entry {
     uint64_t sweep_write, trial_write; /* own_write_note (job_entry.h) */
     struct trial_note *notes;
     size_t note_count;
+    struct trial_view **ended; /* trials whose jobs were deleted after they had ended (ttlSecondsAfterFinished) */
+    size_t ended_count;
     char *obstacle;    /* why a trial could not be created; NULL: nothing keeps them */
     unsigned failures; /* executions that failed, since the last one that did not */
 };
@@ -35,6 +37,8 @@ void sweep_entry_free(struct sweep_entry *entry);
 void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid);
 /* Replaces what was noted of the trial. Copies the message. */
 void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message);
+/* Keeps a copy of a trial that has ended and whose job is gone: the sweep may not have counted it yet. */
+void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *trial);
 /* NULL: nothing keeps trials from being created. Copies the message. */
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message);
 

@@ -10,13 +10,13 @@
 #include "common/memory.h"
 #include "operator/controller/observed/owner.h"
 
-static void read_metrics(const struct progress *progress, struct trial_view *trial)
+static void copy_metrics(const struct progress_metric *metrics, unsigned count, struct trial_view *trial)
 {
-    trial->metrics = arena_allocate(&trial->arena, progress->metric_count, sizeof *trial->metrics);
-    trial->metric_count = progress->metric_count;
-    for (unsigned i = 0; i < progress->metric_count; i++) {
-        trial->metrics[i].name = arena_copy_string(&trial->arena, progress->metrics[i].name);
-        trial->metrics[i].value = arena_copy_string(&trial->arena, progress->metrics[i].value);
+    trial->metrics = arena_allocate(&trial->arena, count, sizeof *trial->metrics);
+    trial->metric_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        trial->metrics[i].name = arena_copy_string(&trial->arena, metrics[i].name);
+        trial->metrics[i].value = arena_copy_string(&trial->arena, metrics[i].value);
     }
 }
 
@@ -30,7 +30,7 @@ static void read_status(const struct json *object, struct trial_view *trial)
     trial->failed = job_status_state(&status) == CONDITION_FAILED;
     trial->message = trial->failed ? arena_copy_string(&trial->arena, failed->message) : "";
     if (trial->succeeded)
-        read_metrics(&status.progress, trial);
+        copy_metrics(status.progress.metrics, status.progress.metric_count, trial);
     arena_release(&arena);
 }
 
@@ -45,6 +45,19 @@ struct trial_view *trial_view_new(const struct json *object)
     trial->suspend = json_boolean_at(object, "spec.suspend", false);
     read_status(json_member(object, "status"), trial);
     return trial;
+}
+
+struct trial_view *trial_view_copy(const struct trial_view *trial)
+{
+    struct trial_view *copy = memory_allocate(1, sizeof *copy);
+    *copy = *trial;
+    copy->arena = (struct arena){0};
+    copy->name = arena_copy_string(&copy->arena, trial->name);
+    copy->sweep_uid = arena_copy_string(&copy->arena, trial->sweep_uid);
+    copy->sweep_name = arena_copy_string(&copy->arena, trial->sweep_name);
+    copy->message = arena_copy_string(&copy->arena, trial->message);
+    copy_metrics(trial->metrics, trial->metric_count, copy);
+    return copy;
 }
 
 void trial_view_free(struct trial_view *trial)

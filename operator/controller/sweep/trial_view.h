@@ -22,6 +22,7 @@ struct trial_view {
 };
 
 struct trial_view *trial_view_new(const struct json *object);
+struct trial_view *trial_view_copy(const struct trial_view *trial);
 void trial_view_free(struct trial_view *trial);
 
 /* Returns whether a sweep has to be told that `before` became `after`: most changes of a job are of its progress alone. */
