@@ -145,11 +145,20 @@ rm delay
 sweep_is thinned Complete && is_told thinned 'status["trials"]["failed"] == 1 and [j["metadata"]["name"] for j in t] == ["thinned-1"]'
 verdict $? "a trial that is deleted counts as failed and is not made again" "$(told thinned 'status')"
 
-# Jobs that are deleted as soon as they have ended.
+# Jobs that are deleted as soon as they have ended, while writes to the sweep take long.
+operator_kill
+echo '[{"method": "PATCH", "path": "/trainingsweeps/", "fault": "delay", "delayMs": 1500}]' >rules.json
+"$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --out through 2>proxy.log &
+proxy=$!
+until_true 20 test -s through
+operator_start through
 policy='"runPolicy":{"ttlSecondsAfterFinished":0},' sweep fleeting \
-    '"algorithm":{"type":"Random","seed":3},"maxTrials":16,"maxFailedTrials":0,"parallelism":4,"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]' 4
-sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=16, running=0, succeeded=16, failed=0) and "objective" in status["best"]'
+    '"algorithm":{"type":"Random","seed":3},"maxTrials":12,"maxFailedTrials":0,"parallelism":4,"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]' 4
+sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=12, running=0, succeeded=12, failed=0) and "objective" in status["best"]'
 verdict $? "a trial counts whose job is deleted as soon as it has ended" "$(told fleeting 'status')"
+operator_kill
+kill "$proxy"
+operator_start
 
 # The operator is killed again and again: no trial is made twice, none is left out, and no value is drawn anew.
 echo 50 >delay
