@@ -244,8 +244,8 @@ static double exchange(struct rpc *rpc, struct address_book *book, struct crew_s
         times[rounds++] = (double)(clock_monotonic_ns() - from);
     }
     struct servers_traffic traffic = servers_link_traffic(links);
-    *ret_way = traffic.shared ? "shared memory" : traffic.lined ? "TCP" : "gRPC";
-    *ret_bytes = (double)(traffic.shared + traffic.lined + traffic.streamed) / rounds;
+    *ret_way = traffic.shared ? "shared memory" : traffic.on_connection ? "TCP" : "gRPC";
+    *ret_bytes = (double)(traffic.shared + traffic.on_connection + traffic.streamed) / rounds;
     atomic_store(&linked, false);
     qsort(times, (size_t)rounds, sizeof *times, compare);
     return times[rounds / 2];
