@@ -46,7 +46,7 @@ Test(crew_communicator, equal_libraries_and_a_device_each)
     expect(devices, peers, "2.18.5");
     fill(devices, peers);
     devices[0].standing.version = 0;
-    expect(devices, peers, "lacks NCCL");
+    expect(devices, peers, "cannot use NCCL");
 }
 
 Test(crew_communicator, a_gpu_is_one_ranks)
