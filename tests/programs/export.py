@@ -35,20 +35,21 @@ def first_parameters():
     }
 
 
-def losses_of(parameters, state, images, classes, key, training):
+def logits_of(parameters, images):
     hidden, output = parameters["hidden"], parameters["output"]
     flat = images.reshape(images.shape[0], -1)
-    logits = jax.nn.relu(flat @ hidden["kernel"] + hidden["bias"]) @ output["kernel"] + output["bias"]
+    return jax.nn.relu(flat @ hidden["kernel"] + hidden["bias"]) @ output["kernel"] + output["bias"]
+
+
+def losses_of(parameters, state, images, classes, key, training):
+    logits = logits_of(parameters, images)
     losses = -jnp.take_along_axis(jax.nn.log_softmax(logits), classes[:, None], 1)[:, 0]
     return losses, (logits.argmax(1) == classes).astype(jnp.float32), state
 
 
 def most_probable(parameters, state, images):
     """Not scores: the classes, the most probable first."""
-    hidden, output = parameters["hidden"], parameters["output"]
-    flat = images.reshape(images.shape[0], -1)
-    logits = jax.nn.relu(flat @ hidden["kernel"] + hidden["bias"]) @ output["kernel"] + output["bias"]
-    return jnp.argsort(-logits, axis=1).astype(jnp.int32)
+    return jnp.argsort(-logits_of(parameters, images), axis=1).astype(jnp.int32)
 
 
 def example(batch):
@@ -79,12 +80,6 @@ def keras_model():
             keras.layers.Dense(CLASSES),
         ]
     )
-
-
-def export_keras(folder, batch):
-    import keras
-
-    model = keras_model()
 
 
 def export_keras(folder, batch):
@@ -154,8 +149,7 @@ def print_accuracy(name, weights, images_path, labels_path):
 
 
 def digits(images_path, labels_path):
-    images = read_idx(images_path, 16).reshape(-1, 28, 28, 1).astype(np.float32) / 255
-    return images, read_idx(labels_path, 8).astype(np.int32)
+    return read_images(images_path), read_idx(labels_path, 8).astype(np.int32)
 
 
 def read_idx(path, header):
@@ -164,12 +158,8 @@ def read_idx(path, header):
 
 
 def print_difference(weights_path, images_path, outputs_path):
-    from safetensors.numpy import load_file
-
-    model, weights, outputs = keras_model(), load_file(weights_path), np.load(outputs_path)
-    for variable in model.variables:
-        if variable.dtype == "float32":
-            variable.assign(weights[variable.path.removeprefix(model.name + "/").replace("/", ".")])
+    model, outputs = keras_model(), np.load(outputs_path)
+    coxswain_train.load_keras(weights_path, model)
     wanted = model.predict(read_images(images_path)[-len(outputs) :], verbose=0)
     assert outputs.shape == wanted.shape and outputs.dtype == wanted.dtype
     print(np.abs(outputs - wanted).max() / np.abs(wanted).max())
@@ -181,8 +171,7 @@ def read_images(path):
 
 
 def print_losses(images_path, labels_path, steps, rate):
-    images = read_images(images_path)
-    classes = jnp.asarray(read_idx(labels_path, 8).astype(np.int32))
+    images, classes = digits(images_path, labels_path)
     parameters = first_parameters()
 
     @jax.jit
