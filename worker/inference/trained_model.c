@@ -83,7 +83,7 @@ static int open_paths(struct trained_model *model, const struct job_document *jo
 
 static int open_program(struct trainer *trainer, enum trained_passes passes, struct error *error)
 {
-    unsigned uses = passes == TRAINED_IN_BATCHES ? PROGRAM_EVALUATES : PROGRAM_EVALUATES | PROGRAM_PREDICTS;
+    unsigned uses = passes == TRAINED_IN_BATCHES ? PROGRAM_EVALUATES : PROGRAM_PREDICTS;
     if (trainer->job->model.program_path != NULL && passes == TRAINED_TOKEN_BY_TOKEN)
         return error_set(error, ERROR_UNSUPPORTED,
                          "--generate: a program's tokens cannot be had one by one; load the exported weights in the "

@@ -16,9 +16,9 @@ struct trained_model {
 
 enum trained_passes {
     TRAINED_TOKEN_BY_TOKEN, /* only a layout, for a decoder; float32 */
-    TRAINED_EXAMPLE_ALONE,  /* evaluates one example at a time, as the job evaluates, and keeps its outputs */
+    TRAINED_EXAMPLE_ALONE,  /* computes the outputs of one example at a time, as the job evaluates, and keeps them */
     TRAINED_IN_BATCHES,     /* evaluates in the job's batches, or smaller ones to bound memory */
-    TRAINED_BATCH_OUTPUTS,  /* the same, and keeps the outputs */
+    TRAINED_BATCH_OUTPUTS,  /* the same batches, and keeps the outputs */
 };
 
 /* Loads the weights from --weights, else from the job's export, else from its newest checkpoint,

@@ -173,7 +173,8 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 /* Returns the outputs of the last layer in the last evaluation, before the loss, example by
  * example. They are in device memory; read them once the stream has executed the pass and before
  * the next pass. Returns NULL if values are not stored as float32 or the logits are computed in
- * parts (graph_options.keeps_outputs prevents the latter), or a program's graph does not keep them. */
+ * parts (graph_options.keeps_outputs prevents the latter), or a program's graph does not keep them. An
+ * evaluation by a program whose graph keeps them gives no loss and no hits: its sums count examples alone. */
 const void *graph_outputs(const struct graph *graph);
 struct output_format graph_output_format(const struct graph *graph);
 

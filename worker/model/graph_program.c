@@ -91,17 +91,11 @@ static int check_targets(const struct graph *graph, const void *targets, int64_t
     return 0;
 }
 
-/* Keeps what the model gives for the examples of an evaluation's call. */
-static int keep_outputs(const struct program_pass *context, const struct program_call *evaluated, int64_t first,
-                        struct error *error)
+/* Where the outputs of the pass's examples from `first` on are kept; NULL: they are not, and the call gives loss and hits instead. */
+static void *outputs_at(const struct graph *graph, int64_t first)
 {
-    const struct graph *graph = context->graph;
-    struct program_call call = {.parameters = evaluated->parameters,
-                                .inputs = evaluated->inputs,
-                                .examples = evaluated->examples,
-                                .outputs =
-                                    (char *)graph->program_outputs + (size_t)first * output_bytes(graph->program)};
-    return program_run(graph->program, &call, error);
+    char *outputs = graph->program_outputs;
+    return outputs != NULL ? outputs + (size_t)first * output_bytes(graph->program) : NULL;
 }
 
 static int run_call(const struct program_pass *context, int64_t first, int64_t count, struct error *error)
@@ -120,13 +114,12 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
         .gradients = context->evaluation ? NULL : graph->program_gradients,
         .loss = &loss,
         .hits = &hits,
+        .outputs = context->evaluation ? outputs_at(graph, first) : NULL,
     };
     if (check_targets(graph, call.targets, count, error) < 0 || program_run(graph->program, &call, error) < 0)
         return -1;
     if (!context->evaluation)
         add_gradients(graph, pass, count);
-    else if (graph->program_outputs != NULL && keep_outputs(context, &call, first, error) < 0)
-        return -1;
     pass->sums->loss += loss;
     pass->sums->correct += isfinite(hits) ? llrintf(hits) : 0;
     pass->sums->count += count * example_targets(&graph->format);
