@@ -205,7 +205,7 @@ double *side_workspace(struct side *side, int64_t count)
     return allocate(side, MEMORY_DEVICE, count * (int64_t)sizeof(double));
 }
 
-static void *add_output(struct side *side, enum output_kind kind, int64_t count, void *memory)
+static void *add_output(struct side *side, enum result_kind kind, int64_t count, void *memory)
 {
     side->outputs[side->output_count++] = (struct output){kind, count, memory};
     return memory;

@@ -21,9 +21,9 @@ int verdicts_exit_status(void);
 /* Ends the program if a call has failed that no case tests. */
 void must(int result, const struct error *error);
 
-enum output_kind { RESULT_FLOATS, RESULT_VALUES, RESULT_DOUBLES, RESULT_LOSS };
+enum result_kind { RESULT_FLOATS, RESULT_VALUES, RESULT_DOUBLES, RESULT_LOSS };
 struct output {
-    enum output_kind kind;
+    enum result_kind kind;
     int64_t count;
     void *memory;
 };

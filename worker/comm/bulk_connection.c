@@ -30,7 +30,7 @@ static void tell_owner(const struct bulk_connection *connection)
 void connection_set_phase(struct bulk_connection *connection, enum connection_phase phase)
 {
     atomic_store(&connection->phase, phase);
-    if (phase == LINE_OPEN || phase == LINE_CLOSED)
+    if (phase == BULK_OPEN || phase == BULK_CLOSED)
         tell_owner(connection);
 }
 
@@ -108,7 +108,7 @@ static void begin_load(struct bulk_connection *connection, enum load_kind kind, 
                        bulk_connection_give *give, void *context)
 {
     pthread_mutex_lock(&connection->lock);
-    connection->link.closed |= connection->phase != LINE_OPEN || connection->load != LOAD_NONE || length == 0;
+    connection->link.closed |= connection->phase != BULK_OPEN || connection->load != LOAD_NONE || length == 0;
     connection->is_new = true;
     connection->waits = false;
     connection->head_done = connection->done = 0;
@@ -182,15 +182,15 @@ void bulk_connection_free(struct bulk_connection *connection)
 enum bulk_connection_state bulk_connection_state(struct bulk_connection *connection)
 {
     int phase = atomic_load(&connection->phase);
-    return phase == LINE_OPEN     ? BULK_CONNECTION_OPEN
-           : phase == LINE_CLOSED ? BULK_CONNECTION_CLOSED
+    return phase == BULK_OPEN     ? BULK_CONNECTION_OPEN
+           : phase == BULK_CLOSED ? BULK_CONNECTION_CLOSED
                                   : BULK_CONNECTION_OPENING;
 }
 
 bool bulk_connection_is_ready(struct bulk_connection *connection)
 {
     pthread_mutex_lock(&connection->lock);
-    bool ready = connection->phase == LINE_OPEN && connection->load == LOAD_NONE && !connection->link.closed;
+    bool ready = connection->phase == BULK_OPEN && connection->load == LOAD_NONE && !connection->link.closed;
     pthread_mutex_unlock(&connection->lock);
     return ready;
 }
@@ -226,11 +226,11 @@ static void advance(struct bulk_connection *connection, short happened)
 {
     bool is_new = atomic_exchange(&connection->poked, false) || connection->is_new;
     connection->is_new = false;
-    if (connection->phase == LINE_DIALLING) {
+    if (connection->phase == BULK_DIALLING) {
         connection_open_further(connection, happened != 0);
         return;
     }
-    if (connection->phase != LINE_OPEN)
+    if (connection->phase != BULK_OPEN)
         return;
     bool is_left = (happened & (POLLHUP | POLLERR | POLLRDHUP)) != 0;
     if (connection->load != LOAD_IN && is_left) /* what it sent before may be of use to a reader alone */
@@ -238,13 +238,13 @@ static void advance(struct bulk_connection *connection, short happened)
     if (!connection->link.closed && connection->load != LOAD_NONE && (happened != 0 || is_new || has_input(connection)))
         move_load(connection);
     if (connection->link.closed)
-        connection_set_phase(connection, LINE_CLOSED);
+        connection_set_phase(connection, BULK_CLOSED);
 }
 
 /* What the thread polls: the bell, arrivals, connections. */
 struct watch {
     struct pollfd *polls;
-    struct bulk_connection **connections; /* of the last `line_count` polls */
+    struct bulk_connection **connections; /* of the last `connection_count` polls */
     unsigned count, connection_count, capacity;
     bool at_once; /* something can be done without waiting */
 };
@@ -263,9 +263,9 @@ static void watch_connection(struct watch *watch, struct bulk_connection *connec
 {
     struct pollfd *poll = watch_add(watch);
     pthread_mutex_lock(&connection->lock);
-    bool opens = connection->phase == LINE_DIALLING,
+    bool opens = connection->phase == BULK_DIALLING,
          connects = opens && connection->handshake.phase == HANDSHAKE_CONNECTING;
-    bool is_open = connection->phase == LINE_OPEN;
+    bool is_open = connection->phase == BULK_OPEN;
     *poll = (struct pollfd){.fd = -1};
     if (opens || is_open) {
         bool ready = !link_prepare_poll(&connection->link, connection->load == LOAD_IN || (opens && !connects),
@@ -334,7 +334,7 @@ static void *run(void *context)
     while (!is_stopping(connections)) {
         uint64_t rings;
         watch_all(&watch, connections);
-        if (poll(watch.polls, watch.count, watch.at_once ? 0 : LINES_LOOK_MS) < 0)
+        if (poll(watch.polls, watch.count, watch.at_once ? 0 : CONNECTIONS_LOOK_MS) < 0)
             continue;
         if (watch.polls[0].revents != 0)
             (void)!read(connections->bell, &rings, sizeof rings);

@@ -34,8 +34,8 @@ struct bulk_connection *bulk_connection_dial(struct bulk_connections *connection
     struct bulk_connection *connection = connection_new(connections, token);
     connection->until_ns = clock_monotonic_ns() + HANDSHAKE_NS;
     handshake_dial(&connection->handshake, &connection->link, address, port);
-    connection->phase = connection->handshake.phase == HANDSHAKE_FAILED ? LINE_CLOSED : LINE_DIALLING;
-    if (connection->phase == LINE_DIALLING)
+    connection->phase = connection->handshake.phase == HANDSHAKE_FAILED ? BULK_CLOSED : BULK_DIALLING;
+    if (connection->phase == BULK_DIALLING)
         notice_cuts(connection->link.socket);
     connection_enter(connection);
     return connection;
@@ -52,10 +52,10 @@ void connection_open_further(struct bulk_connection *connection, bool ready)
         handshake_greet(handshake, &connection->link, &greeting);
     }
     if (handshake->phase == HANDSHAKE_ANSWERED && handshake->answer == ANSWER_TCP)
-        connection_set_phase(connection, LINE_OPEN);
+        connection_set_phase(connection, BULK_OPEN);
     else if (handshake->phase == HANDSHAKE_ANSWERED || handshake->phase == HANDSHAKE_FAILED ||
              clock_monotonic_ns() >= connection->until_ns)
-        connection_set_phase(connection, LINE_CLOSED);
+        connection_set_phase(connection, BULK_CLOSED);
 }
 
 /* ---------------------------------------------------------------- being dialled */
@@ -76,13 +76,13 @@ static bool seat(struct bulk_connection *connection, struct arrival *arrival)
 {
     pthread_mutex_lock(&connection->lock);
     bool is_its =
-        connection->phase == LINE_WAITING && !connection->dropped && connection->token == arrival->greeting.nonce;
+        connection->phase == BULK_WAITING && !connection->dropped && connection->token == arrival->greeting.nonce;
     if (is_its) {
         notice_cuts(arrival->link.socket);
         arrival_answer(arrival, ANSWER_TCP);
         connection->link = arrival->link;
         link_init(&arrival->link);
-        connection_set_phase(connection, LINE_OPEN);
+        connection_set_phase(connection, BULK_OPEN);
     }
     pthread_mutex_unlock(&connection->lock);
     return is_its;

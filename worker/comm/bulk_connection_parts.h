@@ -15,10 +15,10 @@
 #include "worker/comm/handshake.h"
 
 /* The thread's polling interval while nothing happens. */
-#define LINES_LOOK_MS 100
+#define CONNECTIONS_LOOK_MS 100
 
 /* WAITING: until the other side dials; DIALLING: this side dials. */
-enum connection_phase { LINE_WAITING, LINE_DIALLING, LINE_OPEN, LINE_CLOSED };
+enum connection_phase { BULK_WAITING, BULK_DIALLING, BULK_OPEN, BULK_CLOSED };
 enum load_kind { LOAD_NONE, LOAD_OUT, LOAD_IN };
 
 struct bulk_connection {
@@ -58,7 +58,7 @@ struct bulk_connections {
     bool stopping;
 };
 
-/* Creates a connection that is not in the list yet; line_enter adds it. */
+/* Creates a connection that is not in the list yet; connection_enter adds it. */
 struct bulk_connection *connection_new(struct bulk_connections *connections, uint64_t token);
 void connection_enter(struct bulk_connection *connection);
 

@@ -49,7 +49,7 @@ static void arrival_drop(struct endpoint *endpoint, unsigned number)
     free(arrival);
 }
 
-/* A rank that dials again has given up its former connection; lines (of size 0) are identified by their tokens. */
+/* A rank that dials again has given up its former connection; bulk connections (of size 0) are identified by their tokens. */
 static bool replaces(const struct greeting *new, const struct greeting *old)
 {
     return new->size > 0 && old->size > 0 &&

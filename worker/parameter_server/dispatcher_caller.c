@@ -114,8 +114,7 @@ struct beginning {
  * rollback that failed halfway has left the old one. */
 static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
-    return plan->keeps_tickets &&
-           (dispatcher->scheduler == NULL || plan->lineage == dispatcher->ticket_scheduler_lineage);
+    return plan->keeps_tickets && (dispatcher->scheduler == NULL || plan->lineage == dispatcher->scheduler_lineage);
 }
 
 /* A successor of a chief: the servers go on with what they have, and workers with their clocks. */
@@ -158,7 +157,7 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
     if (dispatcher->scheduler != NULL)
         return;
     dispatcher->scheduler = ticket_scheduler_new(&dispatcher->options.scheduler, &beginning->finished, plan->step);
-    dispatcher->ticket_scheduler_lineage = plan->lineage;
+    dispatcher->scheduler_lineage = plan->lineage;
     note_furthest(dispatcher, plan);
     dispatcher->assembles =
         dispatcher->options.scheduler.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
@@ -167,7 +166,7 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
 /* Returns the clock for a server that starts again within the lineage; 0 in a new lineage. */
 static int64_t clock_of(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
 {
-    bool goes_on = dispatcher->scheduler != NULL && plan->lineage == dispatcher->ticket_scheduler_lineage;
+    bool goes_on = dispatcher->scheduler != NULL && plan->lineage == dispatcher->scheduler_lineage;
     return goes_on ? ticket_scheduler_furthest(dispatcher->scheduler) : 0;
 }
 
@@ -246,14 +245,14 @@ static void open_sessions(struct dispatcher *dispatcher, void *context)
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
     bool first = dispatcher->terms.starts == NULL;
-    if (plan->lineage != dispatcher->ticket_scheduler_lineage || (first && !succeeds(dispatcher, beginning)))
+    if (plan->lineage != dispatcher->scheduler_lineage || (first && !succeeds(dispatcher, beginning)))
         dispatcher_witness(dispatcher, TICKET_BACK, 0, -1);
     if (!beginning->keeps) {
         ticket_scheduler_rollback(dispatcher->scheduler, &beginning->finished, plan->step);
         witness_rollback(dispatcher, &beginning->finished);
-        if (plan->lineage != dispatcher->ticket_scheduler_lineage)
+        if (plan->lineage != dispatcher->scheduler_lineage)
             begin_clocks(dispatcher);
-        dispatcher->ticket_scheduler_lineage = plan->lineage;
+        dispatcher->scheduler_lineage = plan->lineage;
     }
     if (first && beginning->keeps) /* what the chief before it has counted */
         witness_rollback(dispatcher, ticket_scheduler_finished(dispatcher->scheduler));

@@ -92,7 +92,7 @@ struct dispatcher {
     int64_t started_ms;
     bool assembles; /* BoundedStaleness: this new chief waits for the clocks that workers bring along */
     struct ticket_scheduler *scheduler;
-    uint32_t ticket_scheduler_lineage; /* the lineage in which its tickets are finished and held */
+    uint32_t scheduler_lineage; /* the lineage in which its tickets are finished and held */
     enum dispatcher_phase phase;
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;

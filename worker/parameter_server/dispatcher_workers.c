@@ -220,7 +220,7 @@ static int64_t finished_count(const struct dispatcher *dispatcher)
 static void note_clock(const struct worker_session *session, const struct ps_message *message)
 {
     const struct dispatcher *dispatcher = session->dispatcher;
-    if (dispatcher->scheduler != NULL && message->lineage == dispatcher->ticket_scheduler_lineage &&
+    if (dispatcher->scheduler != NULL && message->lineage == dispatcher->scheduler_lineage &&
         ticket_scheduler_note_clock(dispatcher->scheduler, session->worker, message->clock))
         dispatcher_witness(dispatcher, TICKET_CLOCK, session->worker, message->clock);
 }
@@ -297,7 +297,7 @@ static void strike_off(struct dispatcher *dispatcher, unsigned worker)
 /* Whether a chief has said what tickets begin with: before that a worker's word would have no lineage, and none is taken in. */
 static bool has_terms(const struct dispatcher *dispatcher)
 {
-    return dispatcher->scheduler != NULL && dispatcher->terms.lineage == dispatcher->ticket_scheduler_lineage;
+    return dispatcher->scheduler != NULL && dispatcher->terms.lineage == dispatcher->scheduler_lineage;
 }
 
 /* Lets a worker in. A new process starts at the slowest worker's clock, which is known only once all earlier workers have had time to
@@ -307,7 +307,7 @@ static void enter(struct worker_session *session)
     struct dispatcher *dispatcher = session->dispatcher;
     if (!has_terms(dispatcher))
         return;
-    if (session->clock_lineage != dispatcher->ticket_scheduler_lineage)
+    if (session->clock_lineage != dispatcher->scheduler_lineage)
         session->clock = -1;
     if (dispatcher->assembles && session->clock < 0)
         return;

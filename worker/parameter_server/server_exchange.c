@@ -38,7 +38,7 @@ static void refuse(struct exchange *exchange, const char *text)
 }
 
 /* A peer that follows the protocol never asks for a bulk connection that is busy or was never opened. */
-static bool line_is_ready(const struct exchange *exchange)
+static bool connection_is_ready(const struct exchange *exchange)
 {
     return exchange->connection != NULL && bulk_connection_is_ready(exchange->connection);
 }
@@ -78,7 +78,7 @@ static void send_values(struct exchange *exchange, const struct row_set *rows, b
         ps_message_send(exchange->stream, &message);
         return;
     }
-    if (on_connection && !line_is_ready(exchange)) {
+    if (on_connection && !connection_is_ready(exchange)) {
         rpc_stream_close(exchange->stream);
         return;
     }
@@ -189,7 +189,7 @@ static bool hand_over_early(struct exchange *exchange, const struct update *upda
     struct variables *variables = &server->variables;
     if (!exchange->push.pull || !exchange->push.on_connection || update->rows->listed || update_is_empty(update) ||
         variables->options.shares > 0 || variables_judge(variables, update) != UPDATE_APPLIED ||
-        !line_is_ready(exchange))
+        !connection_is_ready(exchange))
         return false;
     variables_copy_end(&exchange->values, variables);
     if (variables_copy_expect(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) < 0)
@@ -269,7 +269,7 @@ static void on_push(struct exchange *exchange, const struct ps_message *message)
     size_t bytes = bytes_of(exchange->server, &exchange->rows);
     if (exchange->shared || bytes == 0)
         take_update(exchange);
-    else if ((message->on_connection && !line_is_ready(exchange)) ||
+    else if ((message->on_connection && !connection_is_ready(exchange)) ||
              bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
         rpc_stream_close(exchange->stream);
     else if (message->on_connection)

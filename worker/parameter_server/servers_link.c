@@ -41,10 +41,10 @@ struct one_server {
     float *packed; /* gradients on their way, where they are not contiguous */
     char address[RESOLVE_ADDRESS_MAX];
     struct bulk_connection *connection; /* NULL: none was offered, or it could not be had */
-    uint32_t line_port;
-    uint64_t line_moved; /* as last seen */
-    bool on_connection;  /* it has opened */
-    bool receives;       /* values are coming on it */
+    uint32_t connection_port;
+    uint64_t connection_moved; /* as last seen */
+    bool connected;            /* it has opened */
+    bool receives;             /* values are coming on it */
 };
 
 struct servers_link {
@@ -125,8 +125,8 @@ static void dial_connection(struct one_server *server, const struct ps_message *
         (link->connections == NULL && bulk_connections_start(&options, &link->connections, NULL) < 0))
         return;
     server->connection = bulk_connection_dial(link->connections, server->address, (uint16_t)offer->port, offer->token);
-    server->line_port = offer->port;
-    server->line_moved = 0;
+    server->connection_port = offer->port;
+    server->connection_moved = 0;
 }
 
 /* Warns once, because the work goes on, only slower, and the user would not find the reason. */
@@ -142,7 +142,7 @@ static void warn_of_no_connection(const struct one_server *server)
         text, sizeof text,
         "%s: no data connection to port %u; its values and gradients go through gRPC, which is slower: let workers "
         "connect to that port",
-        name, (unsigned)server->line_port);
+        name, (unsigned)server->connection_port);
     link->options.warn(link->options.context, text);
 }
 
@@ -150,7 +150,7 @@ static void drop_connection(struct one_server *server)
 {
     bulk_connection_free(server->connection);
     server->connection = NULL;
-    server->on_connection = server->receives = false;
+    server->connected = server->receives = false;
 }
 
 static bool goes_by_connection(const struct one_server *server, size_t bytes)
@@ -226,7 +226,7 @@ static void send_push(struct one_server *server)
 
 static void run_requests(struct one_server *server)
 {
-    if (!server->opened || (server->connection != NULL && !server->on_connection))
+    if (!server->opened || (server->connection != NULL && !server->connected))
         return; /* which way they go is not known yet */
     if (server->push == REQUEST_WANTED)
         send_push(server);
@@ -284,14 +284,14 @@ static void tend_connection(struct one_server *server)
 {
     enum bulk_connection_state state = bulk_connection_state(server->connection);
     uint64_t moved = bulk_connection_moved(server->connection);
-    if (moved != server->line_moved)
+    if (moved != server->connection_moved)
         server->heard_ms = clock_monotonic_ms();
-    server->line_moved = moved;
+    server->connection_moved = moved;
     if (server->receives && !bulk_connection_is_busy(server->connection))
         finish_pull(server);
     if (state == BULK_CONNECTION_OPEN) {
-        server->on_connection = true;
-    } else if (state == BULK_CONNECTION_CLOSED && server->on_connection) {
+        server->connected = true;
+    } else if (state == BULK_CONNECTION_CLOSED && server->connected) {
         rpc_stream_close(server->stream);
     } else if (state == BULK_CONNECTION_CLOSED) {
         warn_of_no_connection(server);

@@ -14,7 +14,7 @@
 
 #define TICK_MS 100
 #define REDIAL_MS 100
-#define VISITORS_MAX (4 * CREW_SIZE_MAX)
+#define CALLERS_MAX (4 * CREW_SIZE_MAX)
 #define SUSPICION_MS_DEFAULT 2000
 
 /* A stream that a peer has opened to us. */
@@ -682,7 +682,7 @@ static void caller_opened(void *context, struct rpc_stream *stream, struct rpc_s
     *ret_events =
         (struct rpc_stream_events){.message = caller_message, .closed = caller_closed, .drained = caller_drained};
     *ret_context = caller;
-    if (hub->caller_count > VISITORS_MAX)
+    if (hub->caller_count > CALLERS_MAX)
         rpc_stream_close(stream);
 }
 

@@ -461,7 +461,7 @@ Test(dispatcher, a_survivor_does_not_wait_until_a_new_worker_has_caught_up, .tim
     set_up_successor(&stage, workers);
     for (unsigned i = 0; i < 2; i++) {
         atomic_store(&workers[i].comes, true);
-        await(&stage, &workers[i].beats, 1); /* it is at the chief's desk */
+        await(&stage, &workers[i].beats, 1); /* it has a session with the chief */
     }
     usleep(1200000);
     cr_assert(begin(&stage, false) == 0);

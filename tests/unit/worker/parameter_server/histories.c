@@ -29,7 +29,7 @@
 #define WORKERS HISTORY_WORKERS
 #ifdef __SANITIZE_THREAD__
 #define ROWS                                                                                                           \
-    270 /* as few as are still cut into servers' parts that go on lines of their own: each value costs it a look */
+    270 /* as few as are still cut into servers' parts that go on bulk connections of their own: each value costs it a look */
 #else
 #define ROWS 600
 #endif

@@ -16,7 +16,7 @@
 
 /* A real server and a real chief; the worker is a stream and a socket of the test's. */
 
-#define ELEMENTS 40000 /* enough for a line */
+#define ELEMENTS 40000 /* enough for a bulk connection */
 
 static struct parameter_tensor tensors[] = {
     {.name = "w", .shape = {ELEMENTS}, .rank = 1, .offset = 0, .elements = ELEMENTS}};
@@ -204,17 +204,17 @@ static void tear_down(struct scene *scene)
     placement_release(&scene->placement);
 }
 
-/* As a worker does that has given up on its line just before the server answers it. */
+/* As a worker does that has given up on its bulk connection just before the server answers it. */
 static void show_token_and_leave(const struct scene *scene)
 {
     struct greeting greeting = {.job_uid = "uid", .nonce = scene->offer.token};
     struct opening opening;
-    int line = opening_connect(scene->host, (uint16_t)scene->offer.port);
-    opening_greet(line, &opening, &greeting);
-    cr_assert(opening_hear_answer(line, &opening) == ANSWER_TCP);
-    shutdown(line, SHUT_WR);
-    cr_assert(opening_is_ended(line)); /* the server has noticed, and let go of it */
-    close(line);
+    int dialled = opening_connect(scene->host, (uint16_t)scene->offer.port);
+    opening_greet(dialled, &opening, &greeting);
+    cr_assert(opening_hear_answer(dialled, &opening) == ANSWER_TCP);
+    shutdown(dialled, SHUT_WR);
+    cr_assert(opening_is_ended(dialled)); /* the server has noticed, and let go of it */
+    close(dialled);
 }
 
 Test(server_exchange, a_line_that_ends_unused_leaves_the_stream_as_it_is, .timeout = 120)
