@@ -70,7 +70,7 @@ if plays_gpus; then
     verdict $? "by NCCL without direct ways where COXSWAIN_GPU_PEERS=0 wants it so" "$(tail -n 2 hostly.log)"
     job spoiled 20 GPU MultiWorkerMirrored spoiled Auto Crew 4 2
     start_pair spoiled '' EMULATED_PEERS_SPOIL=1
-    await_crew && same_weights spoiled single && says spoiled 'gradients go through the host, not by NCCL: rank 1 .* GPUs spoil' &&
+    await_crew && same_weights spoiled single && says spoiled 'gradients go through the host, not by NCCL: rank 1 .* the GPUs there spoil' &&
         ! says spoiled 'from GPU to GPU' && [[ $(warnings spoiled.0.log) == 0 && $(warnings spoiled.1.log) == 1 ]]
     verdict $? "two workers: through the host where the GPUs of one are such a pair, of which that one warns" "$(tails spoiled)"
     unsaved spoiled
