@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 
@@ -123,6 +124,14 @@ int buffer_read_file(struct buffer *buffer, const char *path, struct error *erro
     if (file < 0)
         return error_set_errno(error, "cannot open %s", path);
     return buffer_read_descriptor(buffer, file, path, error);
+}
+
+int buffer_write_file(const struct buffer *buffer, const char *path, struct error *error)
+{
+    SCOPED_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0 || write(file, buffer_text(buffer), buffer->length) != (ssize_t)buffer->length)
+        return error_set_errno(error, "write %s", path);
+    return 0;
 }
 
 const char *buffer_text(const struct buffer *buffer)

@@ -41,7 +41,10 @@ void buffer_consume(struct buffer *buffer, size_t length);
 /* Reads a whole file; ERROR_TOO_LARGE when it is larger than the ceiling leaves room for. */
 int buffer_read_file(struct buffer *buffer, const char *path, struct error *error);
 
-/* The same from a descriptor, from where it stands; `path` is named in errors. */
+/* Writes the text to a file, which is created or replaced. */
+int buffer_write_file(const struct buffer *buffer, const char *path, struct error *error);
+
+/* Does the same as buffer_read_file from a descriptor, from where it stands; `path` is named in errors. */
 int buffer_read_descriptor(struct buffer *buffer, int descriptor, const char *path, struct error *error);
 
 /* The text, "" when empty; valid until the next change. */

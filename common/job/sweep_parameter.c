@@ -150,6 +150,14 @@ const struct json *sweep_parameter_find(const struct sweep_parameter *parameter,
     return parameter->env ? find_environment(parameter->env, spec) : find_field(parameter->path, spec);
 }
 
+const char *sweep_best_value(const struct sweep_best *best, const char *name)
+{
+    for (unsigned i = 0; i < best->parameter_count; i++)
+        if (strcmp(best->parameters[i].name, name) == 0)
+            return best->parameters[i].value;
+    return NULL;
+}
+
 struct json *sweep_parameter_value(const struct sweep_parameter *parameter, const char *text)
 {
     for (const struct json *item = json_first(parameter->values); item; item = json_next(item)) {

@@ -20,6 +20,9 @@ int sweep_parameter_put(const struct sweep_parameter *parameter, const struct js
 /* Returns the value that stands there; NULL: none. Borrowed from `spec`. */
 const struct json *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec);
 
+/* Returns the text of the value that a parameter has in the best trial; NULL if none is noted. */
+const char *sweep_best_value(const struct sweep_best *best, const char *name);
+
 /* Returns the value of the parameter that has that text; NULL: it has none. Free with json_free. */
 struct json *sweep_parameter_value(const struct sweep_parameter *parameter, const char *text);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/corpus.h"
 
-#include <fcntl.h>
 #include <glob.h>
-#include <unistd.h>
 
 #include "common/buffer.h"
 #include "common/memory.h"
@@ -35,8 +33,5 @@ int corpus_write(const char *sources, const char *directory, struct error *error
             return -1;
     }
     SCOPED_FREE char *path = memory_format("%s/%s", directory, CORPUS_FILE);
-    SCOPED_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0 || write(file, buffer_text(&corpus), corpus.length) != (ssize_t)corpus.length)
-        return error_set_errno(error, "write %s", path);
-    return 0;
+    return buffer_write_file(&corpus, path, error);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/earlier_run.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,10 +46,7 @@ int earlier_run_remember(const char *state, const struct run_ingredients *ingred
     buffer_init(&record, RECORD_MAX);
     if (compose(ingredients, weights, &record, error) < 0)
         return -1;
-    SCOPED_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0 || write(file, buffer_text(&record), record.length) != (ssize_t)record.length)
-        return error_set_errno(error, "write %s", path);
-    return 0;
+    return buffer_write_file(&record, path, error);
 }
 
 char *earlier_run_weights(const char *state, const struct run_ingredients *ingredients)

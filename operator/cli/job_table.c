@@ -11,9 +11,9 @@
 #include "common/contract/labels.h"
 #include "common/yaml.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/text_table.h"
 
 #define CELL_MAX 128
-#define GAP 3
 
 double job_metric(const struct json *job, const char *name)
 {
@@ -22,6 +22,14 @@ double job_metric(const struct json *job, const char *name)
         if (strcmp(json_string_at(item, "name", ""), name) == 0)
             return strtod(json_string_at(item, "value", "nan"), NULL);
     return NAN;
+}
+
+void object_age(const struct json *object, int64_t now_ms, char *text, size_t size)
+{
+    int64_t created_ms;
+    *text = '\0';
+    if (clock_parse(json_string_at(object, "metadata.creationTimestamp", ""), &created_ms))
+        clock_format_duration(now_ms > created_ms ? now_ms - created_ms : 0, text, size);
 }
 
 void job_time_left(const struct json *job, char *text, size_t size)
@@ -85,9 +93,7 @@ static void cell_restarts(const struct json *job, int64_t now_ms, char cell[CELL
 
 static void cell_age(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
-    int64_t created_ms;
-    if (clock_parse(json_string_at(job, "metadata.creationTimestamp", ""), &created_ms))
-        clock_format_duration(now_ms > created_ms ? now_ms - created_ms : 0, cell, CELL_MAX);
+    object_age(job, now_ms, cell, CELL_MAX);
 }
 
 static void cell_strategy(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
@@ -160,20 +166,12 @@ void job_table_measure(struct job_table *table, const struct json *job, int64_t 
     }
 }
 
-/* Without the blanks at the end of the line. */
-static void end_line(struct buffer *out)
-{
-    while (out->length > 0 && out->data[out->length - 1] == ' ')
-        out->length--;
-    buffer_append_byte(out, '\n', NULL);
-}
-
 void job_table_print_head(const struct job_table *table, struct buffer *out)
 {
     for (size_t i = 0; i < COLUMNS; i++)
         if (is_shown(table, i))
-            buffer_format(out, "%-*s", (int)table->widths[i] + GAP, columns[i].title);
-    end_line(out);
+            buffer_format(out, "%-*s", (int)table->widths[i] + TEXT_TABLE_GAP, columns[i].title);
+    text_table_end_line(out);
 }
 
 void job_table_print(const struct job_table *table, const struct json *job, int64_t now_ms, struct buffer *out)
@@ -183,9 +181,9 @@ void job_table_print(const struct job_table *table, const struct json *job, int6
         if (!is_shown(table, i))
             continue;
         columns[i].write(job, now_ms, cell);
-        buffer_format(out, "%-*s", (int)table->widths[i] + GAP, cell);
+        buffer_format(out, "%-*s", (int)table->widths[i] + TEXT_TABLE_GAP, cell);
     }
-    end_line(out);
+    text_table_end_line(out);
 }
 
 /* ---------------------------------------------------------------- other forms */

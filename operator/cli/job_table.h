@@ -34,6 +34,8 @@ int objects_print(const struct json *objects, enum output_form form, const char 
 
 /* Returns the value of a metric in status.progress; NAN if it is absent. */
 double job_metric(const struct json *job, const char *name);
+/* Writes for how long an object has existed, such as "3m"; "" if that is unknown. */
+void object_age(const struct json *object, int64_t now_ms, char *text, size_t size);
 /* Writes the estimated time left, such as "35s"; "" if it is unknown or the job is complete. */
 void job_time_left(const struct json *job, char *text, size_t size);
 

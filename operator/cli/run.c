@@ -111,15 +111,10 @@ static int read_inputs(struct run *run, struct error *error)
     return manifest_read(&request, &run->manifest, error);
 }
 
-/* The claims of a sweep are those of its template. */
 static int check_volumes(const struct run *run, struct error *error)
 {
-    const struct run_options *options = run->options;
-    if (!run->manifest.is_sweep)
-        return volume_options_check(run->manifest.job, options->volumes, options->volume_count, error);
-    SCOPED_JSON *job = json_new_object();
-    json_set(job, "spec", json_copy(json_at(run->manifest.job, "spec.template")));
-    return volume_options_check(job, options->volumes, options->volume_count, error);
+    const struct json *spec = json_at(run->manifest.job, run->manifest.is_sweep ? "spec.template" : "spec");
+    return volume_options_check(spec, run->options->volumes, run->options->volume_count, error);
 }
 
 static int connect(struct run *run, struct error *error)

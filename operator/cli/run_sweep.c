@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/run_sweep.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
@@ -19,20 +17,12 @@
 
 /* ---------------------------------------------------------------- files */
 
-static int write_text(const char *path, const struct buffer *text, struct error *error)
-{
-    SCOPED_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0 || write(file, buffer_text(text), text->length) != (ssize_t)text->length)
-        return error_set_errno(error, "write %s", path);
-    return 0;
-}
-
 /* Returns the file's path, to be freed with free(); NULL if it could not be written, which is reported. */
 static char *keep(const struct run_place *place, const char *name, const struct buffer *text)
 {
     struct error error = ERROR_INIT;
     char *path = memory_format("%s/%s", place->state, name);
-    if (write_text(path, text, &error) == 0)
+    if (buffer_write_file(text, path, &error) == 0)
         return path;
     fprintf(stderr, "cox run: %s\n", error.message);
     free(path);
@@ -94,8 +84,8 @@ static void say_next(const struct run_place *place, const struct training_sweep 
 static void say_resume(const struct run_place *place, const struct training_sweep *sweep)
 {
     SCOPED_FREE char *shown = place->state ? path_for_people(place->state) : NULL;
-    printf("\nInterrupted with %" PRId64 " of %" PRId64 " trials done. ",
-           sweep->status.trials.succeeded + sweep->status.trials.failed, sweep->status.trials.total);
+    printf("\nInterrupted with %" PRId64 " of %" PRId64 " trials done. ", sweep_done(sweep),
+           sweep->status.trials.total);
     if (shown)
         printf("The state is kept in %s; to go on:\n  %s\n", shown, place->options->resume);
     else

@@ -8,21 +8,13 @@
 #include "common/memory.h"
 #include "common/yaml.h"
 
-static const struct sweep_assignment *assignment_of(const struct sweep_best *best, const char *name)
-{
-    for (unsigned i = 0; i < best->parameter_count; i++)
-        if (strcmp(best->parameters[i].name, name) == 0)
-            return &best->parameters[i];
-    return NULL;
-}
-
 static int put_values(const struct training_sweep *sweep, struct json *spec, struct error *error)
 {
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         const struct sweep_parameter *parameter = &sweep->parameters[i];
         const char *name = sweep_parameter_name(parameter);
-        const struct sweep_assignment *assignment = assignment_of(&sweep->status.best, name);
-        SCOPED_JSON *value = assignment ? sweep_parameter_value(parameter, assignment->value) : NULL;
+        const char *text = sweep_best_value(&sweep->status.best, name);
+        SCOPED_JSON *value = text ? sweep_parameter_value(parameter, text) : NULL;
         if (!value)
             return error_set(
                 error, ERROR_INVALID,

@@ -14,7 +14,6 @@
 #include "operator/kube/informer.h"
 
 #define LAST_TRIALS_MS 2000
-#define LINE_INTERVAL_MS 2000
 /* A sweep that is shown again tells of all its trials at once. */
 #define EVENTS_MAX (8 * 1024 * 1024)
 
@@ -199,43 +198,40 @@ void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret
 
 /* ---------------------------------------------------------------- what is shown */
 
-static void show_block(struct sweep_follow *follow, const struct sweep_view *view, struct terminal *terminal,
-                       int64_t now_ms)
+static void show_block(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms)
 {
+    SCOPED(sweep_view_release) struct sweep_view view;
     SCOPED_BUFFER block;
+    sweep_follow_view(follow, &view);
     buffer_init(&block, VIEW_PRINT_MAX);
     if (follow->events.length > 0)
         terminal_clear(terminal);
     terminal_print_events(terminal, &follow->events);
     buffer_append_byte(&block, '\n', NULL);
-    sweep_print_block(view, now_ms, terminal_width(terminal), &block);
+    sweep_print_block(&view, now_ms, terminal_width(terminal), &block);
     terminal_draw(terminal, buffer_text(&block));
 }
 
-static void show_line(struct sweep_follow *follow, const struct sweep_view *view, struct terminal *terminal,
-                      int64_t now_ms)
+static void show_line(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms)
 {
     const struct sweep_status *status = &follow->sweep.status;
-    int64_t done = status->trials.succeeded + status->trials.failed;
+    int64_t done = sweep_done(&follow->sweep);
     terminal_print_events(terminal, &follow->events);
-    if (status->start_ms != FIELD_UNSET && done != terminal->line_step &&
-        (done == status->trials.total || now_ms - terminal->line_ms >= LINE_INTERVAL_MS)) {
+    if (status->start_ms != FIELD_UNSET && terminal_line_due(terminal, done, done == status->trials.total, now_ms)) {
+        SCOPED(sweep_view_release) struct sweep_view view;
         SCOPED_BUFFER line;
+        sweep_follow_view(follow, &view);
         buffer_init(&line, VIEW_PRINT_MAX);
-        sweep_print_line(view, now_ms, &line);
+        sweep_print_line(&view, now_ms, &line);
         puts(buffer_text(&line));
-        terminal->line_ms = now_ms;
-        terminal->line_step = done;
     }
     fflush(stdout);
 }
 
 void sweep_follow_show(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms)
 {
-    SCOPED(sweep_view_release) struct sweep_view view;
-    sweep_follow_view(follow, &view);
     if (terminal->live)
-        show_block(follow, &view, terminal, now_ms);
+        show_block(follow, terminal, now_ms);
     else
-        show_line(follow, &view, terminal, now_ms);
+        show_line(follow, terminal, now_ms);
 }

@@ -10,6 +10,7 @@
 #include "common/job/enum_words.h"
 #include "common/job/sweep_parameter.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/job_table.h"
 #include "operator/cli/text_table.h"
 #include "operator/cli/view_print.h"
 
@@ -17,11 +18,6 @@
 #define TRIALS_SHOWN_MAX 8
 
 /* ---------------------------------------------------------------- progress */
-
-static int64_t done(const struct training_sweep *sweep)
-{
-    return sweep->status.trials.succeeded + sweep->status.trials.failed;
-}
 
 static void print_left(const struct sweep_view *view, int64_t now_ms, struct buffer *out)
 {
@@ -35,7 +31,7 @@ static void print_left(const struct sweep_view *view, int64_t now_ms, struct buf
 
 static void print_counts(const struct training_sweep *sweep, struct buffer *out)
 {
-    buffer_format(out, "%" PRId64 "/%" PRId64 " done", done(sweep), sweep->status.trials.total);
+    buffer_format(out, "%" PRId64 "/%" PRId64 " done", sweep_done(sweep), sweep->status.trials.total);
     if (!sweep_is_over(sweep) && !sweep->suspend)
         buffer_format(out, ", %" PRId64 " running", sweep->status.trials.running);
     if (sweep->status.trials.failed > 0)
@@ -81,7 +77,7 @@ static void print_bar(const struct sweep_view *view, int64_t now_ms, unsigned wi
 {
     unsigned bar = width / 2 < BAR_WIDTH_MAX ? width / 2 : BAR_WIDTH_MAX;
     int64_t total = view->sweep->status.trials.total;
-    unsigned full = total > 0 ? (unsigned)(done(view->sweep) * bar / total) : 0;
+    unsigned full = total > 0 ? (unsigned)(sweep_done(view->sweep) * bar / total) : 0;
     for (unsigned i = 0; i < bar; i++)
         buffer_append_string(out, i < full ? "█" : "░", NULL);
     buffer_append_string(out, "  ", NULL);
@@ -187,10 +183,8 @@ static void add_sweep(const struct json *object, bool with_namespace, int64_t no
     static const char *const counts[] = {"status.trials.total", "status.trials.running", "status.trials.succeeded",
                                          "status.trials.failed"};
     const char *state = job_state(object);
-    char age[24] = "";
-    int64_t created_ms;
-    if (clock_parse(json_string_at(object, "metadata.creationTimestamp", ""), &created_ms))
-        clock_format_duration(now_ms > created_ms ? now_ms - created_ms : 0, age, sizeof age);
+    char age[24];
+    object_age(object, now_ms, age, sizeof age);
     if (with_namespace)
         text_table_add(table, json_string_at(object, "metadata.namespace", ""));
     text_table_add(table, json_string_at(object, "metadata.name", ""));

@@ -74,6 +74,11 @@ bool sweep_is_over(const struct training_sweep *sweep)
     return holds(sweep, SWEEP_COMPLETE) || holds(sweep, SWEEP_FAILED);
 }
 
+int64_t sweep_done(const struct training_sweep *sweep)
+{
+    return sweep->status.trials.succeeded + sweep->status.trials.failed;
+}
+
 static const char *last_part(const struct sweep_parameter *parameter)
 {
     const char *name = sweep_parameter_name(parameter), *dot = strrchr(name, '.');
@@ -119,7 +124,7 @@ int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms)
 {
     const struct training_sweep *sweep = view->sweep;
     double mean = mean_ms(view), work = 0, longest = 0;
-    int64_t waiting = sweep->status.trials.total - sweep->status.trials.succeeded - sweep->status.trials.failed;
+    int64_t waiting = sweep->status.trials.total - sweep_done(sweep);
     if (isnan(mean) || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
         return -1;
     int64_t lanes = sweep->parallelism < waiting ? sweep->parallelism : waiting;

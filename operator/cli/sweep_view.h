@@ -31,6 +31,8 @@ bool sweep_view_has_best(const struct sweep_view *view);
 const char *sweep_state(const struct training_sweep *sweep);
 /* Returns whether the sweep is complete or has failed. */
 bool sweep_is_over(const struct training_sweep *sweep);
+/* Returns how many trials have succeeded or failed. */
+int64_t sweep_done(const struct training_sweep *sweep);
 /* Returns the last part of a parameter's name if no other parameter has the same, such as learningRate, otherwise the whole name. */
 const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter);
 

@@ -84,18 +84,23 @@ static void show_block(struct terminal *terminal, struct job_view *view)
     terminal_draw(terminal, buffer_text(&block));
 }
 
+bool terminal_line_due(struct terminal *terminal, int64_t step, bool last, int64_t now_ms)
+{
+    if (step == terminal->line_step || (!last && now_ms - terminal->line_ms < LINE_INTERVAL_MS))
+        return false;
+    terminal->line_ms = now_ms;
+    terminal->line_step = step;
+    return true;
+}
+
 static void show_line(struct terminal *terminal, struct job_view *view, int64_t now_ms)
 {
     terminal_print_events(terminal, &view->events);
-    bool last = view->step == view->total_steps;
-    if (view->step >= 0 && view->step != terminal->line_step &&
-        (last || now_ms - terminal->line_ms >= LINE_INTERVAL_MS)) {
+    if (view->step >= 0 && terminal_line_due(terminal, view->step, view->step == view->total_steps, now_ms)) {
         SCOPED_BUFFER line;
         buffer_init(&line, VIEW_PRINT_MAX);
         view_print_line(view, &line);
         puts(buffer_text(&line));
-        terminal->line_ms = now_ms;
-        terminal->line_step = view->step;
     }
     fflush(stdout);
 }

@@ -28,6 +28,9 @@ void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms);
 /* Prints whole lines above the block, which must have been removed, and removes them from `events`. */
 void terminal_print_events(const struct terminal *terminal, struct buffer *events);
+/* For output that is not live: returns whether a line about `step` is due, because the step is new and the last line is old or the
+ * step is the `last`; if so, notes that it is printed now. */
+bool terminal_line_due(struct terminal *terminal, int64_t step, bool last, int64_t now_ms);
 /* Asks again how wide the terminal is. */
 unsigned terminal_width(struct terminal *terminal);
 /* Removes the block, so that plain lines can follow. */

@@ -7,7 +7,6 @@
 #include "common/memory.h"
 
 #define FIRST_ROOM 64
-#define GAP 3
 
 void text_table_init(struct text_table *table, unsigned columns)
 {
@@ -39,13 +38,18 @@ static int width_of(const struct text_table *table, unsigned column)
     return (int)width;
 }
 
-static void print_line(const struct text_table *table, size_t first, const int *widths, struct buffer *out)
+void text_table_end_line(struct buffer *out)
 {
-    for (unsigned i = 0; i < table->columns; i++)
-        buffer_format(out, "%-*s", widths[i] + GAP, table->cells[first + i]);
     while (out->length > 0 && out->data[out->length - 1] == ' ')
         out->length--;
     buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_line(const struct text_table *table, size_t first, const int *widths, struct buffer *out)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        buffer_format(out, "%-*s", widths[i] + TEXT_TABLE_GAP, table->cells[first + i]);
+    text_table_end_line(out);
 }
 
 void text_table_print(const struct text_table *table, struct buffer *out)

@@ -10,6 +10,8 @@
 
 #include "common/buffer.h"
 
+#define TEXT_TABLE_GAP 3 /* blanks between columns */
+
 struct text_table {
     unsigned columns;
     char **cells; /* line by line */
@@ -22,5 +24,7 @@ void text_table_release(struct text_table *table);
 void text_table_add(struct text_table *table, const char *text);
 /* Appends all whole lines, without blanks at their ends. */
 void text_table_print(const struct text_table *table, struct buffer *out);
+/* Ends a line of a table that is printed by hand: removes the blanks at its end. */
+void text_table_end_line(struct buffer *out);
 
 #endif

@@ -69,14 +69,6 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     return line;
 }
 
-static const char *best_value(const struct sweep_best *best, const char *name)
-{
-    for (unsigned i = 0; i < best->parameter_count; i++)
-        if (strcmp(best->parameters[i].name, name) == 0)
-            return best->parameters[i].value;
-    return NULL;
-}
-
 struct trial_line *trial_line_of_best(const struct training_sweep *sweep)
 {
     const struct sweep_best *best = &sweep->status.best;
@@ -96,7 +88,7 @@ struct trial_line *trial_line_of_best(const struct training_sweep *sweep)
     line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
     for (unsigned i = 0; i < sweep->parameter_count; i++)
-        line->values[i] = arena_copy_string(arena, best_value(best, sweep_parameter_name(&sweep->parameters[i])));
+        line->values[i] = arena_copy_string(arena, sweep_best_value(best, sweep_parameter_name(&sweep->parameters[i])));
     return line;
 }
 

@@ -29,18 +29,18 @@ static void add_claims(struct claims *claims, const struct json *volumes)
 }
 
 /* A person may have written the name of the storage instead of its claim's. */
-static const char *claim_of_storage(const struct json *job, const char *storage)
+static const char *claim_of_storage(const struct json *spec, const char *storage)
 {
-    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item))
+    for (const struct json *item = json_first(json_member(spec, "storage")); item; item = json_next(item))
         if (strcmp(json_string_at(item, "name", ""), storage) == 0)
             return json_string_at(item, "persistentVolumeClaim.claimName", NULL);
     return NULL;
 }
 
-static int unknown_claim(const struct json *job, const struct claims *claims, const char *option, const char *name,
+static int unknown_claim(const struct json *spec, const struct claims *claims, const char *option, const char *name,
                          struct error *error)
 {
-    const char *meant = claim_of_storage(job, name);
+    const char *meant = claim_of_storage(spec, name);
     SCOPED_BUFFER text;
     buffer_init(&text, ERROR_MESSAGE_MAX);
     if (!meant)
@@ -53,13 +53,12 @@ static int unknown_claim(const struct json *job, const struct claims *claims, co
                      buffer_text(&text), meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
-int volume_options_check(const struct json *job, const char *const *volumes, unsigned count, struct error *error)
+int volume_options_check(const struct json *spec, const char *const *volumes, unsigned count, struct error *error)
 {
     struct claims claims = {.count = 0};
-    add_claims(&claims, json_at(job, "spec.storage"));
+    add_claims(&claims, json_member(spec, "storage"));
     for (int role = 0; role < ROLE_COUNT; role++)
-        add_claims(&claims, json_at(json_member(json_member(job, "spec"), role_section((enum role)role)),
-                                    "template.spec.volumes"));
+        add_claims(&claims, json_at(json_member(spec, role_section((enum role)role)), "template.spec.volumes"));
     for (unsigned i = 0; i < count; i++) {
         const char *directory = strchr(volumes[i], '=') + 1;
         SCOPED_FREE char *name = memory_copy_bytes(volumes[i], (size_t)(directory - volumes[i] - 1));
@@ -68,7 +67,7 @@ int volume_options_check(const struct json *job, const char *const *volumes, uns
         for (size_t j = 0; j < claims.count && !known; j++)
             known = strcmp(claims.names[j], name) == 0;
         if (!known)
-            return unknown_claim(job, &claims, volumes[i], name, error);
+            return unknown_claim(spec, &claims, volumes[i], name, error);
         if (stat(directory, &status) < 0)
             return error_set_errno(error, "--volume %s: open the directory", volumes[i]);
         if (!S_ISDIR(status.st_mode))

@@ -14,7 +14,7 @@ static void check(const char *volume, const char *message)
     SCOPED_JSON *job = NULL;
     struct error error = ERROR_INIT;
     cr_assert_eq(json_parse(job_text, strlen(job_text), 1 << 20, &job, NULL), 0);
-    int result = volume_options_check(job, &volume, 1, &error);
+    int result = volume_options_check(json_member(job, "spec"), &volume, 1, &error);
     cr_expect_eq(result, *message ? -1 : 0, "%s", volume);
     cr_expect_str_eq(error.message, message);
 }
