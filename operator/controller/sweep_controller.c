@@ -98,6 +98,8 @@ static void reconcile(struct sweep_controller *controller, struct sweep_entry *e
 {
     struct sweep_plan plan = {0};
     sweep_entry_set_sweep(entry, record->sweep.uid);
+    if (entry->ended_count > 0)
+        sweep_entry_forget_counted(entry, &record->sweep);
     size_t trial_count = trials_of(controller, entry);
     struct sweep_input input = {
         .sweep = &record->sweep,
@@ -235,7 +237,8 @@ static void trial_deleted(void *context, const char *key, const void *item)
     const struct trial_view *trial = item;
     SCOPED_FREE char *sweep = sweep_key(key, trial);
     const struct sweep_record *record = sweep ? informer_get(controller->sweeps, sweep) : NULL;
-    if (!record || strcmp(record->sweep.uid, trial->sweep_uid) != 0)
+    if (!record || strcmp(record->sweep.uid, trial->sweep_uid) != 0 ||
+        record->sweep.status.completion_ms != FIELD_UNSET)
         return;
     struct sweep_entry *entry = entry_of(controller, sweep);
     int64_t number = trial_number(&record->sweep, trial->name);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/controller/plan/index_set.h"
+#include "operator/controller/sweep/trial_build.h"
 
 struct sweep_entry *sweep_entry_new(const char *key, void *controller)
 {
@@ -68,6 +70,25 @@ void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *
 {
     entry->ended = memory_resize(entry->ended, entry->ended_count + 1, sizeof *entry->ended);
     entry->ended[entry->ended_count++] = trial_view_copy(trial);
+}
+
+void sweep_entry_forget_counted(struct sweep_entry *entry, const struct training_sweep *sweep)
+{
+    struct arena arena = {0};
+    struct index_set succeeded = index_set_make(&arena, SWEEP_TRIALS_MAX);
+    struct index_set failed = index_set_make(&arena, SWEEP_TRIALS_MAX);
+    size_t kept = 0;
+    index_set_parse(&succeeded, sweep->status.succeeded);
+    index_set_parse(&failed, sweep->status.failed);
+    for (size_t i = 0; i < entry->ended_count; i++) {
+        int64_t number = trial_number(sweep, entry->ended[i]->name);
+        if (index_set_has(&succeeded, number) || index_set_has(&failed, number))
+            trial_view_free(entry->ended[i]);
+        else
+            entry->ended[kept++] = entry->ended[i];
+    }
+    entry->ended_count = kept;
+    arena_release(&arena);
 }
 
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message)

@@ -39,6 +39,8 @@ void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid);
 void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message);
 /* Keeps a copy of a trial that has ended and whose job is gone: the sweep may not have counted it yet. */
 void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *trial);
+/* Frees the copies of the trials that the sweep's status counts. */
+void sweep_entry_forget_counted(struct sweep_entry *entry, const struct training_sweep *sweep);
 /* NULL: nothing keeps trials from being created. Copies the message. */
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/extremes.h"
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "common/utf8.h"
@@ -125,7 +126,8 @@ static void read_history(struct sweep_planning *planning)
     if (planning->sweep->algorithm.type != SWEEP_TPE)
         return;
     next->history_count = (unsigned)planning->started;
-    next->history = arena_allocate(&planning->plan->arena, SWEEP_TRIALS_MAX, sizeof *next->history);
+    next->history = arena_allocate(&planning->plan->arena, (size_t)int64_max(planning->started, planning->total),
+                                   sizeof *next->history);
     for (unsigned i = 0; i < old->history_count && i < next->history_count; i++)
         next->history[i] = old->history[i];
 }
@@ -473,7 +475,7 @@ static void fill_status(struct sweep_planning *planning)
     next->pending = index_set_print(&planning->pending, arena);
     next->succeeded = index_set_print(&planning->succeeded, arena);
     next->failed = index_set_print(&planning->failed, arena);
-    next->trials.total = planning->total > planning->started ? planning->total : planning->started;
+    next->trials.total = int64_max(planning->started, planning->total);
     next->trials.running = running(planning);
     next->trials.succeeded = count(planning, &planning->succeeded);
     next->trials.failed = count(planning, &planning->failed);
