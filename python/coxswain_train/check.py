@@ -12,6 +12,8 @@ import jax.export
 import numpy as np
 
 TOLERANCE = 1e-5
+MEAN_TOLERANCE = 1e-4
+MEAN_EXAMPLES = 64  # examples for which check_mean is tried
 
 
 class ExportError(ValueError):
@@ -65,3 +67,24 @@ def check_entry(entry: Entry, exported: jax.export.Exported, examples_are_alone:
             f"{entry.name}: {different} depends on an example of weight 0: the losses of an example must not depend on "
             f"the other examples of a batch"
         )
+
+
+def check_mean(loss: Callable[[slice], float], exported: Any) -> None:
+    """Checks that a loss of one example or more is the mean of `exported`, [examples, ...], and of the examples' own losses.
+
+    A loss that cannot be computed for an example alone, since it is written for one size of batches, is compared with
+    `exported` only.
+    """
+    losses = np.asarray(exported, np.float64)
+    whole, means = loss(slice(None)), [float(losses.mean())]
+    try:
+        means.append(float(np.mean([loss(slice(number, number + 1)) for number in range(len(losses))])))
+    except Exception:
+        pass
+    for mean in means:
+        if np.isfinite(whole) and not abs(whole - mean) <= MEAN_TOLERANCE * max(abs(whole), float(np.abs(losses).mean())):
+            raise ExportError(
+                f"the loss of a batch is {whole:.6g}, but the mean of the losses of its examples is {mean:.6g}: the worker "
+                f"takes the mean and counts all targets alike, so give a loss that does, without a sum, weights or an "
+                f"ignored class"
+            )

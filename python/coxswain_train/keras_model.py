@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coxswain_train.check import ExportError
-from coxswain_train.program import export_jax
+from coxswain_train.check import MEAN_EXAMPLES, ExportError, check_mean
+from coxswain_train.program import export_jax, named_tensors
 
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a seed generator
 
@@ -60,9 +60,13 @@ def export_keras(
     reducing = keras.losses.get(loss)
     losses_of = reducing.call if isinstance(reducing, keras.losses.Loss) else reducing
     sparse = keras.losses.sparse_categorical_crossentropy in (reducing, getattr(reducing, "fn", None))
-    if reducing is not losses_of and reducing.get_config().get("ignore_class") is not None:
+    is_loss = reducing is not losses_of
+    if is_loss and reducing.reduction == "sum":
+        raise ExportError("the worker takes the mean of all losses: a loss with reduction='sum' cannot be exported")
+    settings = reducing.get_config() if is_loss else getattr(reducing, "keywords", {})
+    if settings.get("ignore_class") is not None:
         raise ExportError("a program counts all targets: a loss with ignore_class cannot be exported")
-    from_logits = sparse and reducing is not losses_of and reducing.get_config().get("from_logits", False)
+    from_logits = sparse and is_loss and settings.get("from_logits", False)
     output = model(np.asarray(example_input)[:1])  # builds the model if need be
     if not isinstance(output, jax.Array):
         raise ExportError("the model must have one output")
@@ -97,12 +101,16 @@ def export_keras(
     def predict(parameters: Any, state: Any, input: Any) -> Any:
         return run(parameters, state, input, jax.random.key(0, impl="threefry2x32"), False)[0]
 
+    parameters = dict(zip(parameter_names, (variable.value for variable in trainable)))
+    targets = np.asarray(example_target, None if sparse else np.float32)
+    named_tensors(parameters, "parameter")
+    check_mean_of_keras(model, reducing, losses_of, np.asarray(example_input), targets)
     export_jax(
         folder,
         step,
-        dict(zip(parameter_names, (variable.value for variable in trainable))),
+        parameters,
         example_input,
-        np.asarray(example_target, None if sparse else np.float32),
+        targets,
         state=dict(zip(state_names, (variable.value for variable in kept))),
         batch=batch,
         classes=output.shape[-1] if sparse else None,
@@ -110,3 +118,14 @@ def export_keras(
         scores=("logits" if from_logits else "probabilities") if sparse and output.ndim == 2 else None,
         platforms=platforms,
     )
+
+
+def check_mean_of_keras(model: Any, loss: Any, losses_of: Any, inputs: Any, targets: Any) -> None:
+    """Compares the loss of the model's output, as the caller gave it, with the losses that are exported."""
+    taken = np.arange(max(2, min(MEAN_EXAMPLES, len(inputs)))) % len(inputs)
+    # One example at a time, as export_keras does it: the operations are compiled once.
+    output = jnp.concatenate([model(inputs[number : number + 1]) for number in taken]).astype(jnp.float32)
+    target = targets[taken]
+    exported = losses_of(target, output)
+    if jnp.shape(exported)[:1] == (len(taken),):  # otherwise export_jax says what shape is wrong
+        check_mean(lambda part: float(jnp.mean(loss(target[part], output[part]))), exported)

@@ -15,11 +15,26 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coxswain_train.check import Entry, ExportError, first_difference
+from coxswain_train.check import MEAN_EXAMPLES, Entry, ExportError, check_mean, first_difference
 from coxswain_train.program import examples_of, export_jax
 
 # PyTorch's kernels add in another order than XLA's.
 TORCH_TOLERANCE = 1e-4
+
+
+# Settings of a loss of PyTorch that change what its mean is.
+SETTINGS = ("reduction", "weight", "ignore_index")
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Refuses a loss whose mean is not the one that the worker takes. A setting that has no default is not set."""
+    reduction, weight, ignored = (
+        None if settings.get(name) is inspect.Parameter.empty else settings.get(name) for name in SETTINGS
+    )
+    if reduction not in (None, "mean", "none"):
+        raise ExportError(f"the worker takes the mean of all losses: a loss with reduction={reduction!r} cannot be exported")
+    if weight is not None or (ignored is not None and ignored >= 0):
+        raise ExportError("a program counts all targets alike: a loss with ignore_index or weights of classes cannot be exported")
 
 
 def losses_of(loss: Any) -> Any:
@@ -27,15 +42,16 @@ def losses_of(loss: Any) -> Any:
     import torch
 
     if isinstance(loss, torch.nn.Module):
-        if getattr(loss, "reduction", "mean") not in ("mean", "none"):
-            raise ExportError(f"the worker takes the mean of all losses: a loss with reduction={loss.reduction!r} cannot be exported")
-        if isinstance(loss, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss) and (loss.weight is not None or loss.ignore_index >= 0):
-            raise ExportError("a program counts all targets alike: a loss with ignore_index or weights of classes cannot be exported")
+        is_classes = isinstance(loss, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss)
+        check_settings({name: getattr(loss, name, None) for name in (SETTINGS if is_classes else ("reduction",))})
         loss = copy.deepcopy(loss)
         if hasattr(loss, "reduction"):
             loss.reduction = "none"
         return loss
-    if "reduction" in inspect.signature(loss).parameters:
+    parameters = inspect.signature(loss).parameters
+    if "reduction" in parameters or "reduction" in getattr(loss, "keywords", {}):
+        # The defaults have what functools.partial has bound, except what a function takes as **keywords.
+        check_settings({name: parameter.default for name, parameter in parameters.items()} | getattr(loss, "keywords", {}))
         return functools.partial(loss, reduction="none")
     return loss
 
@@ -149,6 +165,7 @@ def export_torch(
         return losses, output.argmax(axis) == target if classes else None, new
 
     taken = np.arange(batch) % len(inputs)
+    check_mean_of_torch(modules[False], loss, per_target, inputs[taken], targets[taken], channels_first)
     check_against_torch(
         run, modules, per_target, (parameters, state, inputs[taken], targets[taken], fixed_key), channels_first
     )
@@ -164,6 +181,33 @@ def export_torch(
         predict=predict,
         platforms=platforms,
     )
+
+
+def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[Any, Any]:
+    import torch
+
+    input = torch.from_numpy(np.moveaxis(inputs, -1, 1).copy() if channels_first else inputs)
+    target = torch.from_numpy(targets)
+    return input, target.long() if target.dtype == torch.int32 else target
+
+
+def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, targets: Any, channels_first: bool) -> None:
+    """Compares the loss of the module's output, as the caller gave it, with the losses that are exported."""
+    import torch
+
+    from coxswain_train import torch_trace
+
+    input, target = batch_for_torch(inputs, targets, channels_first)
+    taken = [number % len(target) for number in range(max(2, min(MEAN_EXAMPLES, len(target))))]
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), torch_trace.unfused():
+        output = torch_trace.tensor_output(copy.deepcopy(module)(input)).float()
+        if len(output) != len(target):  # export_jax says what shape is wrong
+            return
+        output, target = output[taken], target[taken]
+        exported = losses(output, target)
+        if exported.numel() % len(taken) != 0:  # check_against_torch says what shape is wrong
+            return
+        check_mean(lambda part: loss(output[part], target[part]).mean().item(), exported.reshape(len(taken), -1).numpy())
 
 
 def check_against_torch(
@@ -187,9 +231,7 @@ def check_against_torch(
 
     def torchs(called: Any) -> Any:
         called = copy.deepcopy(called)
-        input = torch.from_numpy(np.moveaxis(inputs, -1, 1).copy() if channels_first else inputs)
-        target = torch.from_numpy(targets)
-        target = target.long() if target.dtype == torch.int32 else target
+        input, target = batch_for_torch(inputs, targets, channels_first)
         with torch_trace.unfused():
             loss = losses(torch_trace.tensor_output(called(input)).float(), target).sum()
         loss.backward()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example: a convolutional network with batch normalisation and dropout. And what else Keras models may have."""
 
+import functools
 import pathlib
 import sys
 from typing import Any
@@ -131,6 +132,30 @@ def test_regularisers_count_once_in_the_mean(tmp_path: pathlib.Path) -> None:
     loss, hits = program.run("evaluate", inputs, targets, np.ones(4, "f"))
     np.testing.assert_allclose(loss / 4, wanted, rtol=1e-5)
     assert hits == 0
+
+
+class Divided(keras.losses.Loss):
+    """Divides by the size of the batch, although it is to return a loss for each target."""
+
+    def call(self, target: Any, output: Any) -> Any:
+        return keras.losses.mean_squared_error(target, output) / len(target)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (keras.losses.MeanSquaredError(reduction="sum"), "reduction='sum'"),
+        (functools.partial(keras.losses.sparse_categorical_crossentropy, ignore_class=0), "ignore_class"),
+        (Divided(), "mean of the losses of its examples"),
+        (lambda target, output: keras.losses.mean_squared_error(target, output) / len(target), "mean of the losses of its examples"),
+    ],
+)
+def test_a_loss_that_is_no_mean_is_refused(tmp_path: pathlib.Path, loss: Any, message: str) -> None:
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="out")])
+    inputs, targets = random.random((4, 3), np.float32), random.random((4, 2), np.float32)
+    with pytest.raises(ExportError, match=message):
+        export_keras(tmp_path, model, loss, inputs, targets, batch=4)
+    assert not (tmp_path / "program.json").exists()
 
 
 def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules of PyTorch: a residual network with batch normalisation, transformers, and what cannot be exported."""
 
+import functools
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -191,6 +192,35 @@ class Skewed(nn.Linear):
         return super().forward(x) * (2 if "torchax" in type(x).__module__ else 1)
 
 
+def ignoring_inside(output: Any, target: Any, reduction: str = "mean") -> Any:
+    return functional.cross_entropy(output, target, ignore_index=0, reduction=reduction)
+
+
+def weighted_inside(output: Any, target: Any, reduction: str = "mean") -> Any:
+    return functional.cross_entropy(output, target, weight=torch.full((2,), 2.0), reduction=reduction)
+
+
+def divided(output: Any, target: Any) -> Any:
+    return functional.cross_entropy(output, target, reduction="none") / len(target)
+
+
+def test_settings_that_keep_the_mean(tmp_path: pathlib.Path) -> None:
+    module, loss = nn.Linear(3, 2), functools.partial(functional.cross_entropy, label_smoothing=0.1, ignore_index=-1)
+    inputs, targets = random.random((BATCH, 3), np.float32), np.array([0, 1, 1, 0], "i")
+    export_torch(tmp_path, module, loss, inputs, targets, batch=BATCH)
+    wanted = loss(module(torch.from_numpy(inputs)), torch.from_numpy(targets).long()).item()
+    np.testing.assert_allclose(Program(tmp_path).run("evaluate", inputs, targets, ONES)[0] / BATCH, wanted, rtol=1e-5)
+
+
+def test_a_sum_is_refused_with_one_example(tmp_path: pathlib.Path) -> None:
+    def summed(output: Any, target: Any, *, reduction: Any = None) -> Any:
+        losses = functional.cross_entropy(output, target, reduction="none")
+        return losses if reduction else losses.sum()
+
+    with pytest.raises(ExportError, match="mean of the losses of its examples"):
+        export_torch(tmp_path, nn.Linear(3, 2), summed, np.ones((1, 3), "f"), np.array([1]), batch=1)
+
+
 @pytest.mark.parametrize(
     ("module", "loss", "message"),
     [
@@ -198,6 +228,13 @@ class Skewed(nn.Linear):
         (nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), "reduction='sum'"),
         (nn.Linear(3, 2), nn.CrossEntropyLoss(ignore_index=0), "ignore_index"),
         (nn.Linear(3, 2), nn.CrossEntropyLoss(weight=torch.ones(2)), "weights of classes"),
+        (nn.Linear(3, 2), functools.partial(functional.cross_entropy, reduction="sum"), "reduction='sum'"),
+        (nn.Linear(3, 2), functools.partial(functional.cross_entropy, ignore_index=0), "ignore_index"),
+        (nn.Linear(3, 2), functools.partial(functional.cross_entropy, weight=torch.ones(2)), "weights of classes"),
+        (nn.Linear(3, 2), lambda a, b, reduction="sum": functional.cross_entropy(a, b, reduction=reduction), "reduction='sum'"),
+        (nn.Linear(3, 2), ignoring_inside, "mean of the losses of its examples"),
+        (nn.Linear(3, 2), weighted_inside, "mean of the losses of its examples"),
+        (nn.Linear(3, 2), divided, "mean of the losses of its examples"),
         (nn.Linear(3, 2), lambda a, b: functional.cross_entropy(a, b), "Do not take the mean"),
         (nn.Sequential(nn.Linear(3, 1), nn.Flatten(0)), nn.BCEWithLogitsLoss(), "give targets that are values as float32"),
         (nn.Linear(3, 2).double(), nn.CrossEntropyLoss(), "parameter weight is float64"),
