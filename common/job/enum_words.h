@@ -39,6 +39,7 @@
     L(encryption_words, ENCRYPTIONS)                                                                                   \
     L(condition_type_words, CONDITION_TYPES)                                                                           \
     L(sweep_algorithm_words, SWEEP_ALGORITHMS)                                                                         \
+    L(sweep_trial_state_words, SWEEP_TRIAL_STATES)                                                                     \
     L(sweep_goal_words, SWEEP_GOALS)                                                                                   \
     L(sweep_condition_words, SWEEP_CONDITION_TYPES)
 

@@ -249,29 +249,25 @@ static const struct field best_fields[] = {
 static OBJECT_TYPE(best_type, "Best trial", best_fields);
 
 static const struct field record_fields[] = {
-    TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
-         "Its values of the parameters, in their order, with commas between them. Of a list the position counts, from "
-         "0."),
+    {.name = "state",
+     .kind = FIELD_ENUM,
+     MEMBER(trial_record, state),
+     LONE,
+     .words = sweep_trial_state_words,
+     .description = "What became of the trial. Running: it has been started, or is about to be, and is not over."},
     TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
-         "Its value of the metric; absent until it has succeeded."),
+         "Its value of the metric, a decimal string; absent until it has succeeded."),
+    TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
+         "With TPE: its values of the parameters, in their order, with commas between them; of values the position in "
+         "the list, from 0. They are drawn once and written here before the trial is created. With Grid and Random the "
+         "values follow from the spec and the number; cox sweep get shows them."),
 };
-static OBJECT_TYPE(record_type, "Record of a trial", record_fields, .size = sizeof(struct trial_record));
+static OBJECT_TYPE(record_type, "Result of a trial", record_fields, .size = sizeof(struct trial_record));
 
 static const struct field sweep_state_fields[] = {
-    COUNTER("started", sweep_status, started, "The trials with lower numbers have been promised, in this order."),
     TEXT("pending", sweep_status, pending, INDICES_MAX,
-         "Trials that are promised and were not seen to exist, such as 0-3,7. What was started, is not over and not "
-         "listed exists or was deleted."),
-    TEXT("succeeded", sweep_status, succeeded, INDICES_MAX, "Trials that are counted as succeeded, such as 0-3,7."),
-    TEXT("failed", sweep_status, failed, INDICES_MAX, "Trials that are counted as failed, such as 0-3,7."),
-    {.name = "history",
-     .kind = FIELD_LIST,
-     MEMBER(sweep_status, history),
-     COMPANION(sweep_status, history_count),
-     RANGE(0, SWEEP_TPE_TRIALS_MAX),
-     .type = &record_type,
-     .description = "With TPE: the trials that have been started, by number. Their values are drawn once and written "
-                    "here before the trials are created."},
+         "Trials that are promised and were not seen to exist, such as 0-3,7. What is Running in the results and not "
+         "listed here exists or was deleted."),
 };
 static OBJECT_TYPE(sweep_state_type, "Controller state of a sweep", sweep_state_fields);
 
@@ -298,6 +294,14 @@ static const struct field status_fields[] = {
      LONE,
      .type = &best_type,
      .description = "The best trial so far; of equal ones the one with the lowest number."},
+    {.name = "results",
+     .kind = FIELD_LIST,
+     MEMBER(sweep_status, results),
+     COMPANION(sweep_status, result_count),
+     RANGE(0, SWEEP_TRIALS_MAX),
+     .type = &record_type,
+     .description = "The trials that have been started, the first one being trial 0. They stay when the trials' jobs "
+                    "are gone."},
     TIME("startTime", sweep_status, start_ms, "When the first trial was promised."),
     TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
     {.name = "controllerState",

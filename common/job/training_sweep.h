@@ -11,6 +11,10 @@
 #include "common/job/training_job.h"
 
 #define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random") X(SWEEP_TPE, "TPE")
+#define SWEEP_TRIAL_STATES(X)                                                                                          \
+    X(TRIAL_RUNNING, "Running") /* or promised, and not created yet */                                                 \
+    X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
+    X(TRIAL_FAILED, "Failed")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
 #define SWEEP_CONDITION_TYPES(X)                                                                                       \
@@ -21,12 +25,13 @@
 #define X(name, text) name,
 enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
 enum sweep_goal { SWEEP_GOALS(X) };
+enum trial_state { SWEEP_TRIAL_STATES(X) };
 enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #undef X
 
 /* Trials are numbered from 0. A trial is named <sweep>-<number>, and that has to be the name of a job. */
 #define SWEEP_TRIALS_MAX 10000
-/* With TPE, whose trials' values are kept in the status. */
+/* With TPE: the status keeps the values of each trial's parameters, too. */
 #define SWEEP_TPE_TRIALS_MAX 1000
 #define SWEEP_NAME_MAX (JOB_NAME_MAX - 5)
 #define SWEEP_NAME_MESSAGE                                                                                             \
@@ -64,10 +69,12 @@ struct sweep_assignment {
     const char *value;
 };
 
-/* With TPE: what the status keeps of a trial, so that its values are drawn once and later trials can learn from it. */
+/* What the status keeps of a trial that has been started. Grid and Random draw the values of its parameters again when they are
+ * needed (sweep_value.h); with TPE they are drawn once and recorded, and later trials learn from them. */
 struct trial_record {
-    const char *values;    /* of all parameters, as suggestion_record writes them; NULL: none are known */
+    enum trial_state state;
     const char *objective; /* decimal string; NULL: the trial is not over or has failed */
+    const char *values;    /* with TPE: of all parameters, as suggestion_record writes them; NULL: none are known */
 };
 
 struct sweep_best {
@@ -86,15 +93,12 @@ struct sweep_status {
         int64_t total, running, succeeded, failed;
     } trials;
     struct sweep_best best;
+    struct trial_record *results; /* of the trials that have been started, by number */
+    unsigned result_count;
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
 
-    /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
-    int64_t started;       /* the trials below it are pending, running or over */
-    const char *pending;   /* were not seen to exist yet: promised before they are created (sweep_plan.h) */
-    const char *succeeded; /* of which `best` takes account */
-    const char *failed;
-    struct trial_record *history; /* with TPE: of the trials that have been started, by number */
-    unsigned history_count;
+    /* status.controllerState; a list of numbers such as "0-3,7", NULL: none. */
+    const char *pending; /* trials not seen to exist yet: promised before they are created (sweep_plan.h) */
 };
 
 struct training_sweep {

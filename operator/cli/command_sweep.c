@@ -48,7 +48,7 @@ static int sweep_read(struct cluster *cluster, const char *name, struct training
     return 0;
 }
 
-/* The lines that the view refers to. */
+/* The view, and the lines of the jobs, to which it refers. */
 struct trials {
     struct trial_line **lines;
     size_t count;
@@ -70,7 +70,6 @@ static void trials_add(struct trials *trials, struct trial_line *line)
         sweep_view_add(&trials->view, line);
 }
 
-/* The best trial is listed even if its job is gone. */
 static int trials_read(struct cluster *cluster, const struct training_sweep *sweep, struct trials *ret_trials,
                        struct error *error)
 {
@@ -83,10 +82,7 @@ static int trials_read(struct cluster *cluster, const struct training_sweep *swe
     ret_trials->lines = memory_allocate(json_count(jobs) + 1, sizeof *ret_trials->lines);
     for (const struct json *job = json_first(jobs); job; job = json_next(job))
         trials_add(ret_trials, trial_line_new(sweep, job));
-    struct trial_line *best = sweep_view_has_best(&ret_trials->view) ? NULL : trial_line_of_best(sweep);
-    if (best)
-        trials_add(ret_trials, best);
-    sweep_view_sort(&ret_trials->view);
+    sweep_view_complete(&ret_trials->view);
     return 0;
 }
 

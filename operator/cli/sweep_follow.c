@@ -193,7 +193,7 @@ void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret
     const void *item;
     for (size_t at = 0; informer_next(follow->trials, &at, &key, &item);)
         sweep_view_add(ret_view, item);
-    sweep_view_sort(ret_view);
+    sweep_view_complete(ret_view);
 }
 
 /* ---------------------------------------------------------------- what is shown */

@@ -28,14 +28,36 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-void sweep_view_sort(struct sweep_view *view)
+static void add_gone(struct sweep_view *view, const bool *has_job)
 {
+    const struct sweep_status *status = &view->sweep->status;
+    view->gone = memory_allocate(status->result_count + 1, sizeof *view->gone);
+    for (unsigned i = 0; i < status->result_count; i++) {
+        if (has_job[i] || status->results[i].state == TRIAL_RUNNING)
+            continue;
+        struct trial_line *line = trial_line_of_result(view->sweep, i);
+        view->gone[view->gone_count++] = line;
+        sweep_view_add(view, line);
+    }
+}
+
+void sweep_view_complete(struct sweep_view *view)
+{
+    unsigned results = view->sweep->status.result_count;
+    SCOPED_FREE bool *has_job = memory_allocate(results + 1, sizeof *has_job);
+    for (size_t i = 0; i < view->count; i++)
+        if (view->trials[i]->number >= 0 && view->trials[i]->number < results)
+            has_job[view->trials[i]->number] = true;
+    add_gone(view, has_job);
     if (view->count > 0)
         qsort(view->trials, view->count, sizeof *view->trials, compare);
 }
 
 void sweep_view_release(struct sweep_view *view)
 {
+    for (size_t i = 0; i < view->gone_count; i++)
+        trial_line_free(view->gone[i]);
+    free(view->gone);
     free(view->trials);
     *view = (struct sweep_view){.sweep = NULL};
 }
@@ -44,14 +66,6 @@ bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *
 {
     const char *best = view->sweep->status.best.trial;
     return best && strcmp(best, line->name) == 0;
-}
-
-bool sweep_view_has_best(const struct sweep_view *view)
-{
-    for (size_t i = 0; i < view->count; i++)
-        if (sweep_view_is_best(view, view->trials[i]))
-            return true;
-    return false;
 }
 
 /* ---------------------------------------------------------------- the sweep */

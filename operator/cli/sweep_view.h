@@ -2,8 +2,8 @@
  *
  * Holds a TrainingSweep and its trials (trial_line.h) in the form in which `cox` shows them, and computes
  * what is derived from both: the state, the best trial and the time left. sweep_follow.c and command_sweep.c
- * fill a view; sweep_print.h and sweep_export.h read it. The view borrows the sweep and the trials, which
- * must outlive it.
+ * fill a view; sweep_print.h and sweep_export.h read it. The view borrows the sweep and the trials whose jobs
+ * exist, which must outlive it, and owns the lines of the trials whose jobs are gone.
  */
 #ifndef COXSWAIN_CLI_SWEEP_VIEW_H
 #define COXSWAIN_CLI_SWEEP_VIEW_H
@@ -15,17 +15,18 @@
 /* Zero it first; release with sweep_view_release. */
 struct sweep_view {
     const struct training_sweep *sweep; /* borrowed */
-    const struct trial_line **trials;   /* borrowed, by number after sweep_view_sort */
+    const struct trial_line **trials;   /* by number after sweep_view_complete */
     size_t count, room;
+    struct trial_line **gone; /* owned: of trials without jobs */
+    size_t gone_count;
 };
 
 void sweep_view_add(struct sweep_view *view, const struct trial_line *line);
-void sweep_view_sort(struct sweep_view *view);
+/* Adds the trials that are over and whose jobs are gone, as the sweep's status has them, and sorts all trials. */
+void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 
 bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line);
-/* Returns whether the best trial of the sweep's status is among the trials. */
-bool sweep_view_has_best(const struct sweep_view *view);
 
 /* Returns the type of the first condition of a sweep that is True, otherwise "Pending". */
 const char *sweep_state(const struct training_sweep *sweep);

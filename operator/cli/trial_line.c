@@ -7,7 +7,9 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "operator/cli/job_condition.h"
 
@@ -69,26 +71,28 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     return line;
 }
 
-struct trial_line *trial_line_of_best(const struct training_sweep *sweep)
+struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number)
 {
-    const struct sweep_best *best = &sweep->status.best;
-    const char *dash = best->trial ? strrchr(best->trial, '-') : NULL;
-    if (!dash)
-        return NULL;
+    const struct trial_record *result = &sweep->status.results[number];
     struct trial_line *line = memory_allocate(1, sizeof *line);
     struct arena *arena = &line->arena;
-    line->number = number_of(dash + 1);
-    line->name = arena_copy_string(arena, best->trial);
-    line->state = "Succeeded";
+    SCOPED_FREE char *name = memory_format("%s-%u", sweep->name, number);
+    line->number = number;
+    line->name = arena_copy_string(arena, name);
+    line->state = sweep_trial_state_words[result->state];
     line->message = "";
-    line->objective = arena_copy_string(arena, best->objective);
-    line->succeeded = true;
+    line->objective = arena_copy_string(arena, result->objective);
+    line->succeeded = result->state == TRIAL_SUCCEEDED;
+    line->failed = result->state == TRIAL_FAILED;
     line->step = line->total_steps = line->seconds_left = -1;
     line->start_ms = line->end_ms = FIELD_UNSET;
     line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
-    for (unsigned i = 0; i < sweep->parameter_count; i++)
-        line->values[i] = arena_copy_string(arena, sweep_best_value(best, sweep_parameter_name(&sweep->parameters[i])));
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        SCOPED_JSON *value = sweep_trial_value(sweep, i, number);
+        SCOPED_FREE char *text = json_scalar_text(value);
+        line->values[i] = arena_copy_string(arena, text);
+    }
     return line;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Extracts from the TrainingJob of one trial what `cox` shows of that trial: its number, state, parameter
- * values and result. A trial is one of the jobs of a TrainingSweep. A trial_line keeps no pointer into the
- * job, which may be freed.
+ * values and result. A trial is one of the jobs of a TrainingSweep. When the job is gone, the sweep's status
+ * has this, too. A trial_line keeps no pointer into the job or the sweep, which may be freed.
  */
 #ifndef COXSWAIN_CLI_TRIAL_LINE_H
 #define COXSWAIN_CLI_TRIAL_LINE_H
@@ -23,8 +23,8 @@ struct trial_line {
 
 /* Free with trial_line_free. */
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
-/* The best trial as the sweep's status has it, for when its job is gone. NULL: the status has none. */
-struct trial_line *trial_line_of_best(const struct training_sweep *sweep);
+/* A trial as the sweep's results have it, for when its job is gone: its times and its message are unknown. */
+struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 
 /* Returns whether the trial has succeeded or failed. */

@@ -50,11 +50,22 @@ static struct sweep_entry *entry_of(struct sweep_controller *controller, const c
     return entry;
 }
 
+static int64_t now(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+static int64_t pace_ms(const struct sweep_controller *controller, const struct sweep_entry *entry)
+{
+    const struct sweep_record *record = informer_get(controller->sweeps, entry->key);
+    return record ? sweep_entry_pace_ms(entry, record->sweep.status.result_count, now()) : 0;
+}
+
 /* Reconciles after `delay_ms`, or earlier where that is due already. */
 static void look_after(struct sweep_entry *entry, int64_t delay_ms)
 {
     struct sweep_controller *controller = entry->controller;
-    int64_t due_ms = clock_monotonic_ns() / 1000000 + delay_ms;
+    int64_t due_ms = now() + delay_ms;
     if (controller->stopped || (entry->timer && entry->due_ms <= due_ms))
         return;
     if (entry->timer)
@@ -67,7 +78,7 @@ static void look(struct sweep_controller *controller, const char *key)
 {
     struct sweep_entry *entry = entry_of(controller, key);
     entry->dirty = true;
-    look_after(entry, 0);
+    look_after(entry, pace_ms(controller, entry));
 }
 
 /* ---------------------------------------------------------------- reconcile */
@@ -112,6 +123,7 @@ static void reconcile(struct sweep_controller *controller, struct sweep_entry *e
         .now_ms = clock_now_ms(),
     };
     plan_sweep(&input, &plan);
+    entry->planned_ms = now();
     entry->dirty = false;
     if (plan.action_count > 0 || plan.write_status) {
         entry->executing = true;
@@ -156,7 +168,7 @@ static void executed(void *context, struct sweep_entry *entry, const struct erro
         look_after(entry, (int64_t)FAILED_RETRY_MS
                               << (entry->failures < FAILED_DOUBLINGS_MAX ? entry->failures++ : FAILED_DOUBLINGS_MAX));
     else if (moved || entry->dirty)
-        look_after(entry, 0);
+        look_after(entry, pace_ms(controller, entry));
 }
 
 /* ---------------------------------------------------------------- informers */

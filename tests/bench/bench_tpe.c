@@ -65,7 +65,7 @@ static const struct problem {
 struct search {
     struct training_sweep sweep;
     struct sweep_parameter parameters[DIMENSIONS_MAX];
-    struct trial_record history[SWEEP_TPE_TRIALS_MAX];
+    struct trial_record results[SWEEP_TPE_TRIALS_MAX];
     const struct problem *problem;
 };
 
@@ -76,7 +76,7 @@ static void search_init(struct search *search, const struct problem *problem, en
         search->parameters[i] = (struct sweep_parameter){.has_uniform = true, .uniform = problem->ranges[i]};
     search->sweep.parameters = search->parameters;
     search->sweep.parameter_count = problem->dimensions;
-    search->sweep.status.history = search->history;
+    search->sweep.status.results = search->results;
     search->sweep.algorithm.type = type;
     search->sweep.algorithm.seed = seed;
     search->sweep.algorithm.startup_trials = 10;
@@ -91,7 +91,7 @@ static void search_release(struct search *search)
 static double search_trial(struct search *search)
 {
     struct training_sweep *sweep = &search->sweep;
-    unsigned trial = sweep->status.history_count;
+    unsigned trial = sweep->status.result_count;
     double x[DIMENSIONS_MAX];
     char objective[OBJECTIVE_TEXT_MAX];
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
@@ -101,9 +101,9 @@ static double search_trial(struct search *search)
     SCOPED_FREE char *record = suggestion_record(sweep, trial);
     double found = search->problem->value(x);
     snprintf(objective, sizeof objective, "%.17g", found);
-    search->history[trial].values = arena_copy_string(&sweep->arena, record);
-    search->history[trial].objective = arena_copy_string(&sweep->arena, objective);
-    sweep->status.history_count++;
+    search->results[trial].values = arena_copy_string(&sweep->arena, record);
+    search->results[trial].objective = arena_copy_string(&sweep->arena, objective);
+    sweep->status.result_count++;
     return found;
 }
 
@@ -154,7 +154,7 @@ static double last_trial_ms(const struct problem *problem)
 {
     static struct search search;
     search_init(&search, problem, SWEEP_RANDOM, 0);
-    while (search.sweep.status.history_count < SWEEP_TPE_TRIALS_MAX - 1)
+    while (search.sweep.status.result_count < SWEEP_TPE_TRIALS_MAX - 1)
         search_trial(&search);
     search.sweep.algorithm.type = SWEEP_TPE;
     clock_t begin = clock();

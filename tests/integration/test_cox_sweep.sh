@@ -116,10 +116,15 @@ sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] for
 verdict $? "export writes csv and json" "$(said)"
 cox 1 sweep stop grid && grep -q 'sweep grid is over: there is nothing to stop' err
 verdict $? "what is over is not stopped" "$(said)"
-api DELETE "$jobs_path/$(sed -n 's/^\([0-3]\),\(grid-[0-3]\),.*,true$/\2/p' state/trials.csv)" >/dev/null
-lists_three() { cox 0 get && (($(grep -c '^grid-' out) == 3)); }
-until_true 60 lists_three && cox 0 sweep get grid && (($(grep -c ' best$' out) == 1)) && (($(wc -l <out) == 5))
-verdict $? "the best is listed even if its job is gone" "$(said)"
+cox 0 sweep export grid -o json && cp out trials.json
+for trial in 0 1 2 3; do api DELETE "$jobs_path/grid-$trial" >/dev/null; done
+lists_none() { cox 0 get && (($(grep -c '^grid-' out) == 0)); }
+until_true 60 lists_none && cox 0 sweep get grid && (($(grep -c ' best$' out) == 1)) && (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json &&
+    python3 -c 'import json, sys
+before, after = (json.load(open(name)) for name in ("trials.json", "out"))
+for trial in before: trial["seconds"] = None
+sys.exit(before != after)'
+verdict $? "all trials are listed with their values when their jobs are gone" "$(said; cat trials.json)"
 
 manifest hopeless 'algorithm: {type: Grid}
   maxFailedTrials: 0

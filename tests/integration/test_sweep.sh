@@ -86,9 +86,9 @@ verdict $? "another sweep with that seed has the same" "$rates and $(told again 
 
 # Every trial that runs has the values that the status kept for it, and later ones lie where the loss was low.
 sweep learning '"maxTrials":12,"parallelism":2,"algorithm":{"type":"TPE","seed":3,"startupTrials":4},"parameters":[{"path":"coxswain.training.optimizer.learningRate","logUniform":{"min":0.0001,"max":0.1}},{"path":"coxswain.training.batchSize","values":[50,40]}]'
-sweep_is learning Complete 120 && is_told learning '[[rate(j), [50, 40].index(batch(j))] for j in t] == [[float(v) for v in r["values"].split(",")] for r in status["controllerState"]["history"]]'
+sweep_is learning Complete 120 && is_told learning '[[rate(j), [50, 40].index(batch(j))] for j in t] == [[float(v) for v in r["values"].split(",")] for r in status["results"]]'
 verdict $? "TPE: trials have the values that the status keeps" "$(told learning '[(rate(j), batch(j)) for j in t], status')"
-is_told learning '[float(r["objective"]) for r in status["controllerState"]["history"]] == [metric(j) for j in t] and len(set(map(rate, t))) == 12'
+is_told learning '[float(r["objective"]) for r in status["results"]] == [metric(j) for j in t] and len(set(map(rate, t))) == 12'
 verdict $? "and their results" "$(told learning '[metric(j) for j in t], status')"
 
 sweep broken '"algorithm":{"type":"Grid"},"maxFailedTrials":2,"parameters":[{"path":"coxswain.data.validation.last","values":[100,400,50]}]'
@@ -176,7 +176,7 @@ verdict $? "a sweep outlives its operators" "$rounds kills; $(told storm '[state
 told storm '" ".join(j["metadata"]["name"] + "/" + j["metadata"]["uid"] for j in t)' | tr ' ' '\n' >>seen
 [[ $(grep -c . < <(sort -u seen)) == 10 ]]
 verdict $? "each trial was made once" "$(sort -u seen | tr '\n' ' ')"
-is_told storm '[batch(j) for j in t] == [int(r["values"]) for r in status["controllerState"]["history"]]'
+is_told storm '[batch(j) for j in t] == [int(r["values"]) for r in status["results"]]'
 verdict $? "with the values that were drawn first" "$(told storm '[batch(j) for j in t], status')"
 is_told storm 'status["best"]["trial"] == min(t, key=metric)["metadata"]["name"]'
 verdict $? "and the best of all is found" "$(told storm 'status["best"], [metric(j) for j in t]')"

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/extremes.h"
 #include "common/memory.h"
-#include "operator/controller/plan/index_set.h"
 #include "operator/controller/sweep/trial_build.h"
+
+#define RESULTS_PER_MS 10
 
 struct sweep_entry *sweep_entry_new(const char *key, void *controller)
 {
@@ -51,6 +53,11 @@ void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid)
     entry->uid = memory_copy_string(uid);
 }
 
+int64_t sweep_entry_pace_ms(const struct sweep_entry *entry, int64_t results, int64_t now_ms)
+{
+    return int64_max(entry->planned_ms + results / RESULTS_PER_MS - now_ms, 0);
+}
+
 void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message)
 {
     struct trial_note *note = NULL;
@@ -72,23 +79,21 @@ void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *
     entry->ended[entry->ended_count++] = trial_view_copy(trial);
 }
 
+static bool is_counted(const struct sweep_status *status, int64_t trial)
+{
+    return trial >= 0 && trial < status->result_count && status->results[trial].state != TRIAL_RUNNING;
+}
+
 void sweep_entry_forget_counted(struct sweep_entry *entry, const struct training_sweep *sweep)
 {
-    struct arena arena = {0};
-    struct index_set succeeded = index_set_make(&arena, SWEEP_TRIALS_MAX);
-    struct index_set failed = index_set_make(&arena, SWEEP_TRIALS_MAX);
     size_t kept = 0;
-    index_set_parse(&succeeded, sweep->status.succeeded);
-    index_set_parse(&failed, sweep->status.failed);
     for (size_t i = 0; i < entry->ended_count; i++) {
-        int64_t number = trial_number(sweep, entry->ended[i]->name);
-        if (index_set_has(&succeeded, number) || index_set_has(&failed, number))
+        if (is_counted(&sweep->status, trial_number(sweep, entry->ended[i]->name)))
             trial_view_free(entry->ended[i]);
         else
             entry->ended[kept++] = entry->ended[i];
     }
     entry->ended_count = kept;
-    arena_release(&arena);
 }
 
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message)

@@ -18,6 +18,7 @@ struct sweep_entry {
     void *controller;
     struct event_timer *timer; /* of the next reconcile; NULL: none is due */
     int64_t due_ms;            /* when, by the monotonic clock */
+    int64_t planned_ms;        /* when the last plan was made, by the same clock; 0: never */
     bool executing;
     bool dirty;                        /* something changed while it was executing */
     uint64_t sweep_write, trial_write; /* own_write_note (job_entry.h) */
@@ -35,6 +36,10 @@ void sweep_entry_free(struct sweep_entry *entry);
 
 /* Says which sweep the entry is about; forgets what was known of another one. */
 void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid);
+/* Returns how long the next plan has to wait at `now_ms`. Each plan reads the results of all trials and each status write carries
+ * them, so plans of a sweep with 10000 results are a second apart, with fewer results less: what is read and written in a second does not
+ * grow with the sweep. */
+int64_t sweep_entry_pace_ms(const struct sweep_entry *entry, int64_t results, int64_t now_ms);
 /* Replaces what was noted of the trial. Copies the message. */
 void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message);
 /* Keeps a copy of a trial that has ended and whose job is gone: the sweep may not have counted it yet. */

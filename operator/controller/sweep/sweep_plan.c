@@ -23,7 +23,8 @@ struct sweep_planning {
     struct sweep_plan *plan;
     struct sweep_status *next;
     int64_t total, started;
-    struct index_set pending, succeeded, failed;
+    struct trial_record *results; /* by number, of trials that have been started */
+    struct index_set pending;
     const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
     const struct trial_note *
         *notes; /* by number, the last note of each trial that has been started; NULL: there is no note */
@@ -89,17 +90,18 @@ static void sweep_condition_set(struct sweep_planning *planning, enum sweep_cond
 
 /* ---------------------------------------------------------------- what there is */
 
-static void read_sets(struct sweep_planning *planning)
+/* The results in memory of the plan, with room for those of the trials that it promises. */
+static void read_results(struct sweep_planning *planning)
 {
     const struct sweep_status *old = &planning->sweep->status;
     struct arena *arena = &planning->plan->arena;
-    planning->started = old->started < SWEEP_TRIALS_MAX ? old->started : SWEEP_TRIALS_MAX;
+    planning->started = int64_min(old->result_count, SWEEP_TRIALS_MAX);
+    planning->results =
+        arena_allocate(arena, (size_t)int64_max(planning->started, planning->total) + 1, sizeof *planning->results);
+    for (int64_t i = 0; i < planning->started; i++)
+        planning->results[i] = old->results[i];
     planning->pending = index_set_make(arena, SWEEP_TRIALS_MAX);
-    planning->succeeded = index_set_make(arena, SWEEP_TRIALS_MAX);
-    planning->failed = index_set_make(arena, SWEEP_TRIALS_MAX);
     index_set_parse(&planning->pending, old->pending);
-    index_set_parse(&planning->succeeded, old->succeeded);
-    index_set_parse(&planning->failed, old->failed);
 }
 
 static void read_trials(struct sweep_planning *planning)
@@ -118,36 +120,25 @@ static void read_trials(struct sweep_planning *planning)
             planning->notes[input->notes[i].trial] = &input->notes[i];
 }
 
-/* The records of all trials that have been started, in memory of the plan, with room for those that it promises. */
-static void read_history(struct sweep_planning *planning)
-{
-    const struct sweep_status *old = &planning->sweep->status;
-    struct sweep_status *next = planning->next;
-    if (planning->sweep->algorithm.type != SWEEP_TPE)
-        return;
-    next->history_count = (unsigned)planning->started;
-    next->history = arena_allocate(&planning->plan->arena, (size_t)int64_max(planning->started, planning->total),
-                                   sizeof *next->history);
-    for (unsigned i = 0; i < old->history_count && i < next->history_count; i++)
-        next->history[i] = old->history[i];
-}
-
 static bool is_over(const struct sweep_planning *planning, int64_t trial)
 {
-    return index_set_has(&planning->succeeded, trial) || index_set_has(&planning->failed, trial);
+    return planning->results[trial].state != TRIAL_RUNNING;
 }
 
-static int64_t count(const struct sweep_planning *planning, const struct index_set *set)
+static int64_t count(const struct sweep_planning *planning, enum trial_state state)
 {
     int64_t number = 0;
     for (int64_t i = 0; i < planning->started; i++)
-        number += index_set_has(set, i);
+        number += planning->results[i].state == state;
     return number;
 }
 
-static int64_t running(const struct sweep_planning *planning)
+static int64_t count_pending(const struct sweep_planning *planning)
 {
-    return planning->started - count(planning, &planning->succeeded) - count(planning, &planning->failed);
+    int64_t number = 0;
+    for (int64_t i = 0; i < planning->started; i++)
+        number += index_set_has(&planning->pending, i);
+    return number;
 }
 
 /* ---------------------------------------------------------------- what became of the trials */
@@ -155,7 +146,7 @@ static int64_t running(const struct sweep_planning *planning)
 static void fail_trial(struct sweep_planning *planning, int64_t trial, const char *why)
 {
     index_set_remove(&planning->pending, trial);
-    index_set_add(&planning->failed, trial);
+    planning->results[trial].state = TRIAL_FAILED;
     sweep_event(planning, true, "TrialFailed", "CountTrial", format(planning, "%s: %s", name_of(planning, trial), why));
 }
 
@@ -201,9 +192,8 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
                           metric));
         return;
     }
-    index_set_add(&planning->succeeded, trial);
-    if (planning->next->history_count > 0)
-        planning->next->history[trial].objective = arena_copy_string(&planning->plan->arena, value);
+    planning->results[trial].state = TRIAL_SUCCEEDED;
+    planning->results[trial].objective = arena_copy_string(&planning->plan->arena, value);
     if (is_better(planning, value, trial))
         take_best(planning, trial, value);
 }
@@ -307,7 +297,7 @@ static void sweep_finish(struct sweep_planning *planning, enum sweep_condition t
 /* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
 static bool end_sweep(struct sweep_planning *planning)
 {
-    int64_t failed = count(planning, &planning->failed), succeeded = count(planning, &planning->succeeded);
+    int64_t failed = count(planning, TRIAL_FAILED), succeeded = count(planning, TRIAL_SUCCEEDED);
     const struct sweep_best *best = &planning->next->best;
     if (failed > planning->sweep->max_failed_trials) {
         if (suspend_trials(planning))
@@ -344,18 +334,18 @@ static void create_pending(struct sweep_planning *planning)
 static struct training_sweep updated_sweep(const struct sweep_planning *planning)
 {
     struct training_sweep sweep = *planning->sweep;
-    sweep.status = *planning->next;
+    sweep.status.results = planning->results;
+    sweep.status.result_count = (unsigned)planning->started;
     return sweep;
 }
 
 static void record_values(struct sweep_planning *planning, int64_t trial)
 {
-    struct sweep_status *next = planning->next;
     struct training_sweep sweep = updated_sweep(planning);
     if (sweep.algorithm.type != SWEEP_TPE)
         return;
     SCOPED_FREE char *values = suggestion_record(&sweep, trial);
-    next->history[next->history_count++].values = arena_copy_string(&planning->plan->arena, values);
+    planning->results[trial].values = arena_copy_string(&planning->plan->arena, values);
 }
 
 /* A trial whose values make no valid job fails without one. */
@@ -374,8 +364,8 @@ static void promise_trial(struct sweep_planning *planning)
 
 static void promise_trials(struct sweep_planning *planning)
 {
-    while (planning->started < planning->total && running(planning) < planning->sweep->parallelism &&
-           count(planning, &planning->failed) <= planning->sweep->max_failed_trials)
+    while (planning->started < planning->total && count(planning, TRIAL_RUNNING) < planning->sweep->parallelism &&
+           count(planning, TRIAL_FAILED) <= planning->sweep->max_failed_trials)
         promise_trial(planning);
     if (planning->next->start_ms == FIELD_UNSET)
         planning->next->start_ms = planning->input->now_ms;
@@ -384,11 +374,11 @@ static void promise_trials(struct sweep_planning *planning)
 static void update_running(struct sweep_planning *planning)
 {
     const char *obstacle = planning->input->obstacle;
-    int64_t active = running(planning);
-    if (obstacle && count(planning, &planning->pending) > 0)
+    int64_t active = count(planning, TRIAL_RUNNING);
+    if (obstacle && count_pending(planning) > 0)
         sweep_condition_set(planning, SWEEP_RUNNING,
-                            active > count(planning, &planning->pending) ? CONDITION_TRUE : CONDITION_FALSE,
-                            "TrialNotCreated", format(planning, "%s", obstacle));
+                            active > count_pending(planning) ? CONDITION_TRUE : CONDITION_FALSE, "TrialNotCreated",
+                            format(planning, "%s", obstacle));
     else
         sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning",
                             "trials run, or are about to be created");
@@ -471,14 +461,13 @@ static void fill_status(struct sweep_planning *planning)
     struct arena *arena = &planning->plan->arena;
     struct sweep_status *next = planning->next;
     next->observed_generation = planning->sweep->generation;
-    next->started = planning->started;
+    next->results = planning->results;
+    next->result_count = (unsigned)planning->started;
     next->pending = index_set_print(&planning->pending, arena);
-    next->succeeded = index_set_print(&planning->succeeded, arena);
-    next->failed = index_set_print(&planning->failed, arena);
     next->trials.total = int64_max(planning->started, planning->total);
-    next->trials.running = running(planning);
-    next->trials.succeeded = count(planning, &planning->succeeded);
-    next->trials.failed = count(planning, &planning->failed);
+    next->trials.running = count(planning, TRIAL_RUNNING);
+    next->trials.succeeded = count(planning, TRIAL_SUCCEEDED);
+    next->trials.failed = count(planning, TRIAL_FAILED);
 }
 
 static bool differs(const struct sweep_status *before, const struct sweep_status *after)
@@ -502,9 +491,8 @@ void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
         .next = &ret_plan->status,
         .total = input->invalid ? 0 : suggestion_count(sweep),
     };
-    read_sets(&planning);
+    read_results(&planning);
     read_trials(&planning);
-    read_history(&planning);
     decide(&planning);
     fill_status(&planning);
     ret_plan->write_status = differs(&sweep->status, &ret_plan->status);

@@ -5,15 +5,15 @@
  * API server. The controller of sweeps calls plan_sweep at every reconcile and executes the result
  * (sweep_execute.h). plan_sweep does no I/O, reads no clock and keeps no state.
  *
- * The durable protocol: the status is written first, with a resourceVersion precondition. It says
- * how many trials have been started (a trial's name follows from its number), and which of them are
- * pending: promised, and not seen to exist. Only a later plan that sees this status creates the
- * pending trials. So whenever the operator is killed, its successor finds in the API what was
- * decided:
+ * The durable protocol: the status is written first, with a resourceVersion precondition. It has a
+ * result for each trial that has been started (a trial's name follows from its number), and says
+ * which of them are pending: promised, and not seen to exist. Only a later plan that sees this
+ * status creates the pending trials. So whenever the operator is killed, its successor finds in the
+ * API what was decided:
  *   pending, there is no such job -> create it; if it exists after all, the create changes nothing
  *   pending, the job exists       -> it is no longer pending
- *   started, counted as over      -> nothing is done about it, whether its job is still there or not
- *   started, there is no such job -> a read confirms that, as the cache may be outdated; then it was deleted, and has failed
+ *   the result is not Running     -> nothing is done about it, whether its job is still there or not
+ *   Running, there is no such job -> a read confirms that, as the cache may be outdated; then it was deleted, and has failed
  * That a pending trial was created, seen and deleted before the status said so is remembered in
  * memory only. If the operator is killed in that moment, its successor creates the trial a second
  * time.

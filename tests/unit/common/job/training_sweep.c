@@ -108,17 +108,19 @@ Test(training_sweep, its_status_reads_back)
                         "  trials: {total: 9, running: 2, succeeded: 3, failed: 1}\n"
                         "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
                         "  startTime: '2026-11-20T14:00:00Z'\n"
-                        "  controllerState: {started: 6, pending: '5', succeeded: 0-2, failed: '4', history: [{values: "
-                        "'1,0.5', objective: '0.25'}, {values: '2,0.5'}]}\n"
+                        "  results: [{state: Succeeded, objective: '0.25', values: '1,0.5'}, {state: Failed, values: "
+                        "'2,0.5'}, {state: Running}]\n"
+                        "  controllerState: {pending: '2'}\n"
                         "  conditions:\n"
                         "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
                         "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"
                         "  - {type: example.com/Billed, status: 'True'}\n");
     cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
-    cr_expect_eq(sweep.status.started, 6);
     cr_expect_str_eq(sweep.status.best.parameters[0].value, "two");
-    cr_assert_eq(sweep.status.history_count, 2);
-    cr_expect_str_eq(sweep.status.history[1].values, "2,0.5");
+    cr_assert_eq(sweep.status.result_count, 3);
+    cr_expect_eq(sweep.status.results[0].state, TRIAL_SUCCEEDED);
+    cr_expect_str_eq(sweep.status.results[0].objective, "0.25");
+    cr_expect_str_eq(sweep.status.results[1].values, "2,0.5");
     cr_expect_eq(sweep.status.conditions[SWEEP_RUNNING].status, CONDITION_TRUE);
     SCOPED_JSON *written = sweep_status_to_json(&sweep.status);
     cr_expect(json_equal(written, json_member(object, "status")));

@@ -89,7 +89,7 @@ static inline void scene_init(struct scene *scene)
     scene->lines[3] = trial_of(&scene->sweep, 3, "1e-05", "one", "{}");
     for (int i = 0; i < 4; i++)
         sweep_view_add(&scene->view, scene->lines[i]);
-    sweep_view_sort(&scene->view);
+    sweep_view_complete(&scene->view);
 }
 
 static inline void scene_release(struct scene *scene)

@@ -11,8 +11,26 @@ Test(sweep_view, trials_are_sorted_and_the_best_is_known)
         cr_expect_eq(scene.view.trials[i]->number, (int64_t)i);
         cr_expect_eq(sweep_view_is_best(&scene.view, scene.view.trials[i]), i == 0);
     }
-    cr_expect(sweep_view_has_best(&scene.view));
     scene_release(&scene);
+}
+
+/* A trial that is not over and has no job is about to be created, or was deleted, which the sweep will find. */
+Test(sweep_view, trials_that_are_over_are_there_without_their_jobs)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC "status: {results: [{state: Succeeded, objective: '0.25'}, {state: Failed}, {state: "
+                            "Succeeded, objective: '1'}, {state: Running}]}\n");
+    struct trial_line *line = trial_of(&sweep, 1, "0.5", "one", TRIAL_FAILED);
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_view_add(&view, line);
+    sweep_view_complete(&view);
+    cr_assert_eq(view.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(view.trials[i]->number, (int64_t)i);
+    cr_expect_eq(view.trials[1], line, "the job says more than the result");
+    cr_expect_str_eq(view.trials[2]->objective, "1");
+    trial_line_free(line);
+    training_sweep_release(&sweep);
 }
 
 Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)

@@ -50,18 +50,35 @@ Test(trial_line, a_job_without_a_number_is_no_trial)
     training_sweep_release(&sweep);
 }
 
-Test(trial_line, the_best_is_known_without_its_job)
+Test(trial_line, a_result_is_known_without_its_job)
 {
-    struct training_sweep sweep = sweep_of(SWEEP_RUNS), young = sweep_of(SWEEP_SPEC);
-    struct trial_line *line = trial_line_of_best(&sweep);
-    cr_assert_not_null(line);
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC "  algorithm: {seed: 5}\nstatus: {results: [{state: Succeeded, objective: '0.25'}, {state: "
+                            "Failed}]}\n");
+    struct trial_line *line = trial_line_of_result(&sweep, 0), *failed = trial_line_of_result(&sweep, 1);
     cr_expect_eq(line->number, 0);
     cr_expect_str_eq(line->name, "s-0");
+    cr_expect_str_eq(line->state, "Succeeded");
     cr_expect_str_eq(line->objective, "0.25");
-    cr_expect_str_eq(line->values[0], "0.5");
-    cr_expect_str_eq(line->values[1], "one");
-    cr_expect_null(trial_line_of_best(&young));
+    cr_expect_str_eq(line->values[0], "0.765982", "%s", line->values[0]);
+    cr_expect_str_eq(line->values[1], "one", "%s", line->values[1]);
+    cr_expect(line->succeeded && !line->failed && failed->failed && failed->start_ms == FIELD_UNSET);
+    cr_expect_str_eq(failed->state, "Failed");
+    cr_expect_null(failed->objective);
     trial_line_free(line);
+    trial_line_free(failed);
     training_sweep_release(&sweep);
-    training_sweep_release(&young);
+}
+
+Test(trial_line, values_that_tpe_has_drawn_are_read_from_the_results)
+{
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC "  algorithm: {type: TPE}\nstatus: {results: [{state: Failed, "
+                                                      "values: '0.125,1'}, {state: Failed}]}\n");
+    struct trial_line *line = trial_line_of_result(&sweep, 0), *unknown = trial_line_of_result(&sweep, 1);
+    cr_expect_str_eq(line->values[0], "0.125");
+    cr_expect_str_eq(line->values[1], "two, \"2\"");
+    cr_expect(!unknown->values[0] && !unknown->values[1]);
+    trial_line_free(line);
+    trial_line_free(unknown);
+    training_sweep_release(&sweep);
 }

@@ -118,32 +118,34 @@ Test(suggestion, a_narrow_range_is_not_rounded_out_of)
                "  parameters: [{path: a, uniform: {min: -2, max: 3}}, {path: b, logUniform: {min: 1e-4, max: 1}},\n"   \
                "    {path: c, integer: {min: 3, max: 6}}, {path: d, values: [x, y, z]}]\n"
 
-#define HISTORY_MAX 40
+#define RESULTS_MAX 40
 
 /* A sweep whose first trials are over. */
 struct learned {
     struct training_sweep sweep;
-    struct trial_record history[HISTORY_MAX];
+    struct trial_record results[RESULTS_MAX];
     struct arena arena;
 };
 
 static void learned_init(struct learned *learned, const char *yaml)
 {
     *learned = (struct learned){.sweep = sweep_from(yaml)};
-    learned->sweep.status.history = learned->history;
+    learned->sweep.status.results = learned->results;
 }
 
 static void learned_release(struct learned *learned)
 {
-    learned->sweep.status.history = NULL;
+    learned->sweep.status.results = NULL;
     training_sweep_release(&learned->sweep);
     arena_release(&learned->arena);
 }
 
 static void add_record(struct learned *learned, const char *values, const char *objective)
 {
-    learned->history[learned->sweep.status.history_count++] = (struct trial_record){
-        arena_copy_string(&learned->arena, values), arena_copy_string(&learned->arena, objective)};
+    learned->results[learned->sweep.status.result_count++] =
+        (struct trial_record){.state = objective ? TRIAL_SUCCEEDED : TRIAL_RUNNING,
+                              .values = arena_copy_string(&learned->arena, values),
+                              .objective = arena_copy_string(&learned->arena, objective)};
 }
 
 /* Draws the values of so many trials, one after the other; the loss is the distance from a = 1, b = 0.01, c = 5 and d = y. */
@@ -179,7 +181,7 @@ Test(suggestion, tpe_begins_with_what_random_draws)
 }
 
 /* If these change, an operator that replaces another draws other values than that would have; those of started trials stay. */
-Test(suggestion, tpe_follows_from_seed_number_and_history)
+Test(suggestion, tpe_follows_from_seed_number_and_results)
 {
     struct learned learned, again;
     learned_init(&learned, LEARNING);
@@ -187,10 +189,10 @@ Test(suggestion, tpe_follows_from_seed_number_and_history)
     run_trials(&learned, 20, 1);
     run_trials(&again, 20, 1);
     for (int trial = 0; trial < 20; trial++)
-        cr_expect_str_eq(learned.history[trial].values, again.history[trial].values);
+        cr_expect_str_eq(learned.results[trial].values, again.results[trial].values);
     SCOPED_FREE char *next = suggestion_record(&learned.sweep, 20);
     SCOPED_FREE char *same = suggestion_record(&again.sweep, 20);
-    again.history[0].objective = "-100";
+    again.results[0].objective = "-100";
     SCOPED_FREE char *other = suggestion_record(&again.sweep, 20);
     cr_expect_str_eq(next, same);
     cr_expect_str_neq(next, other);
@@ -202,11 +204,11 @@ static void expect_learns(const char *yaml, double sign)
 {
     struct learned learned;
     learned_init(&learned, yaml);
-    run_trials(&learned, HISTORY_MAX, sign);
+    run_trials(&learned, RESULTS_MAX, sign);
     double first = 0, last = 0;
     for (int trial = 0; trial < 10; trial++) {
-        first += fabs(strtod(learned.history[trial].objective, NULL)) / 10;
-        last += fabs(strtod(learned.history[HISTORY_MAX - 1 - trial].objective, NULL)) / 10;
+        first += fabs(strtod(learned.results[trial].objective, NULL)) / 10;
+        last += fabs(strtod(learned.results[RESULTS_MAX - 1 - trial].objective, NULL)) / 10;
     }
     cr_expect(last < 0.6 * first, "a mean loss of %g in the last ten trials, %g in the first", last, first);
     learned_release(&learned);

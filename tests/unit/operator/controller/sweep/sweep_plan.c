@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/job/enum_words.h"
 #include "operator/controller/sweep/suggestion.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "sweep_scene.h"
@@ -25,6 +26,11 @@ struct scene {
 #define SPEC                                                                                                           \
     "  parallelism: 2\n  maxTrials: 4\n  maxFailedTrials: 1\n"                                                         \
     "  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
+
+/* Results in YAML. */
+#define RUNS "{state: Running}, "
+#define SUCCEEDED "{state: Succeeded, objective: '1'}, "
+#define FAILED "{state: Failed}, "
 
 static struct scene scene_of(const char *status)
 {
@@ -97,6 +103,16 @@ static void expect_set(const char *found, const char *expected)
     cr_expect_str_eq(found ? found : "", expected, "%s, not %s", found ? found : "none", expected);
 }
 
+/* "Succeeded Running": of each result */
+static void expect_states(const struct scene *scene, const char *expected)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    for (unsigned i = 0; i < scene->plan.status.result_count; i++)
+        buffer_format(&text, "%s%s", i > 0 ? " " : "", sweep_trial_state_words[scene->plan.status.results[i].state]);
+    cr_expect_str_eq(buffer_text(&text), expected, "%s, not %s", buffer_text(&text), expected);
+}
+
 static void expect_condition(const struct scene *scene, enum sweep_condition type, enum condition_status status,
                              const char *reason)
 {
@@ -122,7 +138,7 @@ Test(sweep_plan, promises_trials_before_it_creates_them)
     plan(&scene);
     expect_actions(&scene, "");
     cr_expect(scene.plan.write_status);
-    cr_expect_eq(scene.plan.status.started, 2);
+    cr_expect_eq(scene.plan.status.result_count, 2);
     expect_set(scene.plan.status.pending, "0-1");
     cr_expect_eq(scene.plan.status.trials.total, 4);
     cr_expect_eq(scene.plan.status.trials.running, 2);
@@ -133,7 +149,7 @@ Test(sweep_plan, promises_trials_before_it_creates_them)
 
 Test(sweep_plan, creates_what_is_promised)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "], controllerState: {pending: 0-1}}");
     plan(&scene);
     expect_actions(&scene, "create 0, create 1");
     expect_set(scene.plan.status.pending, "0-1");
@@ -142,7 +158,7 @@ Test(sweep_plan, creates_what_is_promised)
 
 Test(sweep_plan, what_exists_is_no_longer_pending)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "], controllerState: {pending: 0-1}}");
     add_trial(&scene, 0, "", "", false);
     plan(&scene);
     expect_actions(&scene, "create 1");
@@ -152,14 +168,14 @@ Test(sweep_plan, what_exists_is_no_longer_pending)
 
 Test(sweep_plan, starts_another_trial_when_one_is_over)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
     add_trial(&scene, 0, "Succeeded", "0.5", false);
     add_trial(&scene, 1, "Running", "", false);
     plan(&scene);
     expect_actions(&scene, "");
-    cr_expect_eq(scene.plan.status.started, 3);
+    cr_expect_eq(scene.plan.status.result_count, 3);
     expect_set(scene.plan.status.pending, "2");
-    expect_set(scene.plan.status.succeeded, "0");
+    expect_states(&scene, "Succeeded Running Running");
     cr_expect_eq(scene.plan.status.trials.running, 2);
     cr_expect_eq(scene.plan.status.trials.succeeded, 1);
     scene_end(&scene);
@@ -167,7 +183,7 @@ Test(sweep_plan, starts_another_trial_when_one_is_over)
 
 Test(sweep_plan, says_why_a_trial_is_not_created)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "], controllerState: {pending: 0-1}}");
     scene.obstacle = "quota";
     plan(&scene);
     expect_actions(&scene, "create 0, create 1");
@@ -194,33 +210,32 @@ Test(sweep_plan, records_values_with_the_promise)
     struct scene scene = learning_scene("{}");
     plan(&scene);
     expect_actions(&scene, "");
-    cr_assert_eq(scene.plan.status.history_count, 2);
+    cr_assert_eq(scene.plan.status.result_count, 2);
     for (int64_t trial = 0; trial < 2; trial++) {
         SCOPED_FREE char *values = suggestion_record(&scene.sweep, trial);
-        cr_expect_str_eq(scene.plan.status.history[trial].values, values);
-        cr_expect_null(scene.plan.status.history[trial].objective);
+        cr_expect_str_eq(scene.plan.status.results[trial].values, values);
+        cr_expect_null(scene.plan.status.results[trial].objective);
     }
     scene_end(&scene);
 }
 
 Test(sweep_plan, records_results_and_learns_from_them_at_once)
 {
-    struct scene scene =
-        learning_scene("{controllerState: {started: 2, history: [{values: '20,1'}, {values: '30,0'}]}}");
+    struct scene scene = learning_scene("{results: [{values: '20,1'}, {values: '30,0'}]}");
     add_trial(&scene, 0, "Succeeded", "0.5", false);
     add_trial(&scene, 1, "Running", "", false);
     plan(&scene);
     const struct sweep_status *status = &scene.plan.status;
-    cr_assert_eq(status->history_count, 3);
-    cr_expect_str_eq(status->history[0].values, "20,1");
-    cr_expect_str_eq(status->history[0].objective, "0.5");
-    cr_expect_str_eq(status->history[1].values, "30,0");
-    cr_expect_null(status->history[1].objective);
+    cr_assert_eq(status->result_count, 3);
+    cr_expect_str_eq(status->results[0].values, "20,1");
+    cr_expect_str_eq(status->results[0].objective, "0.5");
+    cr_expect_str_eq(status->results[1].values, "30,0");
+    cr_expect_null(status->results[1].objective);
     struct training_sweep learned = scene.sweep;
     learned.status = *status;
-    learned.status.history_count = 2;
+    learned.status.result_count = 2;
     SCOPED_FREE char *expected = suggestion_record(&learned, 2);
-    cr_expect_str_eq(status->history[2].values, expected);
+    cr_expect_str_eq(status->results[2].values, expected);
     cr_expect_str_eq(status->best.parameters[0].value, "20");
     cr_expect_str_eq(status->best.parameters[1].value, "64");
     scene_end(&scene);
@@ -228,7 +243,7 @@ Test(sweep_plan, records_results_and_learns_from_them_at_once)
 
 Test(sweep_plan, creates_a_trial_with_the_values_that_are_recorded)
 {
-    struct scene scene = learning_scene("{controllerState: {started: 1, pending: '0', history: [{values: '37,1'}]}}");
+    struct scene scene = learning_scene("{results: [{values: '37,1'}], controllerState: {pending: '0'}}");
     struct error error = ERROR_INIT;
     SCOPED_JSON *object = NULL;
     plan(&scene);
@@ -241,45 +256,60 @@ Test(sweep_plan, creates_a_trial_with_the_values_that_are_recorded)
 
 Test(sweep_plan, a_failed_trial_keeps_its_values_and_has_no_result)
 {
-    struct scene scene = learning_scene("{controllerState: {started: 1, history: [{values: '20,1'}]}}");
+    struct scene scene = learning_scene("{results: [{values: '20,1'}]}");
     add_trial(&scene, 0, "Failed", "0.5", false);
     plan(&scene);
-    cr_expect_str_eq(scene.plan.status.history[0].values, "20,1");
-    cr_expect_null(scene.plan.status.history[0].objective);
+    cr_expect_str_eq(scene.plan.status.results[0].values, "20,1");
+    cr_expect_null(scene.plan.status.results[0].objective);
     scene_end(&scene);
 }
 
-/* Somebody has edited the status: numbers keep their places. */
-Test(sweep_plan, a_history_that_is_too_short_or_too_long)
+/* Somebody has edited the status: trials that are over without values teach nothing, and are not drawn again. */
+Test(sweep_plan, results_without_values)
 {
-    static const char *const statuses[] = {
-        "{controllerState: {started: 3, succeeded: 0-1, history: [{values: '20,1'}]}}",
-        "{controllerState: {started: 3, succeeded: 0-1, history: [{}, {}, {}, {values: '20,1'}, {values: '20,1'}]}}"};
-    for (int i = 0; i < 2; i++) {
-        struct scene scene = learning_scene(statuses[i]);
-        add_trial(&scene, 2, "Succeeded", "0.25", false);
-        plan(&scene);
-        cr_assert_eq(scene.plan.status.history_count, 4);
-        cr_expect_str_eq(scene.plan.status.history[2].objective, "0.25");
-        cr_expect_not_null(scene.plan.status.history[3].values);
-        scene_end(&scene);
-    }
-}
-
-Test(sweep_plan, other_algorithms_record_nothing)
-{
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
-    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    struct scene scene = learning_scene("{results: [{state: Succeeded, objective: '1'}, {state: Failed}, {}]}");
+    add_trial(&scene, 2, "Succeeded", "0.25", false);
     plan(&scene);
-    cr_expect_eq(scene.plan.status.history_count, 0);
+    expect_states(&scene, "Succeeded Failed Succeeded Running");
+    cr_expect_str_eq(scene.plan.status.results[2].objective, "0.25");
+    cr_expect_null(scene.plan.status.results[0].values);
+    cr_expect_not_null(scene.plan.status.results[3].values);
     scene_end(&scene);
+}
+
+Test(sweep_plan, other_algorithms_record_results_and_no_values)
+{
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
+    add_trial(&scene, 0, "Succeeded", "0.5", false);
+    add_trial(&scene, 1, "Failed", "0.5", false);
+    plan(&scene);
+    expect_states(&scene, "Succeeded Failed Running Running");
+    cr_expect_str_eq(scene.plan.status.results[0].objective, "0.5");
+    cr_expect_null(scene.plan.status.results[1].objective);
+    for (unsigned i = 0; i < scene.plan.status.result_count; i++)
+        cr_expect_null(scene.plan.status.results[i].values);
+    scene_end(&scene);
+}
+
+/* What etcd takes by default is 1.5 MiB, with the spec. */
+Test(sweep_plan, the_longest_results_fit_into_an_object)
+{
+    static struct trial_record results[SWEEP_TRIALS_MAX];
+    struct sweep_status status = {.results = results, .result_count = SWEEP_TRIALS_MAX};
+    SCOPED_BUFFER text;
+    buffer_init(&text, 16 * 1024 * 1024);
+    for (int i = 0; i < SWEEP_TRIALS_MAX; i++)
+        results[i] = (struct trial_record){.state = TRIAL_SUCCEEDED, .objective = "-1.2345678901234567e-100"};
+    SCOPED_JSON *object = sweep_status_to_json(&status);
+    cr_assert_eq(json_print(object, &text, NULL), 0);
+    cr_expect_lt(text.length, 1024 * 1024, "%zu bytes", text.length);
 }
 
 /* ---------------------------------------------------------------- the best */
 
 static void expect_best(const char *goal, const char *first, const char *second, const char *best)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
     scene.sweep.objective.goal = strcmp(goal, "Maximize") == 0 ? GOAL_MAXIMIZE : GOAL_MINIMIZE;
     add_trial(&scene, 1, "Succeeded", second, false);
     add_trial(&scene, 0, "Succeeded", first, false);
@@ -303,8 +333,7 @@ Test(sweep_plan, an_earlier_best_stays_until_it_is_beaten)
         const char *value, *best;
     } rows[] = {{"0.6", "s-1"}, {"0.5", "s-0"}, {"0.4", "s-0"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct scene scene =
-            scene_of("{best: {trial: s-1, objective: '0.5'}, controllerState: {started: 2, succeeded: '1'}}");
+        struct scene scene = scene_of("{best: {trial: s-1, objective: '0.5'}, results: [" RUNS SUCCEEDED "]}");
         add_trial(&scene, 0, "Succeeded", rows[i].value, false);
         plan(&scene);
         cr_expect_str_eq(scene.plan.status.best.trial, rows[i].best, "%s", rows[i].value);
@@ -314,7 +343,7 @@ Test(sweep_plan, an_earlier_best_stays_until_it_is_beaten)
 
 Test(sweep_plan, the_best_has_its_parameters)
 {
-    struct scene scene = scene_of("{controllerState: {started: 1}}");
+    struct scene scene = scene_of("{results: [" RUNS "]}");
     add_trial(&scene, 0, "Succeeded", "0.5", false);
     plan(&scene);
     cr_assert_eq(scene.plan.status.best.parameter_count, 1);
@@ -329,11 +358,11 @@ Test(sweep_plan, the_best_has_its_parameters)
 
 Test(sweep_plan, counts_failed_trials)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
     add_trial(&scene, 0, "Failed", "0.1", false);
     add_trial(&scene, 1, "Running", "", false);
     plan(&scene);
-    expect_set(scene.plan.status.failed, "0");
+    expect_states(&scene, "Failed Running Running");
     cr_expect_null(scene.plan.status.best.trial);
     expect_event(&scene, "TrialFailed", "s-0: why");
     expect_set(scene.plan.status.pending, "2");
@@ -342,37 +371,35 @@ Test(sweep_plan, counts_failed_trials)
 
 Test(sweep_plan, a_success_without_the_metric_is_a_failure)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
     add_trial(&scene, 0, "Succeeded", "nan", false);
     add_trial(&scene, 1, "Succeeded", "1", false);
     plan(&scene);
-    expect_set(scene.plan.status.failed, "0");
-    expect_set(scene.plan.status.succeeded, "1");
+    expect_states(&scene, "Failed Succeeded Running Running");
     expect_event(&scene, "TrialFailed", "no finite validationLoss");
     scene_end(&scene);
 }
 
 Test(sweep_plan, too_many_failures_end_it_once_the_others_are_suspended)
 {
-    struct scene scene = scene_of("{controllerState: {started: 3, failed: '0'}}");
+    struct scene scene = scene_of("{results: [" FAILED RUNS RUNS "]}");
     add_trial(&scene, 1, "Failed", "", false);
     add_trial(&scene, 2, "Running", "", false);
     plan(&scene);
     expect_actions(&scene, "");
     expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_FALSE, "Suspending");
-    cr_expect_eq(scene.plan.status.started, 3);
+    cr_expect_eq(scene.plan.status.result_count, 3);
     scene_end(&scene);
 
-    scene =
-        scene_of("{conditions: [{type: Suspended, status: 'False', reason: Suspending}], controllerState: {started: "
-                 "3, failed: 0-1}}");
+    scene = scene_of(
+        "{conditions: [{type: Suspended, status: 'False', reason: Suspending}], results: [" FAILED FAILED RUNS "]}");
     add_trial(&scene, 2, "Running", "", false);
     plan(&scene);
     expect_actions(&scene, "suspend 2");
     expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
     scene_end(&scene);
 
-    scene = scene_of("{controllerState: {started: 3, failed: 0-1}}");
+    scene = scene_of("{results: [" FAILED FAILED RUNS "]}");
     add_trial(&scene, 2, "Suspended", "", true);
     plan(&scene);
     expect_actions(&scene, "");
@@ -383,34 +410,34 @@ Test(sweep_plan, too_many_failures_end_it_once_the_others_are_suspended)
 
 Test(sweep_plan, a_deleted_trial_is_looked_for_before_it_counts)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, succeeded: '0'}}");
+    struct scene scene = scene_of("{results: [" SUCCEEDED RUNS "]}");
     plan(&scene);
     expect_actions(&scene, "look 1");
-    expect_set(scene.plan.status.failed, "");
+    expect_states(&scene, "Succeeded Running Running");
     scene_end(&scene);
 
-    scene = scene_of("{controllerState: {started: 2, succeeded: '0'}}");
+    scene = scene_of("{results: [" SUCCEEDED RUNS "]}");
     note(&scene, 1, TRIAL_NOTE_ABSENT, NULL);
     plan(&scene);
-    expect_set(scene.plan.status.failed, "1");
+    expect_states(&scene, "Succeeded Failed Running Running");
     expect_event(&scene, "TrialFailed", "deleted");
     scene_end(&scene);
 }
 
 Test(sweep_plan, a_trial_that_was_seen_and_is_gone_is_not_created_again)
 {
-    struct scene scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    struct scene scene = scene_of("{results: [" RUNS "], controllerState: {pending: '0'}}");
     note(&scene, 0, TRIAL_NOTE_SEEN, NULL);
     plan(&scene);
     expect_actions(&scene, "");
     expect_set(scene.plan.status.pending, "1");
-    cr_expect_eq(scene.plan.status.started, 2);
+    cr_expect_eq(scene.plan.status.result_count, 2);
     scene_end(&scene);
 }
 
 Test(sweep_plan, a_template_that_the_server_refuses_ends_it)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, pending: 0-1}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "], controllerState: {pending: 0-1}}");
     note(&scene, 1, TRIAL_NOTE_REFUSED, (char[]){"unknown field"});
     plan(&scene);
     expect_actions(&scene, "");
@@ -421,11 +448,11 @@ Test(sweep_plan, a_template_that_the_server_refuses_ends_it)
 
 Test(sweep_plan, a_later_trial_that_the_server_refuses_has_failed)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2, pending: '1'}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "], controllerState: {pending: '1'}}");
     add_trial(&scene, 0, "Running", "", false);
     note(&scene, 1, TRIAL_NOTE_REFUSED, (char[]){"unknown field"});
     plan(&scene);
-    expect_set(scene.plan.status.failed, "1");
+    expect_states(&scene, "Running Failed Running");
     expect_event(&scene, "TrialFailed", "s-1: unknown field");
     scene_end(&scene);
 }
@@ -434,12 +461,11 @@ Test(sweep_plan, values_that_make_no_job)
 {
     static const struct {
         const char *values;
-        int64_t started;
-        const char *failed, *pending;
+        const char *states, *pending;
         enum condition_status ended;
     } rows[] = {
-        {"[0, 10]", 0, "", "", CONDITION_TRUE},
-        {"[10, 0, 20]", 3, "1", "0,2", CONDITION_ABSENT},
+        {"[0, 10]", "", "", CONDITION_TRUE},
+        {"[10, 0, 20]", "Running Failed Running", "0,2", CONDITION_ABSENT},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char yaml[2048];
@@ -449,8 +475,7 @@ Test(sweep_plan, values_that_make_no_job)
                  rows[i].values);
         struct scene scene = {.sweep = sweep_from(yaml)};
         plan(&scene);
-        cr_expect_eq(scene.plan.status.started, rows[i].started);
-        expect_set(scene.plan.status.failed, rows[i].failed);
+        expect_states(&scene, rows[i].states);
         expect_set(scene.plan.status.pending, rows[i].pending);
         expect_condition(&scene, SWEEP_FAILED, rows[i].ended, rows[i].ended == CONDITION_TRUE ? "InvalidSpec" : "");
         scene_end(&scene);
@@ -465,7 +490,7 @@ Test(sweep_plan, an_invalid_spec)
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidSpec");
     scene_end(&scene);
 
-    scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    scene = scene_of("{results: [" RUNS "], controllerState: {pending: '0'}}");
     scene.invalid = "spec.parameters: no";
     plan(&scene);
     expect_actions(&scene, "");
@@ -478,8 +503,9 @@ Test(sweep_plan, an_invalid_spec)
 
 Test(sweep_plan, is_complete_when_all_are_over)
 {
-    struct scene scene = scene_of("{best: {trial: s-0, objective: '1'}, conditions: [{type: Running, status: 'True'}], "
-                                  "controllerState: {started: 4, succeeded: 0-1, failed: '2'}}");
+    struct scene scene = scene_of(
+        "{best: {trial: s-0, objective: '1'}, conditions: [{type: Running, status: 'True'}], results: [" SUCCEEDED
+            SUCCEEDED FAILED RUNS "]}");
     add_trial(&scene, 3, "Succeeded", "0.5", false);
     plan(&scene);
     expect_actions(&scene, "");
@@ -491,7 +517,7 @@ Test(sweep_plan, is_complete_when_all_are_over)
 
 Test(sweep_plan, fails_when_no_trial_has_succeeded)
 {
-    struct scene scene = scene_of("{controllerState: {started: 4, failed: 0-3}}");
+    struct scene scene = scene_of("{results: [" FAILED FAILED FAILED FAILED "]}");
     scene.sweep.max_failed_trials = 4;
     plan(&scene);
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "NoTrialSucceeded");
@@ -500,8 +526,7 @@ Test(sweep_plan, fails_when_no_trial_has_succeeded)
 
 Test(sweep_plan, ends_early_when_max_trials_is_lowered)
 {
-    struct scene scene =
-        scene_of("{best: {trial: s-0, objective: '1'}, controllerState: {started: 2, succeeded: 0-1}}");
+    struct scene scene = scene_of("{best: {trial: s-0, objective: '1'}, results: [" SUCCEEDED SUCCEEDED "]}");
     scene.sweep.max_trials = 1;
     plan(&scene);
     expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
@@ -514,14 +539,15 @@ Test(sweep_plan, does_nothing_about_one_that_is_over_or_deleted)
     static const char *const over[] = {"{type: Complete, status: 'True'}", "{type: Failed, status: 'True'}"};
     for (int i = 0; i < 2; i++) {
         char status[256];
-        snprintf(status, sizeof status, "{conditions: [%s], controllerState: {started: 1, pending: '0'}}", over[i]);
+        snprintf(status, sizeof status, "{conditions: [%s], results: [" RUNS "], controllerState: {pending: '0'}}",
+                 over[i]);
         struct scene scene = scene_of(status);
         plan(&scene);
         expect_actions(&scene, "");
         cr_expect(!scene.plan.write_status);
         scene_end(&scene);
     }
-    struct scene scene = scene_of("{controllerState: {started: 1, pending: '0'}}");
+    struct scene scene = scene_of("{results: [" RUNS "], controllerState: {pending: '0'}}");
     scene.sweep.deleted_ms = NOW_MS;
     plan(&scene);
     expect_actions(&scene, "");
@@ -532,12 +558,12 @@ Test(sweep_plan, does_nothing_about_one_that_is_over_or_deleted)
 /* ---------------------------------------------------------------- suspending */
 
 #define SUSPENDING                                                                                                     \
-    "{conditions: [{type: Suspended, status: 'False', reason: Suspending}], controllerState: {started: 3, pending: "   \
-    "'2'}}"
+    "{conditions: [{type: Suspended, status: 'False', reason: Suspending}], results: [" RUNS RUNS RUNS "], "           \
+    "controllerState: {pending: '2'}}"
 
 Test(sweep_plan, says_that_it_suspends_before_it_does)
 {
-    struct scene scene = scene_of("{controllerState: {started: 3, pending: '2'}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS RUNS "], controllerState: {pending: '2'}}");
     scene.sweep.suspend = true;
     add_trial(&scene, 0, "Running", "", false);
     add_trial(&scene, 1, "Suspended", "", true);
@@ -585,12 +611,12 @@ Test(sweep_plan, one_that_begins_suspended_starts_nothing)
     scene.sweep.suspend = true;
     plan(&scene);
     expect_actions(&scene, "");
-    cr_expect_eq(scene.plan.status.started, 0);
+    cr_expect_eq(scene.plan.status.result_count, 0);
     expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended");
     scene_end(&scene);
 }
 
-#define SUSPENDED "{conditions: [{type: Suspended, status: 'True'}], controllerState: {started: 2}}"
+#define SUSPENDED "{conditions: [{type: Suspended, status: 'True'}], results: [" RUNS RUNS "]}"
 
 Test(sweep_plan, resumes_all_before_it_goes_on)
 {
@@ -614,11 +640,11 @@ Test(sweep_plan, resumes_all_before_it_goes_on)
 
 Test(sweep_plan, leaves_alone_what_a_person_has_suspended)
 {
-    struct scene scene = scene_of("{controllerState: {started: 2}}");
+    struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
     add_trial(&scene, 0, "Suspended", "", true);
     add_trial(&scene, 1, "Running", "", false);
     plan(&scene);
     expect_actions(&scene, "");
-    cr_expect_eq(scene.plan.status.started, 2);
+    cr_expect_eq(scene.plan.status.result_count, 2);
     scene_end(&scene);
 }

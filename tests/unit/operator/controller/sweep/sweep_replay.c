@@ -70,13 +70,22 @@ static bool is_over(const struct json *trial)
     return json_count(json_at(trial, "status.conditions")) > 0;
 }
 
-static bool state_has(const char *set, int64_t trial)
+static const struct json *result_of(int64_t trial)
 {
-    char path[64];
+    return json_element(json_at(model.sweep, "status.results"), (size_t)trial);
+}
+
+/* The trial is counted as this. */
+static bool result_is(int64_t trial, const char *state)
+{
+    return strcmp(json_string_at(result_of(trial), "state", ""), state) == 0;
+}
+
+static bool is_pending(int64_t trial)
+{
     struct arena arena = {0};
     struct index_set members = index_set_make(&arena, TRIALS);
-    snprintf(path, sizeof path, "status.controllerState.%s", set);
-    index_set_parse(&members, json_string_at(model.sweep, path, NULL));
+    index_set_parse(&members, json_string_at(model.sweep, "status.controllerState.pending", NULL));
     bool has = index_set_has(&members, trial);
     arena_release(&arena);
     return has;
@@ -85,8 +94,7 @@ static bool state_has(const char *set, int64_t trial)
 /* The batch size in a record of the status that the API server has; 0: there is none. */
 static int64_t record_of(int64_t trial)
 {
-    const struct json *record = json_element(json_at(model.sweep, "status.controllerState.history"), (size_t)trial);
-    return strtoll(json_string_at(record, "values", "0"), NULL, 10);
+    return strtoll(json_string_at(result_of(trial), "values", "0"), NULL, 10);
 }
 
 static void check_values(int64_t trial)
@@ -109,7 +117,7 @@ static void server_create(int64_t trial)
     struct training_sweep sweep = sweep_of(model.sweep);
     struct error error = ERROR_INIT;
     int running = 0;
-    CHECK(trial < sweep.status.started, "it creates what was not promised");
+    CHECK(trial < sweep.status.result_count, "it creates what was not promised");
     if (!model.trials[trial]) {
         CHECK(++model.created[trial] == 1, "a trial is created twice");
         CHECK(trial_build(&sweep, trial, &model.trials[trial], &error) == 0, error.message);
@@ -141,8 +149,8 @@ static bool server_status(const char *version, const struct sweep_status *status
         return false;
     json_set(model.sweep, "status", sweep_status_to_json(status));
     for (int64_t i = 0; i < TRIALS; i++)
-        model.counted[i] |= i < status->started && !state_has("pending", i);
-    check_records(status->started);
+        model.counted[i] |= i < status->result_count && !is_pending(i);
+    check_records(status->result_count);
     set_version();
     return true;
 }
@@ -324,7 +332,7 @@ static void check_best(void)
         const struct json *metric = json_first(json_at(model.trials[i], "status.progress.metrics"));
         if (strcmp(json_string_at(condition, "type", ""), "Succeeded") != 0)
             continue;
-        CHECK(state_has("succeeded", i), "a success is not counted");
+        CHECK(result_is(i, "Succeeded"), "a success is not counted");
         CHECK(best <= strtod(json_string_at(metric, "value", ""), NULL), "a better trial was left out");
     }
 }
@@ -334,7 +342,7 @@ static void check_end(void)
     CHECK(has_ended(), "it never ends");
     for (int i = 0; i < TRIALS; i++) {
         CHECK(model.created[i] == 1, "a trial was left out");
-        CHECK(state_has("succeeded", i) != state_has("failed", i), "a trial is counted twice, or not at all");
+        CHECK(result_is(i, "Succeeded") != result_is(i, "Failed"), "a trial is counted twice, or not at all");
     }
     check_best();
 }
