@@ -3,6 +3,7 @@
 #include "worker/data/cifar10.h"
 #include "worker/data/file_set.h"
 #include "worker/data/pixels.h"
+#include "worker/data/value_order.h"
 
 struct cifar10_dataset {
     struct dataset base;
@@ -34,7 +35,9 @@ static int fill(struct cifar10_dataset *dataset, const struct dataset_source *so
     if (source->format->input_elements != CIFAR10_VALUES)
         return error_set(error, ERROR_INVALID, "an image has 32x32x3 values, the model's input %lld; change the model",
                          (long long)source->format->input_elements);
-    if (file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
+    const struct example_shape shape = {3, {32, 32, 3}};
+    if (value_order_check("images", &shape, &source->format->input_shape, error) < 0 ||
+        file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
         count_records(&dataset->set, error) < 0)
         return -1;
     char files[160];

@@ -6,6 +6,7 @@
 #include "worker/data/dataset_format.h"
 #include "worker/data/file_bytes.h"
 #include "worker/data/idx.h"
+#include "worker/data/value_order.h"
 
 struct idx_dataset {
     struct dataset base;
@@ -33,6 +34,14 @@ static int open_idx(const struct dataset_source *source, const char *path, unsig
     return 0;
 }
 
+static int check_order(const struct idx *images, const struct example_format *format, struct error *error)
+{
+    struct example_shape shape = {.rank = images->rank - 1};
+    for (unsigned i = 0; i < shape.rank; i++)
+        shape.dims[i] = images->dims[i + 1];
+    return value_order_check("images", &shape, &format->input_shape, error);
+}
+
 static int check_pair(const struct idx *images, const struct idx *labels, const char *labels_path,
                       const struct example_format *format, struct error *error)
 {
@@ -50,6 +59,8 @@ static int check_pair(const struct idx *images, const struct idx *labels, const 
                          "an image has %zu values, the model's input %lld; change "
                          "model.inputShape or the files",
                          pixels, (long long)format->input_elements);
+    if (check_order(images, format, error) < 0)
+        return -1;
     for (size_t i = 0; i < labels->element_count; i++)
         if (labels->elements[i] >= format->classes)
             return error_set(error, ERROR_INVALID, "%s: label %zu is %u, but the model has %lld classes (0..%lld)",

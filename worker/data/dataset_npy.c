@@ -9,6 +9,7 @@
 #include "worker/data/finite_values.h"
 #include "worker/data/npy.h"
 #include "worker/data/pixels.h"
+#include "worker/data/value_order.h"
 
 struct npy_dataset {
     struct dataset base;
@@ -45,6 +46,13 @@ static bool is_float32(const struct npy *array)
     return array->kind == 'f' && array->item_bytes == 4;
 }
 
+static struct example_shape shape_of_example(const struct npy *array)
+{
+    struct example_shape shape = {.rank = array->rank - 1};
+    memcpy(shape.dims, array->shape + 1, sizeof shape.dims);
+    return shape;
+}
+
 static int check_images(const struct npy *images, const struct example_format *format, struct error *error)
 {
     bool bytes = images->kind == 'u' && images->item_bytes == 1;
@@ -57,7 +65,8 @@ static int check_images(const struct npy *images, const struct example_format *f
         return error_set(error, ERROR_INVALID,
                          "an image has %lld values, the model's input %lld; change model.inputShape or the files",
                          (long long)(images->elements / images->shape[0]), (long long)format->input_elements);
-    return 0;
+    struct example_shape shape = shape_of_example(images);
+    return value_order_check("images", &shape, &format->input_shape, error);
 }
 
 static int check_labels(const struct npy *labels, const struct example_format *format, struct error *error)
@@ -69,7 +78,8 @@ static int check_labels(const struct npy *labels, const struct example_format *f
     if (labels->elements / labels->shape[0] != format->target_elements)
         return error_set(error, ERROR_INVALID, "%lld labels for an image, but the model takes %lld",
                          (long long)(labels->elements / labels->shape[0]), (long long)format->target_elements);
-    return 0;
+    struct example_shape shape = shape_of_example(labels);
+    return value_order_check("labels", &shape, &format->target_shape, error);
 }
 
 static int fill(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)

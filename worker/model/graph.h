@@ -38,6 +38,11 @@ struct program;
 /* The format of one example in the buffers that a pass reads. Data sets describe theirs in the
  * same way (data/dataset.h). */
 enum element_type { ELEMENT_FLOAT32, ELEMENT_INT32 };
+#define EXAMPLE_RANK_MAX 7
+struct example_shape {
+    unsigned rank; /* 0: one value, or values whose dimensions are not known */
+    int64_t dims[EXAMPLE_RANK_MAX];
+};
 struct example_format {
     enum element_type input_type;  /* pixels, or tokens */
     int64_t input_elements;        /* an image is H W C, normalised as dataset.h says */
@@ -45,6 +50,7 @@ struct example_format {
     int64_t target_elements;       /* 1, or one per position for a language model */
     int64_t classes;               /* classes or vocabulary; 0 for float targets */
     int64_t image[3];              /* H W C of an input that is an image; else zeros */
+    struct example_shape input_shape, target_shape;
 };
 /* Return the bytes of one example's inputs and of its targets. */
 size_t example_input_bytes(const struct example_format *format);

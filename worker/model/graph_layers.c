@@ -233,6 +233,8 @@ static int describe_examples(struct graph *graph, const struct model_description
         .classes = classes ? output->dims[output->rank - 1] : 0,
     };
     describe_image(&graph->input, graph->format.image);
+    graph->format.input_shape.rank = graph->input.rank;
+    memcpy(graph->format.input_shape.dims, graph->input.dims, sizeof graph->input.dims);
     return 0;
 }
 

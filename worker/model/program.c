@@ -17,6 +17,8 @@
 /* Values of one tensor, and of one example. */
 #define ELEMENTS_MAX ((int64_t)1 << 31)
 
+_Static_assert(EXAMPLE_RANK_MAX == XLA_RANK_MAX - 1, "a call's argument has one dimension more than an example");
+
 /* In the order of enum program_use. */
 enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_PREDICT, ENTRY_COUNT };
 static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate", "predict"};
@@ -134,6 +136,14 @@ static int parse_field(const struct program *program, const char *name, struct x
     return 0;
 }
 
+/* A call's batch is in front of the shape of `value`. */
+static struct example_shape shape_of_example(const struct xla_value *value)
+{
+    struct example_shape shape = {.rank = value->rank - 1};
+    memcpy(shape.dims, value->shape + 1, sizeof shape.dims);
+    return shape;
+}
+
 static int parse_fields(struct program *program, struct error *error)
 {
     struct example_format *format = &program->format;
@@ -147,6 +157,8 @@ static int parse_fields(struct program *program, struct error *error)
         if (format->classes < 1 || format->classes > INT32_MAX)
             return wrong(error, "target.classes", "the number of classes, or of the vocabulary");
     }
+    format->input_shape = shape_of_example(&program->input);
+    format->target_shape = shape_of_example(&program->target);
     if (format->input_type == ELEMENT_FLOAT32 && program->input.rank == 4)
         memcpy(format->image, program->input.shape + 1, sizeof format->image);
     return 0;

@@ -87,7 +87,12 @@ Test(augmentation, refuses_what_is_no_image_or_would_leave_none)
 
 /* ---------------------------------------------------------------- behind a data set's door */
 
-static const struct example_format format = {ELEMENT_FLOAT32, 48, ELEMENT_INT32, 1, 10, {4, 4, 3}};
+static const struct example_format format = {.input_type = ELEMENT_FLOAT32,
+                                             .input_elements = 48,
+                                             .target_type = ELEMENT_INT32,
+                                             .target_elements = 1,
+                                             .classes = 10,
+                                             .image = {4, 4, 3}};
 
 static struct dataset *open_split(bool augmented, enum dataset_split split)
 {

@@ -10,8 +10,16 @@
 
 #include "common/philox.h"
 
-static const struct example_format digits = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10, {0}};
-static const struct example_format text = {ELEMENT_INT32, 5, ELEMENT_INT32, 5, 256, {0}};
+static const struct example_format digits = {.input_type = ELEMENT_FLOAT32,
+                                             .input_elements = 4,
+                                             .target_type = ELEMENT_INT32,
+                                             .target_elements = 1,
+                                             .classes = 10};
+static const struct example_format text = {.input_type = ELEMENT_INT32,
+                                           .input_elements = 5,
+                                           .target_type = ELEMENT_INT32,
+                                           .target_elements = 5,
+                                           .classes = 256};
 
 struct place {
     char directory[64];
@@ -144,6 +152,14 @@ Test(dataset, bad_idx_files_are_named)
     refused(&spec, &larger, ERROR_INVALID, "an image has 4 values");
     refused(&spec, &text, ERROR_INVALID, "gpt-bytes");
 
+    uint8_t lying[16 + 6] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3}, one[8 + 1] = {0, 0, 8, 1, 0, 0, 0, 1};
+    struct example_format standing = digits;
+    standing.input_elements = 6;
+    standing.input_shape = (struct example_shape){3, {3, 2, 1}};
+    write_plain(place.images, lying, sizeof lying);
+    write_plain(place.labels, one, sizeof one);
+    refused(&spec, &standing, ERROR_INVALID, "the images are 2x3, but the model takes 3x2x1");
+
     struct data_spec swapped = spec;
     swapped.train.images = place.labels;
     refused(&swapped, &digits, ERROR_INVALID, "mixed up");
@@ -199,7 +215,11 @@ Test(dataset, synthetic_examples_are_a_function_of_the_index)
 /* Values do not depend on how many are drawn at a time. */
 Test(dataset, synthetic_values_are_those_of_their_words)
 {
-    static const struct example_format wide = {ELEMENT_FLOAT32, 77, ELEMENT_INT32, 1, 10, {0}};
+    static const struct example_format wide = {.input_type = ELEMENT_FLOAT32,
+                                               .input_elements = 77,
+                                               .target_type = ELEMENT_INT32,
+                                               .target_elements = 1,
+                                               .classes = 10};
     struct data_spec spec = spec_of(&(struct place){.directory = ""}, DATA_FORMAT_SYNTHETIC);
     struct dataset *dataset = open_split(&spec, SPLIT_TRAIN, &wide);
     int64_t index = 6;

@@ -13,9 +13,21 @@
 #include "tfrecord_write.h"
 #include "worker/data/dataset.h"
 
-static const struct example_format cifar = {ELEMENT_FLOAT32, 3072, ELEMENT_INT32, 1, 10, {0}};
-static const struct example_format images = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10, {0}};
-static const struct example_format text = {ELEMENT_INT32, 3, ELEMENT_INT32, 3, 600, {0}};
+static const struct example_format cifar = {.input_type = ELEMENT_FLOAT32,
+                                            .input_elements = 3072,
+                                            .target_type = ELEMENT_INT32,
+                                            .target_elements = 1,
+                                            .classes = 10};
+static const struct example_format images = {.input_type = ELEMENT_FLOAT32,
+                                             .input_elements = 4,
+                                             .target_type = ELEMENT_INT32,
+                                             .target_elements = 1,
+                                             .classes = 10};
+static const struct example_format text = {.input_type = ELEMENT_INT32,
+                                           .input_elements = 3,
+                                           .target_type = ELEMENT_INT32,
+                                           .target_elements = 3,
+                                           .classes = 600};
 
 static char place[64];
 
@@ -299,6 +311,68 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     refused(&spec, &images, ERROR_INVALID, "2 images but 3 labels");
     put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
     refused(&spec, &images, ERROR_INVALID, "uint8 or float32");
+}
+
+/* As many values in another order are not what the model takes; a dimension of 1, or joined ones, change no order. */
+Test(formats, the_order_of_an_example_is_the_models, .init = make_place, .fini = remove_place)
+{
+    static const struct {
+        struct example_shape wanted;
+        const char *stored, *refusal;
+    } orders[] = {
+        {{3, {3, 2, 4}},
+         "2, 4, 3",
+         "the images are 2x4x3, but the model takes 3x2x4, as many values in another order; make the "
+         "model take 2x4x3 (export_torch: channels_first=True), or store the images as 3x2x4"},
+        {{3, {2, 4, 3}}, "3, 2, 4", "make the model take 3x2x4, or store the images as 2x4x3"},
+        {{2, {4, 6}}, "6, 4", "the images are 6x4, but the model takes 4x6"},
+        {{2, {4, 6}}, "3, 8", "the images are 3x8, but the model takes 4x6"},
+        {{3, {2, 4, 3}}, "2, 4, 3", NULL},
+        {{3, {2, 4, 3}}, "1, 2, 4, 3, 1", NULL},
+        {{3, {1, 4, 6}}, "4, 6", NULL},
+        {{3, {4, 6, 1}}, "1, 4, 6", NULL},
+        {{2, {4, 6}}, "24", NULL},
+        {{1, {24}}, "4, 6", NULL},
+        {{2, {8, 3}}, "2, 4, 3", NULL},
+        {{3, {2, 4, 3}}, "2, 12", NULL},
+        {{0, {0}}, "4, 6", NULL},
+    };
+    static const uint8_t values[24], classes[1];
+    struct data_spec spec = spec_of(DATA_FORMAT_NPY, NULL);
+    spec.train.images = path_of("x.npy");
+    spec.train.labels = path_of("y.npy");
+    put_array("y.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }", classes, 1);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        char dictionary[128];
+        struct example_format format = images;
+        format.input_elements = 24;
+        format.input_shape = orders[i].wanted;
+        snprintf(dictionary, sizeof dictionary, "{'descr': '|u1', 'fortran_order': False, 'shape': (1, %s), }",
+                 orders[i].stored);
+        put_array("x.npy", dictionary, values, sizeof values);
+        if (orders[i].refusal)
+            refused(&spec, &format, ERROR_INVALID, orders[i].refusal);
+        else
+            dataset_free(opened(&spec, &format));
+    }
+}
+
+Test(formats, labels_and_cifar10_have_an_order_too, .init = make_place, .fini = remove_place)
+{
+    static const float values[6];
+    static const uint8_t record[3073];
+    struct data_spec spec = spec_of(DATA_FORMAT_NPY, NULL);
+    spec.train.images = spec.train.labels = path_of("x.npy");
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3), }", values, sizeof values);
+    struct example_format maps = {.input_elements = 6, .target_elements = 6, .target_shape = {2, {2, 3}}};
+    dataset_free(opened(&spec, &maps));
+    maps.target_shape = (struct example_shape){2, {3, 2}};
+    refused(&spec, &maps, ERROR_INVALID, "the labels are 2x3, but the model takes 3x2");
+    put_file("batch.bin", record, sizeof record);
+    spec = spec_of(DATA_FORMAT_CIFAR10, path_of("batch.bin"));
+    struct example_format planes = cifar;
+    planes.input_shape = (struct example_shape){3, {3, 32, 32}};
+    refused(&spec, &planes, ERROR_INVALID, "the images are 32x32x3, but the model takes 3x32x32");
 }
 
 Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fini = remove_place)

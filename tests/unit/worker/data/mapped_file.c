@@ -21,7 +21,11 @@
 #define CONTEXT 64
 #define EXAMPLES 4096
 
-static const struct example_format windows = {ELEMENT_INT32, CONTEXT, ELEMENT_INT32, CONTEXT, 256, {0}};
+static const struct example_format windows = {.input_type = ELEMENT_INT32,
+                                              .input_elements = CONTEXT,
+                                              .target_type = ELEMENT_INT32,
+                                              .target_elements = CONTEXT,
+                                              .classes = 256};
 static char path[] = "/tmp/coxswain-mapped-XXXXXX";
 
 static void write_text(void)

@@ -34,6 +34,10 @@ Test(program, a_document_gives_layout_and_format)
     const struct example_format *format = program_example_format(program);
     cr_expect_eq(format->input_elements, 6);
     cr_expect_eq(format->image[1], 3);
+    cr_expect_eq(format->input_shape.rank, 3);
+    cr_expect_eq(format->input_shape.dims[0], 2);
+    cr_expect_eq(format->input_shape.dims[2], 1);
+    cr_expect_eq(format->target_shape.rank, 0);
     cr_expect_eq(format->target_elements, 1);
     cr_expect_eq(format->classes, 3);
     cr_expect_eq(program_batch(program), 4);
