@@ -6,7 +6,8 @@
  *   {"metrics":{"validationLoss":0.31,"bleu":27.4},"step":3000,"epoch":2}
  *
  * Each of these three members may be left out; other members are ignored. The text is untrusted: what cannot be used is left out, an error
- * says what that is, and the rest of the report is used.
+ * says what that is, and the rest of the report is used. That holds for metrics that are NaN or infinite, too: Python's json writes them,
+ * though they are not JSON.
  */
 #ifndef COXSWAIN_CONTRACT_SCRIPT_REPORT_H
 #define COXSWAIN_CONTRACT_SCRIPT_REPORT_H

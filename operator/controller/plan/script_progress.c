@@ -17,14 +17,21 @@ static const struct pod_view *finished_chief(const struct planning *planning)
     return finished && pod_view_succeeded(chief->occupant) ? chief->occupant : NULL;
 }
 
-static void warn_of_flaw(struct planning *planning, const struct pod_view *pod, const struct error *flaw)
+static bool is_empty(const struct status_document *report)
+{
+    return report->metric_count == 0 && report->step == STATUS_UNKNOWN && report->data_epoch == STATUS_UNKNOWN;
+}
+
+static void warn_of_flaw(struct planning *planning, const struct pod_view *pod, bool nothing_used,
+                         const struct error *flaw)
 {
     SCOPED_BUFFER words;
     buffer_init(&words, FAILURE_LINE_MAX);
     failure_line_clean(flaw->message, strlen(flaw->message), FAILURE_LINE_MAX, &words);
     planning_event(planning, true, "ProgressUnreadable", "ReadProgress",
-                   planning_format(planning, "the report in the termination message of pod %s cannot be used: %s",
-                                   pod->name, buffer_text(&words)));
+                   planning_format(planning, "%s report in the termination message of pod %s %s be used: %s",
+                                   nothing_used ? "the" : "not all of the", pod->name, nothing_used ? "cannot" : "can",
+                                   buffer_text(&words)));
 }
 
 static void read_report(struct planning *planning, const struct pod_view *pod)
@@ -34,8 +41,8 @@ static void read_report(struct planning *planning, const struct pod_view *pod)
     struct error flaw;
     script_report_read(pod->termination_message, &report, &flaw);
     if (flaw.kind != ERROR_NONE && condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE))
-        warn_of_flaw(planning, pod, &flaw);
-    if (report.metric_count == 0 && report.step == STATUS_UNKNOWN && report.data_epoch == STATUS_UNKNOWN)
+        warn_of_flaw(planning, pod, is_empty(&report), &flaw);
+    if (is_empty(&report))
         return;
     if (pod->finished_ms != FIELD_UNSET)
         report.updated_at_ms = pod->finished_ms;

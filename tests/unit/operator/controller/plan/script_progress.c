@@ -145,9 +145,9 @@ Test(script_progress, what_cannot_be_used_is_told_once_and_fails_nothing)
     cr_expect_str_eq(warning(), "");
     scene_end_pod(&scene, &scene.pods[1], 0);
     expect_turn("Succeeded:True=ChiefSucceeded");
-    cr_expect_str_eq(warning(),
-                     "the report in the termination message of pod digits-worker-0-1 cannot be used: the metric "
-                     "loss is of type string, not a number");
+    cr_expect_str_eq(
+        warning(), "not all of the report in the termination message of pod digits-worker-0-1 can be used: the metric "
+                   "loss is of type string, not a number");
     cr_expect_eq(scene.plan.status.progress.metric_count, 1);
     cr_expect_str_eq(scene.plan.status.progress.metrics[0].name, "bleu");
     expect_plan("write_status=0");
@@ -156,11 +156,23 @@ Test(script_progress, what_cannot_be_used_is_told_once_and_fails_nothing)
 
 Test(script_progress, a_report_that_is_no_JSON)
 {
-    scene.pods[0].termination_message = "{\"metrics\": {\"loss\": NaN}}";
+    scene.pods[0].termination_message = "{'metrics': {'loss': 1}}";
     end_both(0);
     expect_plan("Succeeded:True=ChiefSucceeded progress.updated_at_ms=unset");
     cr_expect(strstr(warning(), "pod digits-worker-0-1 cannot be used: not JSON"), "%s", warning());
     cr_expect_eq(scene.plan.status.progress.metric_count, 0);
+}
+
+Test(script_progress, NaN_costs_no_other_metric)
+{
+    scene.pods[0].termination_message = "{\"metrics\": {\"loss\": NaN, \"bleu\": 27.4}, \"step\": 40}";
+    end_both(0);
+    expect_turn("Succeeded:True=ChiefSucceeded");
+    cr_expect_str_eq(
+        warning(), "not all of the report in the termination message of pod digits-worker-0-1 can be used: the metric "
+                   "loss is NaN, not a finite number");
+    cr_assert_eq(scene.plan.status.progress.metric_count, 1);
+    cr_expect_str_eq(scene.plan.status.progress.metrics[0].name, "bleu");
 }
 
 Test(script_progress, other_words_are_no_report)
