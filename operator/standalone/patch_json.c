@@ -148,14 +148,28 @@ static int drop(struct json *root, const char *pointer, struct error *error)
     return 0;
 }
 
+/* Says what is wrong with an operation that has a path: its op, or what that needs. */
+static int incomplete(const char *name, struct error *error)
+{
+    static const char *const of_value[] = {"add", "replace", "test", NULL}, *const of_from[] = {"move", "copy", NULL};
+    for (const char *const *known = of_value; *known; known++)
+        if (strcmp(name, *known) == 0)
+            return error_set(error, ERROR_INVALID, "the JSON patch operation \"%s\" needs a value", name);
+    for (const char *const *known = of_from; *known; known++)
+        if (strcmp(name, *known) == 0)
+            return error_set(error, ERROR_INVALID, "the JSON patch operation \"%s\" needs a path in \"from\"", name);
+    return error_set(error, ERROR_INVALID,
+                     "\"%s\" is no JSON patch operation: use add, remove, replace, move, copy or test", name);
+}
+
 static int apply_one(struct json **root, const struct json *operation, struct error *error)
 {
-    const char *name = json_string_at(operation, "op", "");
+    const char *name = json_string_at(operation, "op", NULL);
     const char *path = json_string_at(operation, "path", NULL);
     const char *from = json_string_at(operation, "from", NULL);
     const struct json *value = json_member(operation, "value");
-    if (path == NULL)
-        return error_set(error, ERROR_INVALID, "a JSON patch operation needs a path");
+    if (name == NULL || path == NULL)
+        return error_set(error, ERROR_INVALID, "a JSON patch operation needs %s", name ? "a path" : "an op");
     if (strcmp(name, "remove") == 0)
         return drop(*root, path, error);
     if (from && (strcmp(name, "move") == 0 || strcmp(name, "copy") == 0))
@@ -170,7 +184,7 @@ static int apply_one(struct json **root, const struct json *operation, struct er
             return 0;
         return error_set(error, ERROR_INVALID, "testing value %s failed", path);
     }
-    return error_set(error, ERROR_INVALID, "\"%s\" is not a complete JSON patch operation", name);
+    return incomplete(name, error);
 }
 
 int patch_apply_json(struct json **target, const struct json *patch, struct error *error)

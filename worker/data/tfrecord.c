@@ -35,7 +35,11 @@ int tfrecord_at(const uint8_t *bytes, size_t length, size_t offset, struct tfrec
     if (word_at(header + 8) != masked_crc(header, 8))
         return error_set(error, ERROR_CORRUPT,
                          "the CRC of the length of the record at byte %zu is wrong; is it a TFRecord file?", offset);
-    if (data_bytes > TFRECORD_MAX || data_bytes > left - HEADER - FOOTER)
+    if (data_bytes > TFRECORD_MAX)
+        return error_set(error, ERROR_CORRUPT,
+                         "the record at byte %zu says that it has %llu bytes; at most %zu are taken", offset,
+                         (unsigned long long)data_bytes, TFRECORD_MAX);
+    if (data_bytes > left - HEADER - FOOTER)
         return error_set(error, ERROR_CORRUPT,
                          "the record at byte %zu should have %llu bytes, but the file ends before", offset,
                          (unsigned long long)data_bytes);

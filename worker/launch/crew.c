@@ -126,14 +126,19 @@ static int add_from_tf_config(struct crew *crew, const struct tf_config *config,
 static int find_rank(struct crew *crew, const char *role, int64_t index, struct error *error)
 {
     struct seat_list list = {.seats = &crew->seats, .size = &crew->size};
+    unsigned of_role = 0;
     list_of_role(crew, role, &list, &crew->part);
-    for (unsigned i = 0; i < *list.size; i++)
-        if (strcmp((*list.seats)[i].role, role) == 0 && (*list.seats)[i].index == index) {
+    for (unsigned i = 0; i < *list.size; i++) {
+        if (strcmp((*list.seats)[i].role, role) != 0)
+            continue;
+        of_role++;
+        if ((*list.seats)[i].index == index) {
             crew->rank = i;
             return 0;
         }
-    return error_set(error, ERROR_INVALID, "%s %lld is no member of the crew, which has %u training members", role,
-                     (long long)index, crew->size);
+    }
+    return error_set(error, ERROR_INVALID, "%s %lld is no member of the crew, which has %u of role %s", role,
+                     (long long)index, of_role, role);
 }
 
 /* Only a ParameterServer crew has members that do not train. */

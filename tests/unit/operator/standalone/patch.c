@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "tests/unit/json_of.h"
 
 TestSuite(patch);
@@ -33,6 +34,31 @@ Test(patch, json_patch_as_in_rfc_6902)
     expect_json("{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/x/y\"}]", NULL);
     expect_json("{\"a\":[]}", "[{\"op\":\"add\",\"path\":\"/a/01\",\"value\":2}]", NULL);
     expect_json("{\"a\":{}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b\"}]", NULL);
+}
+
+Test(patch, an_operation_that_is_not_complete_is_told_what_it_lacks)
+{
+    static const struct {
+        const char *operation, *message;
+    } refusals[] = {
+        {"{\"path\":\"/a\",\"value\":1}", "a JSON patch operation needs an op"},
+        {"{\"op\":1,\"path\":\"/a\",\"value\":1}", "a JSON patch operation needs an op"},
+        {"7", "a JSON patch operation needs an op"},
+        {"{\"op\":\"add\",\"value\":1}", "a JSON patch operation needs a path"},
+        {"{\"op\":\"add\",\"path\":\"/a\"}", "the JSON patch operation \"add\" needs a value"},
+        {"{\"op\":\"test\",\"path\":\"/a\"}", "the JSON patch operation \"test\" needs a value"},
+        {"{\"op\":\"copy\",\"path\":\"/a\",\"value\":1}", "the JSON patch operation \"copy\" needs a path in \"from\""},
+        {"{\"op\":\"merge\",\"path\":\"/a\",\"value\":1,\"from\":\"/a\"}",
+         "\"merge\" is no JSON patch operation: use add, remove, replace, move, copy or test"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        SCOPED_FREE char *list = memory_format("[%s]", refusals[i].operation);
+        SCOPED_JSON *target = json_of("{\"a\":1}"), *patch = json_of(list);
+        struct error error = ERROR_INIT;
+        cr_expect_eq(patch_apply_json(&target, patch, &error), -1, "%s", list);
+        cr_expect_str_eq(error.message, refusals[i].message, "%s: %s", list, error.message);
+    }
+    expect_json("{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}");
 }
 
 static void expect_strategic(const char *target_text, const char *patch_text, const char *expected_text)

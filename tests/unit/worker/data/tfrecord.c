@@ -65,9 +65,21 @@ Test(tfrecord, damage_is_told_from_data)
     file[0] ^= 1;
     cr_assert_eq(tfrecord_at(file, end, 0, &record, &error), -1);
     cr_assert_eq(error.kind, ERROR_CORRUPT);
-    memset(file, 0xff, 8);
-    put_crc(file + 8, file, 8);
-    cr_assert_eq(tfrecord_at(file, end, 0, &record, &error), -1);
+    static const struct {
+        uint64_t bytes;
+        const char *message;
+    } lengths[] = {
+        {1000, "the record at byte 0 should have 1000 bytes, but the file ends before"},
+        {TFRECORD_MAX, "the record at byte 0 should have 1073741824 bytes, but the file ends before"},
+        {TFRECORD_MAX + 1, "the record at byte 0 says that it has 1073741825 bytes; at most 1073741824 are taken"},
+        {UINT64_MAX, "the record at byte 0 says that it has 18446744073709551615 bytes; at most 1073741824 are taken"},
+    };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memcpy(file, &lengths[i].bytes, 8);
+        put_crc(file + 8, file, 8);
+        cr_assert_eq(tfrecord_at(file, end, 0, &record, &error), -1);
+        cr_expect_str_eq(error.message, lengths[i].message);
+    }
     /* An Example that is cut off anywhere is damaged or lacks the label. */
     struct tf_feature feature;
     for (size_t cut = 0; cut < length; cut++)

@@ -86,14 +86,32 @@ Test(crew, alone_without_either)
     crew_release(&crew);
 }
 
+/* The message counts the seats of the stranger's own role. Only a crew of ParameterServer has servers and evaluators. */
 Test(crew, a_stranger_is_told_so)
 {
-    struct job_document job = {.crew = digits};
-    const struct identity identity = {.role = "worker", .index = 3};
-    struct crew crew;
-    struct error error = ERROR_INIT;
-    cr_assert_eq(crew_read(&job, &identity, &crew, &error), -1);
-    cr_assert_not_null(strstr(error.message, "worker 3 is no member"), "%s", error.message);
+    static const struct {
+        enum strategy_type strategy;
+        const char *role;
+        int64_t index;
+        const char *message;
+    } strangers[] = {
+        {STRATEGY_MULTI_WORKER_MIRRORED, "worker", 3, "worker 3 is no member of the crew, which has 3 of role worker"},
+        {STRATEGY_MULTI_WORKER_MIRRORED, "chief", 0, "chief 0 is no member of the crew, which has 0 of role chief"},
+        {STRATEGY_MULTI_WORKER_MIRRORED, "evaluator", 0,
+         "evaluator 0 is no member of the crew, which has 0 of role evaluator"},
+        {STRATEGY_PARAMETER_SERVER, "evaluator", 1,
+         "evaluator 1 is no member of the crew, which has 1 of role evaluator"},
+        {STRATEGY_PARAMETER_SERVER, "ps", 0, "ps 0 is no member of the crew, which has 0 of role ps"},
+        {STRATEGY_PARAMETER_SERVER, "cook", 0, "cook 0 is no member of the crew, which has 0 of role cook"},
+    };
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        struct job_document job = {.crew = digits, .strategy.type = strangers[i].strategy};
+        const struct identity identity = {.role = strangers[i].role, .index = strangers[i].index};
+        struct crew crew;
+        struct error error = ERROR_INIT;
+        cr_assert_eq(crew_read(&job, &identity, &crew, &error), -1);
+        cr_expect_str_eq(error.message, strangers[i].message);
+    }
 }
 
 Test(crew, too_many_seats_are_refused)
