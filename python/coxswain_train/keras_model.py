@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coxswain_train.check import MEAN_EXAMPLES, ExportError, check_mean
-from coxswain_train.program import export_jax, named_tensors
+from coxswain_train.program import check_examples, examples_of, export_jax, named_tensors
 
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a seed generator
 
@@ -102,14 +102,16 @@ def export_keras(
         return run(parameters, state, input, jax.random.key(0, impl="threefry2x32"), False)[0]
 
     parameters = dict(zip(parameter_names, (variable.value for variable in trainable)))
-    targets = np.asarray(example_target, None if sparse else np.float32)
     named_tensors(parameters, "parameter")
-    check_mean_of_keras(model, reducing, losses_of, np.asarray(example_input), targets)
+    inputs = examples_of(example_input, "input")
+    targets = examples_of(np.asarray(example_target, None if sparse else np.float32), "target")
+    check_examples(inputs, targets, batch)
+    check_mean_of_keras(model, reducing, losses_of, inputs, targets)
     export_jax(
         folder,
         step,
         parameters,
-        example_input,
+        inputs,
         targets,
         state=dict(zip(state_names, (variable.value for variable in kept))),
         batch=batch,

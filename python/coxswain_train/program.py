@@ -76,6 +76,14 @@ def examples_of(values: ArrayLike, what: str) -> NDArray[Any]:
     return array.astype(dtype)
 
 
+def check_examples(inputs: NDArray[Any], targets: NDArray[Any], batch: int) -> None:
+    """Refuses sizes with which no batch can be made. Every export checks them before it tries the model on the example."""
+    if not 1 <= batch <= BATCH_MAX:
+        raise ExportError(f"batch is {batch}, but must be from 1 to {BATCH_MAX}")
+    if len(inputs) != len(targets):
+        raise ExportError(f"there are {len(inputs)} example inputs, but {len(targets)} example targets")
+
+
 def export_jax(
     folder: str | os.PathLike[str],
     loss: Loss,
@@ -105,8 +113,6 @@ def export_jax(
     most probable classes. The files of `platforms` ("cpu", "cuda", "tpu") differ only
     where JAX lowers an operation in another way; the first one's are those that the program names.
     """
-    if not 1 <= batch <= BATCH_MAX:
-        raise ExportError(f"batch is {batch}, but must be from 1 to {BATCH_MAX}")
     first_parameters, first_state = named_tensors(parameters, "parameter"), named_tensors(state, "state")
     if not first_parameters:
         raise ExportError("there are no parameters to train")
@@ -114,8 +120,7 @@ def export_jax(
     if both:
         raise ExportError(f"a parameter and a state are both called {min(both)}: rename one of them")
     inputs, targets = examples_of(example_input, "input"), examples_of(example_target, "target")
-    if len(inputs) != len(targets):
-        raise ExportError(f"there are {len(inputs)} example inputs, but {len(targets)} example targets")
+    check_examples(inputs, targets, batch)
     if targets.dtype == np.int32 and (classes is None or targets.min() < 0 or targets.max() >= classes):
         raise ExportError(f"int32 targets need `classes`, a number above all of them; it is {classes}")
     taken = np.arange(batch) % len(inputs)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coxswain_train.check import MEAN_EXAMPLES, Entry, ExportError, check_mean, first_difference
-from coxswain_train.program import examples_of, export_jax
+from coxswain_train.program import check_examples, examples_of, export_jax
 
 # PyTorch's kernels add in another order than XLA's.
 TORCH_TOLERANCE = 1e-4
@@ -102,6 +102,7 @@ def export_torch(
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats and part.momentum is None:
             raise ExportError("a normalisation with momentum=None counts batches: give it a momentum")
     inputs, targets = examples_of(example_input, "input"), examples_of(example_target, "target")
+    check_examples(inputs, targets, batch)
     modules = {training: torch_trace.in_mode(module, training) for training in (False, True)}
     trained = {name for name, value in module.named_parameters() if value.requires_grad}
     kept = module.state_dict().keys() - trained

@@ -173,6 +173,10 @@ def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
     ]:
         with pytest.raises(ExportError, match=message):
             export_keras(tmp_path, model, loss, inputs, np.zeros((2, 6), "i"), batch=2)
+    for targets, batch, message in [(1, 2, "2 example inputs, but 1 example targets"), (2, 0, "batch is 0")]:
+        plain = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="out")])
+        with pytest.raises(ExportError, match=message):
+            export_keras(tmp_path, plain, "mse", np.ones((2, 3), "f"), np.ones((targets, 2), "f"), batch=batch)
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(ExportError, match="set KERAS_BACKEND=jax"):
         export_keras(tmp_path, masked, CROSS_ENTROPY, tokens, tokens, batch=2)

@@ -249,3 +249,18 @@ def test_mistakes(tmp_path: pathlib.Path, module: Any, loss: Any, message: str) 
     with pytest.raises(ExportError, match=message):
         export_torch(tmp_path, module, loss, inputs, targets, batch=BATCH)
     assert not (tmp_path / "program.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("examples", "targets", "batch", "message"),
+    [
+        (4, 2, 4, "4 example inputs, but 2 example targets"),
+        (2, 4, 4, "2 example inputs, but 4 example targets"),
+        (4, 4, 0, "batch is 0, but must be from 1 to 65536"),
+        (4, 4, 65537, "batch is 65537"),
+    ],
+)
+def test_mistaken_sizes(tmp_path: pathlib.Path, examples: int, targets: int, batch: int, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        export_torch(tmp_path, nn.Linear(3, 2), nn.MSELoss(), np.ones((examples, 3), "f"), np.ones((targets, 2), "f"), batch=batch)
+    assert not (tmp_path / "program.json").exists()
