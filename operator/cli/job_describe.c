@@ -115,6 +115,17 @@ static void print_progress(const struct json *job, struct buffer *out)
         print_figure("goodput", text_at(progress, "goodput"), out);
 }
 
+/* Without fractions of a second. */
+static void time_line(struct buffer *out, const char *name, const char *time)
+{
+    int64_t ms;
+    char seconds[CLOCK_TEXT_MAX];
+    if (!clock_parse(time, &ms))
+        return;
+    clock_format_seconds(ms, seconds);
+    line(out, name, seconds);
+}
+
 static void print_status(const struct json *job, struct buffer *out)
 {
     const char *state = job_state(job);
@@ -130,8 +141,8 @@ static void print_status(const struct json *job, struct buffer *out)
         "Restarts", json_integer_at(job, "status.restarts.total", 0),
         json_integer_at(job, "status.restarts.failures", 0), json_integer_at(job, "spec.runPolicy.backoffLimit", 6),
         json_integer_at(job, "status.restarts.disruptions", 0), json_integer_at(job, "status.restarts.outOfMemory", 0));
-    line(out, "Started", text_at(job, "status.startTime"));
-    line(out, "Finished", text_at(job, "status.completionTime"));
+    time_line(out, "Started", text_at(job, "status.startTime"));
+    time_line(out, "Finished", text_at(job, "status.completionTime"));
     print_progress(job, out);
 }
 

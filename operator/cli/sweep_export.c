@@ -10,9 +10,10 @@
 
 #define SECONDS_MAX 32
 
+/* -1: unknown. An operator of an earlier release writes whole seconds, of which a short trial has none. */
 static double seconds_of(const struct trial_line *line)
 {
-    bool known = line->start_ms != FIELD_UNSET && line->end_ms != FIELD_UNSET;
+    bool known = line->start_ms != FIELD_UNSET && line->end_ms != FIELD_UNSET && line->end_ms > line->start_ms;
     return known ? (double)(line->end_ms - line->start_ms) / 1000 : -1;
 }
 

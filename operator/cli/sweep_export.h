@@ -11,7 +11,7 @@
 #include "operator/cli/sweep_view.h"
 
 /* Appends a header and a line for each trial, as RFC 4180 has it: trial, name, state, a column for each parameter by its whole name,
- * objective, seconds, best. What is unknown is empty. */
+ * objective, seconds from the first pod to the end, best. What is unknown is empty. */
 int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error);
 /* Appends a list of objects with the same members; the parameters are an object, and what is unknown is null. */
 int sweep_export_json(const struct sweep_view *view, struct buffer *out, struct error *error);

@@ -112,7 +112,7 @@ verdict $? "in a cluster the next command asks it for the best" "$(said)"
 cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.training.optimizer.learningRate,coxswain.training.batchSize,objective,seconds,best ]] &&
     (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json && python3 -c 'import json, sys
 trials = json.load(open("out"))
-sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
+sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] and 0 < t["seconds"] for t in trials) and any(t["seconds"] % 1 for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
 verdict $? "export writes csv and json" "$(said)"
 cox 1 sweep stop grid && grep -q 'sweep grid is over: there is nothing to stop' err
 verdict $? "what is over is not stopped" "$(said)"

@@ -8,7 +8,7 @@
 static const char full[] =
     "{\"observedGeneration\":2,\"readySummary\":\"3/4\",\"workers\":4,\"selector\":\"a=b\","
     "\"restarts\":{\"total\":3,\"failures\":1,\"disruptions\":2,\"outOfMemory\":0,\"ignored\":0},"
-    "\"startTime\":\"2026-11-20T14:00:00Z\","
+    "\"startTime\":\"2026-11-20T14:00:00.125000Z\",\"completionTime\":\"2026-11-20T14:02:00.875000Z\","
     "\"progress\":{\"step\":120,\"totalSteps\":300,\"percent\":40,\"epoch\":0,"
     "\"metrics\":[{\"name\":\"loss\",\"value\":\"0.031\"}],\"examplesPerSecond\":\"5123.4\","
     "\"secondsRemaining\":35,\"lastCheckpointStep\":100,\"goodput\":\"0.98\","
@@ -34,7 +34,7 @@ Test(job_status, comes_back_as_it_was)
     job_status_read(object, &status, &arena);
     cr_expect(job_status_state(&status) == CONDITION_RESTARTING && status.attempt == 2 &&
               status.restarts.disruptions == 2);
-    cr_expect(status.backoff_until_ms == 1795183205250 && status.completion_ms == FIELD_UNSET);
+    cr_expect(status.backoff_until_ms == 1795183205250 && status.completion_ms == 1795183320875);
     cr_expect(status.conditions[CONDITION_RUNNING].status == CONDITION_FALSE);
     cr_expect(status.conditions[CONDITION_FAILED].status == CONDITION_ABSENT);
     cr_expect(status.replicas[ROLE_WORKER].ready == 3 && status.replicas[ROLE_PS].active == 0);

@@ -35,7 +35,8 @@ static inline struct json *json_of(const char *quoted)
     "'2/"                                                                                                              \
     "2','controllerState':{'attempt':1,'incarnation':2},'restarts':{'total':1,'failures':0,'disruptions':1,'"          \
     "outOfMemory':0},"                                                                                                 \
-    "'startTime':'2026-11-20T14:00:00Z','conditions':[{'type':'Running','status':'True','reason':'CrewComplete',"      \
+    "'startTime':'2026-11-20T14:00:00.250000Z','conditions':[{'type':'Running','status':'True','reason':'"             \
+    "CrewComplete',"                                                                                                   \
     "'message':'all required pods are ready','lastTransitionTime':'2026-11-20T14:00:30Z'}],'progress':{'step':120,"    \
     "'totalSteps':300,'examplesPerSecond':'5123.4','secondsRemaining':35,'metrics':[{'name':'loss','value':"           \
     "'0.031'}]}}}"

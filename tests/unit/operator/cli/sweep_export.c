@@ -19,6 +19,34 @@ Test(sweep_export, csv_with_quotes_where_they_are_needed)
     scene_release(&scene);
 }
 
+/* Both times of a job have fractions. Whole seconds, as an earlier operator wrote them, do not say how long a short trial took. */
+Test(sweep_export, seconds_of_short_trials)
+{
+    static const struct {
+        const char *end, *line;
+    } trials[] = {
+        {"2026-11-20T14:00:00.968000Z", "0,s-0,Succeeded,0.5,one,,0.843,false\n"},
+        {"2026-11-20T14:00:00.125000Z", "0,s-0,Succeeded,0.5,one,,,false\n"},
+        {"2026-11-20T16:00:00.625000Z", "0,s-0,Succeeded,0.5,one,,7200.5,false\n"},
+    };
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC);
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        SCOPED_FREE char *status = memory_format("{conditions: [{type: Succeeded, status: 'True'}], startTime: "
+                                                 "'2026-11-20T14:00:00.125000Z', completionTime: '%s'}",
+                                                 trials[i].end);
+        struct trial_line *trial = trial_of(&sweep, 0, "0.5", "one", status);
+        struct sweep_view view = {.sweep = &sweep};
+        SCOPED_BUFFER out;
+        buffer_init(&out, 65536);
+        sweep_view_add(&view, trial);
+        cr_assert_eq(sweep_export_csv(&view, &out, NULL), 0);
+        cr_expect_str_eq(strchr(buffer_text(&out), '\n') + 1, trials[i].line, "%s", buffer_text(&out));
+        sweep_view_release(&view);
+        trial_line_free(trial);
+    }
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_export, json_with_numbers_as_numbers)
 {
     struct scene scene;
