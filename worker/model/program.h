@@ -51,8 +51,9 @@ const struct output_format *program_output_format(const struct program *program)
 /* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
 const char *program_weights(const struct program *program);
 
-/* Opens the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
-int program_open_engine(struct program *program, const char *plugin, struct error *error);
+/* Opens the plugin at `plugin` with `threads` threads (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED
+ * without a plugin. */
+int program_open_engine(struct program *program, const char *plugin, int threads, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
 /* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */

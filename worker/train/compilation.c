@@ -18,6 +18,7 @@
 #include "common/version.h"
 #include "worker/checkpoint/file.h"
 #include "worker/comm/crew_key.h"
+#include "worker/device/device.h"
 #include "worker/model/program.h"
 #include "worker/train/trainer.h"
 
@@ -40,7 +41,7 @@ static void append_processor(struct buffer *text)
 }
 
 /* NULL: nothing is cached. */
-static char *cache_path(const struct trainer *trainer, struct error *error)
+static char *cache_path(const struct trainer *trainer, int threads, struct error *error)
 {
     SCOPED_BUFFER text;
     struct stat plugin;
@@ -51,8 +52,8 @@ static char *cache_path(const struct trainer *trainer, struct error *error)
     buffer_init(&text, 1 << 16);
     program_digest(trainer->program, digest);
     (void)buffer_append(&text, digest, sizeof digest, error);
-    (void)buffer_format(&text, "%s %s %" PRIdMAX, COXSWAIN_VERSION, program_engine(trainer->program),
-                        (intmax_t)plugin.st_size);
+    (void)buffer_format(&text, "%s %s %" PRIdMAX " %d", COXSWAIN_VERSION, program_engine(trainer->program),
+                        (intmax_t)plugin.st_size, threads);
     append_processor(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);
@@ -93,13 +94,23 @@ static void keep(const char *path, const struct buffer *code)
 /* ---------------------------------------------------------------- the process that compiles */
 
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
-static int start_child(const char *folder, unsigned uses, int answer, int words, pid_t *ret_child, struct error *error)
+static int start_child(const char *folder, unsigned uses, int threads, int answer, int words, pid_t *ret_child,
+                       struct error *error)
 {
-    char descriptor[16], used[16];
+    char descriptor[16], used[16], number[16];
     snprintf(descriptor, sizeof descriptor, "%d", ANSWER);
     snprintf(used, sizeof used, "%u", uses);
-    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to",
-                                  descriptor,        "--compiled-for",    used,   NULL};
+    snprintf(number, sizeof number, "%d", threads);
+    const char *const values[] = {"coxswain-worker",
+                                  "--compile-program",
+                                  folder,
+                                  "--compiled-to",
+                                  descriptor,
+                                  "--compiled-for",
+                                  used,
+                                  "--threads",
+                                  number,
+                                  NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
@@ -142,7 +153,7 @@ static int read_from_start(int descriptor, struct buffer *buffer, const char *wh
 }
 
 /* *code stays empty if the plugin cannot give it. */
-static int compile_apart(const char *folder, unsigned uses, struct buffer *code, struct error *error)
+static int compile_apart(const char *folder, unsigned uses, int threads, struct buffer *code, struct error *error)
 {
     SCOPED_BUFFER words;
     SCOPED_CLOSE int answer = memfd_create("code", MFD_CLOEXEC), said = memfd_create("words", MFD_CLOEXEC);
@@ -151,7 +162,7 @@ static int compile_apart(const char *folder, unsigned uses, struct buffer *code,
     buffer_init(&words, WORDS_MAX);
     if (answer < 0 || said < 0)
         return error_set_errno(error, "make files in memory for the compiled program");
-    if (start_child(folder, uses, answer, said, &child, error) < 0)
+    if (start_child(folder, uses, threads, answer, said, &child, error) < 0)
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -160,6 +171,13 @@ static int compile_apart(const char *folder, unsigned uses, struct buffer *code,
     if (judge(status, &words, error) < 0)
         return -1;
     return read_from_start(answer, code, "the compiled program", error);
+}
+
+static int choose_threads(const struct arguments *arguments, const struct identity *identity)
+{
+    if (arguments->threads > 0)
+        return arguments->threads;
+    return identity->threads > 0 ? identity->threads : device_available_cpus();
 }
 
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
@@ -173,7 +191,7 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
     *ret_code = EXIT_CODE_BAD_JOB;
     if (program_open(arguments->program, (unsigned)arguments->compiled_for, &program, error) < 0)
         return -1;
-    int result = program_open_engine(program, identity->pjrt_plugin, error);
+    int result = program_open_engine(program, identity->pjrt_plugin, choose_threads(arguments, identity), error);
     if (result < 0 && error->kind == ERROR_UNSUPPORTED)
         *ret_code = EXIT_CODE_NO_DEVICE;
     if (result == 0)
@@ -190,13 +208,13 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
 
 /* ---------------------------------------------------------------- the worker */
 
-int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, struct error *error)
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, int threads, struct error *error)
 {
     SCOPED_BUFFER code;
     buffer_init(&code, PROGRAM_CODE_MAX);
-    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, error) < 0)
+    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, threads, error) < 0)
         return -1;
-    SCOPED_FREE char *path = cache_path(trainer, error);
+    SCOPED_FREE char *path = cache_path(trainer, threads, error);
     if (load_cached(trainer, path)) {
         if (trainer->report != NULL)
             report_say(trainer->report, "the program is taken as it was compiled before");
@@ -204,7 +222,7 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
     }
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    if (compile_apart(folder, uses, &code, error) < 0)
+    if (compile_apart(folder, uses, threads, &code, error) < 0)
         return -1;
     if (code.length == 0)
         return program_compile(trainer->program, error);

@@ -8,10 +8,10 @@
  * compilation_run returns an error with its last message, and the worker can report why it ends.
  *
  * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
- * is a digest of the program, the worker's version, the plugin and the processor. Since the file is
- * machine code on storage that others may write to, it begins with a MAC by the crew's key
- * (crew_key.h); a file whose MAC is wrong is ignored. Without a key or a checkpoint directory
- * nothing is cached.
+ * is a digest of the program, the worker's version, the plugin, the processor and the number of threads,
+ * for which a CPU's plugin cuts the work when it compiles. Since the file is machine code on storage that
+ * others may write to, it begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is
+ * ignored. Without a key or a checkpoint directory nothing is cached.
  */
 #ifndef COXSWAIN_TRAIN_COMPILATION_H
 #define COXSWAIN_TRAIN_COMPILATION_H
@@ -25,9 +25,9 @@
 
 struct trainer;
 
-/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready. ERROR_INVALID, with the compiler's last words, if it cannot
- * be compiled or is not what its document says. */
-int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, struct error *error);
+/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run with `threads` threads.
+ * ERROR_INVALID, with the compiler's last words, if it cannot be compiled or is not what its document says. */
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, int threads, struct error *error);
 
 /* Runs coxswain-worker --compile-program, which compilation_run starts: compiles the program, prints what it needs, and
  * writes the code to the descriptor --compiled-to, if there is one. */

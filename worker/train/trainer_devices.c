@@ -8,13 +8,15 @@
 #include "worker/train/announce.h"
 #include "worker/train/memory_budget.h"
 
-static int choose_threads(const struct trainer *trainer)
+int trainer_threads(const struct trainer *trainer)
 {
     if (trainer->arguments->threads > 0)
         return trainer->arguments->threads;
     if (trainer->identity->threads > 0)
         return trainer->identity->threads;
-    return device_available_cpus() / (int)crew_members_here(&trainer->crew, trainer->identity);
+    bool has_crew = trainer->crew.expected > 0;
+    int share = device_available_cpus() / (has_crew ? (int)crew_members_here(&trainer->crew, trainer->identity) : 1);
+    return share > 0 ? share : 1;
 }
 
 /* Logical devices of a CPU share what the process has. */
@@ -111,7 +113,7 @@ static int open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = count_devices(trainer);
     struct device_options options = {.type = trainer->job->devices.type,
-                                     .threads = share_threads(choose_threads(trainer), count),
+                                     .threads = share_threads(trainer_threads(trainer), count),
                                      .arithmetic = trainer->identity->arithmetic};
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;

@@ -48,7 +48,8 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
     if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
         program_open(folder, uses, &trainer->program, error) < 0 || take_weights(trainer, folder, error) < 0)
         return error_wrap(error, "model.program");
-    if (trainer->crew.part != CREW_SERVES && compilation_run(trainer, folder, uses, error) < 0)
+    if (trainer->crew.part != CREW_SERVES &&
+        compilation_run(trainer, folder, uses, trainer_threads(trainer), error) < 0)
         return -1;
     program_drop_artifacts(trainer->program);
     return 0;

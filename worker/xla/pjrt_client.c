@@ -129,8 +129,21 @@ static int describe(struct xla_client *client, struct error *error)
     return 0;
 }
 
-int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+/* Without these variables a CPU's plugin takes the processors of the machine, whatever the container's limit. PJRT_NPROC
+ * goes before NPROC, and older plugins know NPROC alone. */
+static int set_threads(int threads, struct error *error)
 {
+    char number[16];
+    snprintf(number, sizeof number, "%d", threads);
+    if (setenv("NPROC", number, 1) < 0 || setenv("PJRT_NPROC", number, 1) < 0)
+        return error_set_errno(error, "set the number of the PJRT plugin's threads");
+    return 0;
+}
+
+int xla_client_open(const char *path, int threads, struct xla_client **ret_client, struct error *error)
+{
+    if (set_threads(threads, error) < 0)
+        return -1;
     const PJRT_Api *api = find_api(path, error);
     if (api == NULL)
         return -1;
