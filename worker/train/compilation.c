@@ -46,10 +46,10 @@ static char *cache_path(const struct trainer *trainer, int threads, struct error
     SCOPED_BUFFER text;
     struct stat plugin;
     unsigned char digest[HMAC_BYTES];
+    buffer_init(&text, 1 << 16);
     if (trainer->checkpoint_directory == NULL || !crew_key_is_set() ||
         stat(trainer->identity->pjrt_plugin, &plugin) < 0)
         return NULL;
-    buffer_init(&text, 1 << 16);
     program_digest(trainer->program, digest);
     (void)buffer_append(&text, digest, sizeof digest, error);
     (void)buffer_format(&text, "%s %s %" PRIdMAX " %d", COXSWAIN_VERSION, program_engine(trainer->program),
@@ -80,11 +80,11 @@ static void keep(const char *path, const struct buffer *code)
 {
     SCOPED_BUFFER file;
     unsigned char proof[CREW_PROOF_BYTES];
+    buffer_init(&file, PROGRAM_CODE_MAX + sizeof proof);
     if (path == NULL)
         return;
     SCOPED_FREE char *folder = memory_copy_string(path);
     *strrchr(folder, '/') = '\0';
-    buffer_init(&file, PROGRAM_CODE_MAX + sizeof proof);
     crew_key_prove(PURPOSE, code->data, code->length, proof);
     if (buffer_append(&file, proof, sizeof proof, NULL) == 0 &&
         buffer_append(&file, code->data, code->length, NULL) == 0 && file_make_directories(folder, NULL) == 0)
