@@ -22,6 +22,7 @@
 #include "worker/report/termination.h"
 #include "worker/train/announce.h"
 #include "worker/train/compilation.h"
+#include "worker/train/compute_threads.h"
 #include "worker/train/leaving.h"
 #include "worker/train/loop.h"
 #include "worker/train/parameter_server.h"
@@ -58,29 +59,42 @@ static int take_part(const struct arguments *arguments, const struct identity *i
     return result;
 }
 
+static int use(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
+               enum exit_code *ret_code, struct error *error)
+{
+    if (arguments->inference.prompt)
+        return generate_run(arguments, identity, job, ret_code, error);
+    if (arguments->inference.example)
+        return predict_run(arguments, identity, job, ret_code, error);
+    if (stop_watch(error) == 0)
+        return take_part(arguments, identity, job, ret_code, error);
+    *ret_code = EXIT_CODE_INTERNAL;
+    return -1;
+}
+
+/* Starts no thread before the environment is set. */
 static int run(const struct arguments *arguments, enum exit_code *ret_code, struct error *error)
 {
     struct identity identity;
     struct job_document job;
     /* A process that only uses a model has nothing to save, so signals end it as usual. */
-    if (!arguments_use_model(arguments) && arguments->program == NULL && stop_watch(error) < 0) {
+    bool trains = !arguments_use_model(arguments) && arguments->program == NULL;
+    if (trains && stop_block(error) < 0) {
         *ret_code = EXIT_CODE_INTERNAL;
         return -1;
     }
     *ret_code = EXIT_CODE_BAD_JOB;
     if (identity_read(&identity, error) < 0)
         return -1;
-    if (arguments->program != NULL)
+    if (arguments->program != NULL) {
+        compute_threads_set_environment(arguments, &identity, NULL);
         return compilation_run_apart(arguments, &identity, ret_code, error);
+    }
     if (job_source_read(arguments, &identity, &job, error) < 0)
         return -1;
-    int result;
-    if (arguments->inference.prompt)
-        result = generate_run(arguments, &identity, &job, ret_code, error);
-    else if (arguments->inference.example)
-        result = predict_run(arguments, &identity, &job, ret_code, error);
-    else
-        result = take_part(arguments, &identity, &job, ret_code, error);
+    if (job.model.program_path != NULL)
+        compute_threads_set_environment(arguments, &identity, trains ? &job : NULL);
+    int result = use(arguments, &identity, &job, ret_code, error);
     job_document_release(&job);
     return result;
 }

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/coordination/arithmetic.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Processors' arithmetics, best first. A processor that supports one also supports those after it. */
 static const char *const ranked[] = {"avx512", "avx2", "portable"};
 #define RANKED (sizeof ranked / sizeof *ranked)
 
-static size_t rank_of(const char *word)
+size_t arithmetic_length(const char *name)
 {
-    size_t rank = 0;
-    while (rank < RANKED && strcmp(ranked[rank], word) != 0)
+    return strcspn(name, "/");
+}
+
+int arithmetic_threads(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return slash != NULL ? (int)strtol(slash + 1, NULL, 10) : 0;
+}
+
+static size_t rank_of(const char *name)
+{
+    size_t rank = 0, length = arithmetic_length(name);
+    while (rank < RANKED && (strlen(ranked[rank]) != length || memcmp(ranked[rank], name, length) != 0))
         rank++;
     return rank;
 }
@@ -19,6 +30,8 @@ static size_t rank_of(const char *word)
 bool arithmetic_is_lacking(const char *best, const char *wanted)
 {
     size_t has = rank_of(best), asked = rank_of(wanted);
+    if (arithmetic_threads(best) != arithmetic_threads(wanted))
+        return true;
     return has < RANKED && asked < RANKED ? has > asked : strcmp(best, wanted) != 0;
 }
 

@@ -4,15 +4,22 @@
  * bits. The coordinator applies it when members join and before each generation.
  *
  * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
- * below that (avx512 > avx2 > portable); a GPU supports only its own.
+ * below that (avx512 > avx2 > portable); a GPU supports only its own. The number of threads behind a
+ * slash ("avx512/4") belongs to the name where the bits depend on it, which are those of a program
+ * (docs/programs.md): members with other numbers have no arithmetic in common.
  */
 #ifndef COXSWAIN_COORDINATION_ARITHMETIC_H
 #define COXSWAIN_COORDINATION_ARITHMETIC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define ARITHMETIC_MAX 16 /* bytes of a name, its terminating zero included */
 
+/* Returns the length of the name without the number of threads. */
+size_t arithmetic_length(const char *name);
+/* Returns the number of threads in the name; 0: there is none. */
+int arithmetic_threads(const char *name);
 /* Returns whether a device whose best arithmetic is `best` does not support `wanted`. */
 bool arithmetic_is_lacking(const char *best, const char *wanted);
 /* Returns the best arithmetic that both devices support; NULL if there is none. The result is

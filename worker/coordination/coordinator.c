@@ -333,10 +333,19 @@ static bool cannot_join(const struct coordinator *coordinator, const char *best)
 static void tell_lack(const struct coordinator *coordinator, const struct seat *seat, const char *best,
                       char text[COORDINATION_TEXT_MAX])
 {
-    snprintf(text, COORDINATION_TEXT_MAX,
-             "the crew computes with %s arithmetic and the device of %s has %s alone: start it on a machine like the "
-             "others', or set training.determinism to Run",
-             coordinator->arithmetic, seat->name, best);
+    int threads = arithmetic_threads(coordinator->arithmetic), own = arithmetic_threads(best);
+    if (threads != own)
+        snprintf(
+            text, COORDINATION_TEXT_MAX,
+            "the crew's program runs on %d thread%s and that of %s on %d, which gives other bits: set the same CPU "
+            "limit or COXSWAIN_THREADS for all, or training.determinism to Run",
+            threads, threads == 1 ? "" : "s", seat->name, own);
+    else
+        snprintf(
+            text, COORDINATION_TEXT_MAX,
+            "the crew computes with %s arithmetic and the device of %s has %s alone: start it on a machine like the "
+            "others', or set training.determinism to Run",
+            coordinator->arithmetic, seat->name, best);
 }
 
 /* Before a world is named. */

@@ -34,7 +34,7 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
 {
     struct step_plan plan;
     unsigned workers = trainer->job->workers > 0 ? (unsigned)trainer->job->workers : 1;
-    const struct device_options device = {.type = DEVICE_TYPE_CPU, .threads = trainer->arguments->threads};
+    const struct device_options device = {.type = DEVICE_TYPE_CPU, .threads = trainer_threads(trainer)};
     if (step_plan_batches(trainer->job, workers, 0, &plan, error) < 0 ||
         device_open(&device, &trainer->devices[0].device, error) < 0)
         return -1;

@@ -352,7 +352,12 @@ static int try_out(struct program *program, struct error *error)
     return is_used(program, ENTRY_PREDICT) ? program_run(program, &call, error) : 0;
 }
 
-int program_open_engine(struct program *program, const char *plugin, int threads, struct error *error)
+void program_set_environment(int threads)
+{
+    xla_set_environment(threads);
+}
+
+int program_open_engine(struct program *program, const char *plugin, struct error *error)
 {
     if (program->client != NULL)
         return 0;
@@ -360,7 +365,7 @@ int program_open_engine(struct program *program, const char *plugin, int threads
         return error_set(error, ERROR_UNSUPPORTED,
                          "a program needs a PJRT plugin: set COXSWAIN_PJRT_PLUGIN to the path of one, or take an image "
                          "that has one");
-    return xla_client_open(plugin, threads, &program->client, error);
+    return xla_client_open(plugin, &program->client, error);
 }
 
 int program_compile(struct program *program, struct error *error)

@@ -51,9 +51,10 @@ const struct output_format *program_output_format(const struct program *program)
 /* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
 const char *program_weights(const struct program *program);
 
-/* Opens the plugin at `plugin` with `threads` threads (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED
- * without a plugin. */
-int program_open_engine(struct program *program, const char *plugin, int threads, struct error *error);
+/* Sets how many threads the plugin of a CPU computes with (xla_set_environment): from main, before any thread starts. */
+void program_set_environment(int threads);
+/* Opens the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
+int program_open_engine(struct program *program, const char *plugin, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
 /* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */

@@ -18,7 +18,6 @@
 #include "common/version.h"
 #include "worker/checkpoint/file.h"
 #include "worker/comm/crew_key.h"
-#include "worker/device/device.h"
 #include "worker/model/program.h"
 #include "worker/train/trainer.h"
 
@@ -173,13 +172,6 @@ static int compile_apart(const char *folder, unsigned uses, int threads, struct 
     return read_from_start(answer, code, "the compiled program", error);
 }
 
-static int choose_threads(const struct arguments *arguments, const struct identity *identity)
-{
-    if (arguments->threads > 0)
-        return arguments->threads;
-    return identity->threads > 0 ? identity->threads : device_available_cpus();
-}
-
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error)
 {
@@ -191,7 +183,7 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
     *ret_code = EXIT_CODE_BAD_JOB;
     if (program_open(arguments->program, (unsigned)arguments->compiled_for, &program, error) < 0)
         return -1;
-    int result = program_open_engine(program, identity->pjrt_plugin, choose_threads(arguments, identity), error);
+    int result = program_open_engine(program, identity->pjrt_plugin, error);
     if (result < 0 && error->kind == ERROR_UNSUPPORTED)
         *ret_code = EXIT_CODE_NO_DEVICE;
     if (result == 0)
@@ -212,7 +204,7 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
 {
     SCOPED_BUFFER code;
     buffer_init(&code, PROGRAM_CODE_MAX);
-    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, threads, error) < 0)
+    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, error) < 0)
         return -1;
     SCOPED_FREE char *path = cache_path(trainer, threads, error);
     if (load_cached(trainer, path)) {

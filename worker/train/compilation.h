@@ -25,7 +25,8 @@
 
 struct trainer;
 
-/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run with `threads` threads.
+/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run with `threads` threads,
+ * which the environment has already (compute_threads_set_environment).
  * ERROR_INVALID, with the compiler's last words, if it cannot be compiled or is not what its document says. */
 int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, int threads, struct error *error);
 

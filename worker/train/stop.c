@@ -58,14 +58,18 @@ static void *wait_for_signals(void *unused)
     }
 }
 
-int stop_watch(struct error *error)
+int stop_block(struct error *error)
 {
     sigset_t signals;
-    pthread_t thread;
     fill_signals(&signals);
     errno = pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (errno == 0)
-        errno = pthread_create(&thread, NULL, wait_for_signals, NULL);
+    return errno != 0 ? error_set_errno(error, "cannot block signals") : 0;
+}
+
+int stop_watch(struct error *error)
+{
+    pthread_t thread;
+    errno = pthread_create(&thread, NULL, wait_for_signals, NULL);
     if (errno != 0)
         return error_set_errno(error, "cannot watch for signals");
     pthread_detach(thread);

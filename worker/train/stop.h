@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles SIGTERM and SIGINT for the whole process. main.c calls stop_watch before it starts any
- * other thread; a thread then waits for the signals, so that no code runs inside a signal handler.
+ * Handles SIGTERM and SIGINT for the whole process. main.c calls stop_block and
+ * stop_watch before it starts any other thread; a thread then waits for the signals, so that no code runs inside a signal handler.
  *
  * Until stop_hold is called there is nothing to save, and a signal ends the process at once (exit
  * code 143). After it, the first signal is only a request: the training loop reads it with
@@ -18,8 +18,10 @@
 /* Called once, at the first signal, on the thread that waits for signals. */
 typedef void stop_asked(void *context);
 
-/* Blocks the signals and starts the thread that waits for them. Call it before any other thread is
- * started, since threads inherit the blocked signals. */
+/* Blocks the signals: those that come are kept for stop_watch. Threads inherit this, so call it
+ * before any is started. */
+int stop_block(struct error *error);
+/* Starts the thread that waits for the blocked signals. */
 int stop_watch(struct error *error);
 /* Makes the first signal a request: from here on there is a state to lose. */
 void stop_hold(void);

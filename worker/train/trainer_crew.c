@@ -76,11 +76,15 @@ static int open_data_plane(struct trainer *trainer, const char *address, uint16_
     return 0;
 }
 
-/* Peers that go at their own pace need not compute alike, nor does a crew that promises the same bits to none but itself. */
-static const char *common_arithmetic(const struct trainer *trainer)
+/* Peers that go at their own pace need not compute alike, nor does a crew that promises the same bits to none but itself. "": so. */
+static void name_common_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX])
 {
     bool alike = trainer->hub == NULL && trainer->job->training.determinism == DETERMINISM_CREW;
-    return alike ? device_arithmetic(trainer->device) : NULL;
+    const char *device = device_arithmetic(trainer->device);
+    if (alike && trainer->program != NULL)
+        snprintf(ret_name, ARITHMETIC_MAX, "%s/%d", device, trainer_threads(trainer));
+    else
+        snprintf(ret_name, ARITHMETIC_MAX, "%s", alike ? device : "");
 }
 
 int trainer_open_member(struct trainer *trainer, struct error *error)
@@ -89,8 +93,10 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
         return 0;
     const char *address = trainer_listen_address(trainer);
     uint16_t data_port;
+    char arithmetic[ARITHMETIC_MAX];
     if (open_data_plane(trainer, address, &data_port, error) < 0)
         return -1;
+    name_common_arithmetic(trainer, arithmetic);
     const struct member_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
@@ -105,7 +111,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
         .loose = trainer->hub != NULL,
         .lost_ms = trainer->identity->lost_ms,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
-        .arithmetic = common_arithmetic(trainer),
+        .arithmetic = arithmetic[0] != '\0' ? arithmetic : NULL,
     };
     return member_start(&options, &trainer->member, error);
 }

@@ -6,17 +6,12 @@
 #include "common/memory.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/train/announce.h"
+#include "worker/train/compute_threads.h"
 #include "worker/train/memory_budget.h"
 
 int trainer_threads(const struct trainer *trainer)
 {
-    if (trainer->arguments->threads > 0)
-        return trainer->arguments->threads;
-    if (trainer->identity->threads > 0)
-        return trainer->identity->threads;
-    bool has_crew = trainer->crew.expected > 0;
-    int share = device_available_cpus() / (has_crew ? (int)crew_members_here(&trainer->crew, trainer->identity) : 1);
-    return share > 0 ? share : 1;
+    return compute_threads(trainer->arguments, trainer->identity, trainer->crew.expected > 0 ? &trainer->crew : NULL);
 }
 
 /* Logical devices of a CPU share what the process has. */

@@ -17,8 +17,7 @@ int trainer_open_report(struct trainer *trainer, struct error *error);        /*
 int trainer_open_store(struct trainer *trainer, struct error *error);         /* trainer_storage.c */
 int trainer_open_plan(struct trainer *trainer, struct error *error);          /* trainer_plan.c */
 int trainer_open_devices(struct trainer *trainer, struct error *error);       /* trainer_devices.c */
-/* Returns how many threads this process computes with: --threads, COXSWAIN_THREADS, or its share of the processors that it
- * may use. In trainer_devices.c. */
+/* Returns how many threads this process computes with (compute_threads). In trainer_devices.c. */
 int trainer_threads(const struct trainer *trainer);
 int trainer_open_memory(struct trainer *trainer, struct error *error); /* trainer_devices.c */
 /* Plans and checks the memory of a Pipeline whose stages are now known. For

@@ -38,11 +38,14 @@ struct xla_value {
 };
 int64_t xla_value_elements(const struct xla_value *value);
 
-/* Opens the plugin at `path` and its first device, with a pool of `threads` threads in a CPU's plugin, which takes the
- * number from the environment: this sets NPROC and PJRT_NPROC there. The bits of a program depend on the number, and so
- * does compiled code. ERROR_UNSUPPORTED: the file is no PJRT plugin, or its version is too
+/* Sets how many threads a CPU's plugin computes with, which it takes from the environment. The bits of a program depend
+ * on the number, and so does compiled code. The environment is not thread-safe: call this from main before any thread
+ * starts. */
+void xla_set_environment(int threads);
+
+/* Opens the plugin at `path` and its first device. ERROR_UNSUPPORTED: the file is no PJRT plugin, or its version is too
  * old (before 0.57, where the order of the interface's functions changed); ERROR_DEVICE: it has no device. */
-int xla_client_open(const char *path, int threads, struct xla_client **ret_client, struct error *error);
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error);
 /* The caller has freed its executables. NULL is fine. */
 void xla_client_close(struct xla_client *client);
 /* Describes the plugin for people: "cpu by PJRT 0.115". */

@@ -106,6 +106,24 @@ static const PJRT_Api *find_api(const char *path, struct error *error)
     return api;
 }
 
+/* A CPU's plugin has a thread for each of its devices at least, and four devices unless it is told otherwise. Other plugins
+ * may not know the option. */
+static int create(struct xla_client *client, struct error *error)
+{
+    const PJRT_Api *api = client->api;
+    const PJRT_NamedValue one_device = ARGUMENTS(PJRT_NamedValue, .name = "cpu_device_count", .name_size = 16,
+                                                 .type = PJRT_NamedValue_kInt64, .int64_value = 1, .value_size = 1);
+    PJRT_Client_Create_Args arguments =
+        ARGUMENTS(PJRT_Client_Create_Args, .create_options = &one_device, .num_options = 1);
+    if (check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
+        arguments = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
+        if (check(api, api->PJRT_Client_Create(&arguments), "open the PJRT plugin's devices", error) < 0)
+            return -1;
+    }
+    client->client = arguments.client;
+    return 0;
+}
+
 static int find_device(struct xla_client *client, struct error *error)
 {
     PJRT_Client_AddressableDevices_Args devices =
@@ -129,32 +147,20 @@ static int describe(struct xla_client *client, struct error *error)
     return 0;
 }
 
-/* Without these variables a CPU's plugin takes the processors of the machine, whatever the container's limit. PJRT_NPROC
- * goes before NPROC, and older plugins know NPROC alone. */
-static int set_threads(int threads, struct error *error)
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
 {
-    char number[16];
-    snprintf(number, sizeof number, "%d", threads);
-    if (setenv("NPROC", number, 1) < 0 || setenv("PJRT_NPROC", number, 1) < 0)
-        return error_set_errno(error, "set the number of the PJRT plugin's threads");
-    return 0;
-}
-
-int xla_client_open(const char *path, int threads, struct xla_client **ret_client, struct error *error)
-{
-    if (set_threads(threads, error) < 0)
-        return -1;
     const PJRT_Api *api = find_api(path, error);
     if (api == NULL)
         return -1;
     PJRT_Error *failure = api->PJRT_Plugin_Initialize(&ARGUMENTS(PJRT_Plugin_Initialize_Args, .extension_start = NULL));
     if (check(api, failure, "start the PJRT plugin", error) < 0)
         return -1;
-    PJRT_Client_Create_Args create = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
-    if (check(api, api->PJRT_Client_Create(&create), "open the PJRT plugin's devices", error) < 0)
-        return -1;
     struct xla_client *client = memory_allocate(1, sizeof *client);
-    *client = (struct xla_client){.api = api, .client = create.client};
+    *client = (struct xla_client){.api = api};
+    if (create(client, error) < 0) {
+        free(client);
+        return -1;
+    }
     if (find_device(client, error) < 0 || describe(client, error) < 0) {
         xla_client_close(client);
         return -1;

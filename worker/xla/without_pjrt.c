@@ -6,9 +6,9 @@
 
 #define REFUSAL "this worker was built without XLA (make XLA=1), which programs need"
 
-int xla_client_open(const char *path, int threads, struct xla_client **ret_client, struct error *error)
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
 {
-    (void)path, (void)threads, (void)ret_client;
+    (void)path, (void)ret_client;
     return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
 }
 

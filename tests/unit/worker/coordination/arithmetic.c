@@ -20,6 +20,16 @@ Test(arithmetic, a_gpu_has_its_own_alone)
     cr_assert(arithmetic_is_lacking("avx512", "sm_90"));
 }
 
+Test(arithmetic, other_numbers_of_threads_have_nothing_in_common)
+{
+    cr_assert_str_eq(arithmetic_in_common("avx512/4", "avx2/4"), "avx2/4");
+    cr_assert_null(arithmetic_in_common("avx512/4", "avx512/2"));
+    cr_assert_null(arithmetic_in_common("avx512/4", "avx512"));
+    cr_assert_eq(arithmetic_threads("portable/1024"), 1024);
+    cr_assert_eq(arithmetic_threads("avx2"), 0);
+    cr_assert_eq(arithmetic_length("avx2/16"), 4);
+}
+
 Test(arithmetic, the_better_of_both_is_taken)
 {
     cr_assert_str_eq(arithmetic_in_common("avx512", "avx2"), "avx2");
