@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the progress and the metrics of a training script of another framework (PyTorch, JAX, TensorFlow) from what it logs. The job gives
+ * regular expressions with named groups (common/log_pattern.h), spec.pytorch.progress.logPatterns: the groups "step", "totalSteps" and
+ * "epoch" are progress, every other name is a metric.
+ *
+ *   "(?<step>\d+)/(?<totalSteps>\d+) loss (?<loss>[0-9.e+-]+)"
+ *
+ * The newest value of each name counts. The log is untrusted: what is no finite number is passed over.
+ */
+#ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
+#define COXSWAIN_CONTRACT_LOG_REPORT_H
+
+#include "common/contract/status_document.h"
+
+/* Reads a report from the end of a log. Searches with every expression; if one fails, the error says which and why, and what
+ * was found is in the report all the same. */
+int log_report_read(const char *const *expressions, unsigned count, const char *log, size_t length,
+                    struct status_document *ret_report, struct error *error);
+
+#endif

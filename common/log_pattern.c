@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/log_pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+
+/* A call of the library takes some 20 ms at most; there may be a call for each match. */
+#define STEPS_MAX 1000000
+#define HEAP_MAX_KIB 4096
+#define SEARCH_MAX_NS 20000000
+#define REASON_MAX 128
+
+struct log_pattern {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+struct group {
+    const char *name;
+    unsigned number;
+};
+
+/* The library's table of names: two bytes of the group's number, then the name. */
+static struct group group_at(const pcre2_code *code, uint32_t index)
+{
+    PCRE2_SPTR table;
+    uint32_t entry_bytes;
+    pcre2_pattern_info(code, PCRE2_INFO_NAMETABLE, &table);
+    pcre2_pattern_info(code, PCRE2_INFO_NAMEENTRYSIZE, &entry_bytes);
+    PCRE2_SPTR entry = table + (size_t)index * entry_bytes;
+    return (struct group){.name = (const char *)entry + 2, .number = (unsigned)(entry[0] << 8 | entry[1])};
+}
+
+static uint32_t group_count(const pcre2_code *code)
+{
+    uint32_t count;
+    pcre2_pattern_info(code, PCRE2_INFO_NAMECOUNT, &count);
+    return count;
+}
+
+static pcre2_code *compile(const char *expression, struct error *error)
+{
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    if (!context)
+        abort();
+    pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
+    pcre2_set_max_pattern_length(context, LOG_PATTERN_MAX);
+    int code;
+    PCRE2_SIZE at;
+    pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)expression, PCRE2_ZERO_TERMINATED,
+                                         PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UTF | PCRE2_DUPNAMES,
+                                         &code, &at, context);
+    pcre2_compile_context_free(context);
+    if (!compiled) {
+        PCRE2_UCHAR reason[REASON_MAX];
+        pcre2_get_error_message(code, reason, sizeof reason);
+        error_set(error, ERROR_INVALID, "is no regular expression of PCRE2: %s at character %zu", (const char *)reason,
+                  (size_t)at);
+    }
+    return compiled;
+}
+
+int log_pattern_new(const char *expression, struct log_pattern **ret_pattern, struct error *error)
+{
+    pcre2_code *code = compile(expression, error);
+    if (!code)
+        return -1;
+    if (group_count(code) == 0) {
+        pcre2_code_free(code);
+        return error_set(error, ERROR_INVALID, "has no named group, such as (?<loss>[0-9.]+)");
+    }
+    struct log_pattern *pattern = memory_allocate(1, sizeof *pattern);
+    pattern->code = code;
+    pattern->limits = pcre2_match_context_create(NULL);
+    if (!pattern->limits)
+        abort();
+    pcre2_set_match_limit(pattern->limits, STEPS_MAX);
+    pcre2_set_heap_limit(pattern->limits, HEAP_MAX_KIB);
+    *ret_pattern = pattern;
+    return 0;
+}
+
+void log_pattern_free(struct log_pattern *pattern)
+{
+    if (!pattern)
+        return;
+    pcre2_match_context_free(pattern->limits);
+    pcre2_code_free(pattern->code);
+    free(pattern);
+}
+
+int log_pattern_check(const char *expression, struct error *error)
+{
+    struct log_pattern *pattern;
+    if (log_pattern_new(expression, &pattern, error) < 0)
+        return -1;
+    log_pattern_free(pattern);
+    return 0;
+}
+
+static void report_groups(const struct log_pattern *pattern, const char *text, pcre2_match_data *match,
+                          log_pattern_found *found, void *context)
+{
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(match);
+    for (uint32_t i = 0; i < group_count(pattern->code); i++) {
+        struct group group = group_at(pattern->code, i);
+        PCRE2_SIZE begin = ends[2 * group.number], end = ends[2 * group.number + 1];
+        if (begin != PCRE2_UNSET && end > begin)
+            found(context, group.name, text + begin, end - begin);
+    }
+}
+
+static int search(const struct log_pattern *pattern, const char *text, size_t length, pcre2_match_data *match,
+                  log_pattern_found *found, void *context, struct error *error)
+{
+    int64_t begun_ns = clock_monotonic_ns();
+    for (size_t from = 0; from <= length;) {
+        int count = pcre2_match(pattern->code, (PCRE2_SPTR)text, length, from, 0, match, pattern->limits);
+        if (count == PCRE2_ERROR_NOMATCH)
+            return 0;
+        if (count < 0 || clock_monotonic_ns() - begun_ns > SEARCH_MAX_NS)
+            return error_set(error, ERROR_TOO_LARGE, "the search takes too long");
+        report_groups(pattern, text, match, found, context);
+        size_t end = pcre2_get_ovector_pointer(match)[1];
+        from = end > from ? end : from + 1;
+    }
+    return 0;
+}
+
+int log_pattern_search(const struct log_pattern *pattern, const char *text, size_t length, log_pattern_found *found,
+                       void *context, struct error *error)
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(pattern->code, NULL);
+    if (!match)
+        abort();
+    int status = search(pattern, text, length, match, found, context, error);
+    pcre2_match_data_free(match);
+    return status;
+}

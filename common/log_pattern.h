@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds values in a text, such as the log of a training script, by a regular expression with named groups: "loss: (?<loss>[0-9.]+)".
+ * The expressions have Perl's syntax, as PCRE2 reads it; this is the wrapper of that library. They come from users, so the size of an
+ * expression and the work and memory of a search are limited.
+ */
+#ifndef COXSWAIN_LOG_PATTERN_H
+#define COXSWAIN_LOG_PATTERN_H
+
+#include <stddef.h>
+
+#include "common/error.h"
+
+#define LOG_PATTERN_MAX 1024 /* bytes of an expression */
+
+struct log_pattern;
+
+/* Compiles an expression. ERROR_INVALID: it is no such expression, is too large, or has no named group; the message
+ * says in words that follow the expression which, and where. Free the result with log_pattern_free. */
+int log_pattern_new(const char *expression, struct log_pattern **ret_pattern, struct error *error);
+void log_pattern_free(struct log_pattern *pattern);
+/* Returns 0 if log_pattern_new would succeed. */
+int log_pattern_check(const char *expression, struct error *error);
+
+/* Called for each named group of a match that is not empty. `text` lies in the searched text and is not NUL-terminated. */
+typedef void log_pattern_found(void *context, const char *group, const char *text, size_t length);
+
+/* Searches the whole text for matches, from its beginning to its end, also for bytes that are no UTF-8. "^" and "$" match at line breaks:
+ * \n, \r or both. ERROR_TOO_LARGE: the search took more work than is allowed; what was found before that has been reported. */
+int log_pattern_search(const struct log_pattern *pattern, const char *text, size_t length, log_pattern_found *found,
+                       void *context, struct error *error);
+
+#endif

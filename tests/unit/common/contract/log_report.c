@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/log_report.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define PATTERNS_MAX 4
+
+/* What is read, as words "name=value …", then step, total and epoch. */
+static const struct {
+    const char *what, *patterns[PATTERNS_MAX], *log, *words;
+} cases[] = {
+    {"one pattern", {"step (?<step>\\d+) loss (?<loss>\\S+)"}, "step 1 loss 2.5\nstep 2 loss 1.5\n", "loss=1.5 step=2"},
+    {"the newest value of each",
+     {"loss (?<loss>\\S+)", "acc (?<acc>\\S+)"},
+     "loss 3\nacc 0.5\nloss 2\n",
+     "loss=2 acc=0.5"},
+    {"the newest of several patterns",
+     {"loss (?<loss>\\S+)", "Loss: (?<loss>\\S+)"},
+     "Loss: 3\nloss 2\nLoss: 1\nother\n",
+     "loss=1"},
+    {"the newest though its pattern comes first", {"a (?<l>\\d)", "b (?<l>\\d)"}, "b 1\na 2\n", "l=2"},
+    {"a progress bar",
+     {"(?<step>\\d+)/(?<totalSteps>\\d+) \\["},
+     " 10%|█ | 1/10 [00:00<?]\r 50%|██ | 5/10 [00:01<00:01]",
+     "step=5 of 10"},
+    {"what Transformers prints",
+     {"'(?:loss|train_loss)': '?(?<loss>[0-9.e+-]+)", "'epoch': '?(?<epoch>[0-9.]+)"},
+     "{'loss': 2.3, 'grad_norm': 1.1, 'learning_rate': 4e-05, 'epoch': 0.52}\n{'loss': 1.9, 'epoch': 1.04}\n",
+     "loss=1.9 epoch=1"},
+    {"no numbers", {"loss (?<loss>\\S+)"}, "loss nan\nloss inf\nloss 1e999\nloss 1.2.3\n", ""},
+    {"the last number before", {"loss (?<loss>\\S+)"}, "loss 0.5\nloss nan\n", "loss=0.5"},
+    {"steps below zero", {"step (?<step>-?\\d+)"}, "step -3\n", ""},
+    {"nothing", {"loss (?<loss>\\S+)"}, "", ""},
+};
+
+static void words_of(const struct status_document *report, struct buffer *words)
+{
+    for (unsigned i = 0; i < report->metric_count; i++)
+        buffer_format(words, "%s%s=%g", words->length ? " " : "", report->metrics[i].name, report->metrics[i].value);
+    if (report->step != STATUS_UNKNOWN)
+        buffer_format(words, "%sstep=%lld", words->length ? " " : "", (long long)report->step);
+    if (report->total_steps != STATUS_UNKNOWN)
+        buffer_format(words, " of %lld", (long long)report->total_steps);
+    if (report->data_epoch != STATUS_UNKNOWN)
+        buffer_format(words, "%sepoch=%lld", words->length ? " " : "", (long long)report->data_epoch);
+}
+
+Test(log_report, reads_the_newest_values)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error = ERROR_INIT;
+        struct status_document report;
+        SCOPED_BUFFER words;
+        unsigned count = 0;
+        buffer_init(&words, 1024);
+        while (count < PATTERNS_MAX && cases[i].patterns[count])
+            count++;
+        cr_expect_eq(log_report_read(cases[i].patterns, count, cases[i].log, strlen(cases[i].log), &report, &error), 0,
+                     "%s: %s", cases[i].what, error.message);
+        words_of(&report, &words);
+        cr_expect_str_eq(buffer_text(&words), cases[i].words, "%s: %s", cases[i].what, buffer_text(&words));
+    }
+}
+
+Test(log_report, keeps_sixteen_metrics)
+{
+    const char *patterns[] = {"(?<a>1)(?<b>1)(?<c>1)(?<d>1)(?<e>1)(?<f>1)(?<g>1)(?<h>1)(?<i>1)(?<j>1)",
+                              "(?<k>1)(?<l>1)(?<m>1)(?<n>1)(?<o>1)(?<p>1)(?<q>1)(?<r>1)"};
+    struct status_document report;
+    cr_assert_eq(log_report_read(patterns, 2, "1111111111", 10, &report, NULL), 0);
+    cr_expect_eq(report.metric_count, STATUS_METRICS_MAX);
+}
+
+Test(log_report, one_pattern_that_takes_too_long_leaves_the_others)
+{
+    const char *patterns[] = {"(?<a>(x+x+)+[yz])", "loss (?<loss>\\d)"};
+    const char *log = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nloss 4\n";
+    struct error error = ERROR_INIT;
+    struct status_document report;
+    cr_assert_eq(log_report_read(patterns, 2, log, strlen(log), &report, &error), -1);
+    cr_expect_str_eq(error.message, "progress.logPatterns[0]: the search takes too long");
+    cr_assert_eq(report.metric_count, 1);
+    cr_expect_eq(report.metrics[0].value, 4);
+}
