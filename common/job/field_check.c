@@ -65,6 +65,9 @@ static void check_string(struct check *check, const struct field *field, const s
     check_text_length(check, field, text);
     if (check->violations->count == before)
         check_format(check, field->format, text);
+    struct error flaw = ERROR_INIT;
+    if (check->violations->count == before && field->check && field->check(text, &flaw) < 0)
+        violations_add(check->violations, NULL, "'%.*s' %s", SHOWN_MAX, text, flaw.message);
 }
 
 static void check_integer(struct check *check, const struct field *field, const struct json *value)
@@ -199,7 +202,10 @@ static void check_element(struct check *check, const struct field *field, const 
                           const struct json *old_list)
 {
     if (field->kind == FIELD_STRING_LIST)
-        check_string(check, &(struct field){.min = 1, .max = LIST_TEXT_MAX, .format = field->format}, item);
+        check_string(check,
+                     &(struct field){
+                         .min = 1, .max = field_list_text_max(field), .format = field->format, .check = field->check},
+                     item);
     else if (field->kind == FIELD_INTEGER_LIST)
         check_integer(check, &(struct field){.min = (int64_t)field->lowest, .max = (int64_t)field->highest}, item);
     else if (field->kind == FIELD_SCALAR_LIST)

@@ -6,6 +6,7 @@
 #include "common/job/enum_words.h"
 #include "common/job/field_table.h"
 #include "common/job/training_job.h"
+#include "common/log_pattern.h"
 
 #define PATH_MAX_LENGTH 1024
 #define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
@@ -1130,10 +1131,29 @@ static const struct field foreign_checkpoint_fields[] = {
 };
 static OBJECT_TYPE(foreign_checkpoint_type, "Checkpoint folder", foreign_checkpoint_fields);
 
+static const struct field foreign_progress_fields[] = {
+    {.name = "logPatterns",
+     .kind = FIELD_STRING_LIST,
+     MEMBER(progress_spec, log_patterns),
+     COMPANION(progress_spec, log_pattern_count),
+     .flags = FIELD_REQUIRED,
+     RANGE(1, LOG_PATTERNS_MAX),
+     BETWEEN(1, LOG_PATTERN_MAX),
+     .check = log_pattern_check,
+     .description =
+         "Regular expressions (PCRE2) with named groups, which the operator searches for in the chief's log. "
+         "Groups called step, totalSteps and epoch are the job's progress, all others metrics: step "
+         "(?<step>\\d+) loss (?<loss>[0-9.e+-]+)."},
+};
+static OBJECT_TYPE(foreign_progress_type, "Progress of a script", foreign_progress_fields);
+
 static const struct field foreign_fields[] = {
     {SECTION("checkpoint", checkpoint, &foreign_checkpoint_type,
              "The folder for checkpoints, whose path the program finds in COXSWAIN_CHECKPOINT_DIR. Default: none."),
      COMPANION(job_document, checkpoint.enabled)},
+    {SECTION("progress", progress, &foreign_progress_type,
+             "How the operator learns the progress of the script while it runs. Default: not at all."),
+     LONE},
 };
 static OBJECT_TYPE(foreign_type, "PyTorch, TensorFlow, JAX", foreign_fields);
 

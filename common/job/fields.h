@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
 #include "common/job/string_format.h"
 
 enum field_kind {
@@ -63,10 +64,14 @@ struct field {
     size_t companion; /* lists: offset of the count (unsigned); objects: of a bool; else NO_MEMBER */
 
     int64_t min, max;       /* integers: value; strings: characters; lists: elements */
-    double lowest, highest; /* decimals and elements of integer lists; both included unless `above` */
+    double lowest, highest; /* decimals and elements of integer lists; both included unless `above`. `highest` of a list
+                             * of strings: characters of an element; 0: LIST_TEXT_MAX */
     bool above;             /* `lowest` itself is excluded */
 
     enum string_format format;
+    /* Strings and elements of lists of strings: what only the operator can judge, not the CRD; NULL: nothing. ERROR_INVALID says in
+     * words that follow "is" or "has" what is wrong. */
+    int (*check)(const char *text, struct error *error);
     const char *const *words;       /* enums */
     const struct object_type *type; /* objects and lists */
     const char *fallback;           /* static default as text ("{}" for objects), NULL: none */
@@ -84,6 +89,12 @@ struct object_type {
     const char *told_by;            /* the field that says of which kind an object is; NULL: there are no kinds */
     const char *unnamed;            /* what an object is that leaves it out; `only_for` has "" for it */
 };
+
+/* The most characters of an element of a list of strings. */
+static inline int64_t field_list_text_max(const struct field *field)
+{
+    return field->highest > 0 ? (int64_t)field->highest : LIST_TEXT_MAX;
+}
 
 extern const struct object_type training_job_spec_type;   /* of struct training_job */
 extern const struct object_type training_job_status_type; /* of struct job_status */

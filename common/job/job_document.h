@@ -260,6 +260,14 @@ struct checkpoint_spec {
     bool required;           /* fail (66) rather than start anew when none is usable on a resume */
 };
 
+#define LOG_PATTERNS_MAX 8
+
+/* How the operator learns the progress of another framework's script. */
+struct progress_spec {
+    const char *log_patterns[LOG_PATTERNS_MAX]; /* see log_report.h */
+    unsigned log_pattern_count;                 /* 0: it does not read the log */
+};
+
 struct storage_spec {
     const char *name;
     bool read_only;
@@ -297,6 +305,7 @@ struct job_document {
     int64_t evaluation_every_steps; /* FIELD_UNSET: once an epoch */
     enum encryption encryption;     /* of what the crew sends each other */
     struct checkpoint_spec checkpoint;
+    struct progress_spec progress; /* of another framework's script */
     struct storage_spec *storage;
     unsigned storage_count;
     struct crew_spec crew; /* role_count 0: none given */

@@ -14,6 +14,7 @@
 #include "operator/controller/clock_watch.h"
 #include "operator/controller/execute/execute.h"
 #include "operator/controller/execute/job_entry.h"
+#include "operator/controller/execute/log_reader.h"
 #include "operator/controller/execute/progress_poll.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
@@ -51,6 +52,7 @@ struct controller {
     struct hash_map entries;                           /* "namespace/name" -> struct job_entry */
     struct work_queue *queue;
     struct progress_poller *poller;
+    struct log_reader *logs;
     struct event_recorder *recorder;
     struct executor executor;
     size_t executing; /* jobs with a plan under way */
@@ -83,16 +85,22 @@ static struct job_entry *entry_of_pod(struct controller *controller, const char 
     return entry_of(controller, key);
 }
 
+static void forget_requests(struct job_entry *entry)
+{
+    progress_forget(entry);
+    log_reader_forget(entry);
+}
+
 static void set_job(struct job_entry *entry, const char *uid)
 {
     if (!job_entry_is_about(entry, uid))
-        progress_forget(entry);
+        forget_requests(entry);
     job_entry_set_job(entry, uid);
 }
 
 static void forget(struct controller *controller, struct job_entry *entry)
 {
-    progress_forget(entry);
+    forget_requests(entry);
     work_queue_remove(controller->queue, entry);
     hash_map_remove(&controller->entries, entry->key);
     job_entry_free(entry);
@@ -117,6 +125,7 @@ static bool heed_clock(struct controller *controller)
     SCOPED_FREE char *by = memory_format("%" PRId64, by_ms);
     log_warning("the machine's clock was set", "by_ms", by, NULL);
     progress_poller_clock_set(controller->poller, by_ms);
+    log_reader_clock_set(controller->logs, by_ms);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         const struct job_record *record = informer_get(controller->jobs, key);
         struct training_job job = {0};
@@ -260,6 +269,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
+        .log = {log_reader_has_unread(entry, job), entry->log.flaw, entry->log.flaw_told},
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,
@@ -353,8 +363,10 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
-    if (!is_over(&job->status))
+    if (!is_over(&job->status)) {
         work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, job, input.now_ms));
+        work_queue_add_at(controller->queue, entry, log_reader_look(controller->logs, entry, job, input.now_ms));
+    }
     if (tells_later(controller, entry, &job->status, &plan, input.now_ms)) {
         tell_later(controller, entry, &input);
     } else if (plan_has_work(&plan)) {
@@ -746,6 +758,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
     work_queue_set_gate(controller->queue, may_take);
     controller->poller = progress_poller_new(pods_client, progress_came, controller);
+    controller->logs = log_reader_new(client, progress_came, controller);
     struct event_recorder_options events = {.controller = API_GROUP "/operator", .instance = options->instance};
     controller->recorder = event_recorder_new(client, &events);
     controller->executor = (struct executor){
@@ -769,7 +782,7 @@ void controller_stop(struct controller *controller)
     controller->stopped = true;
     event_timer_cancel(controller->clock_look);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
-        progress_forget(entry);
+        forget_requests(entry);
     informer_free(controller->jobs);
     informer_free(controller->pods);
     informer_free(controller->services);
@@ -792,6 +805,7 @@ void controller_free(struct controller *controller)
     hash_map_release(&controller->entries, NULL);
     work_queue_free(controller->queue);
     progress_poller_free(controller->poller);
+    log_reader_free(controller->logs);
     for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
         optional_api_free(controller->groups[scheduler]);
     optional_api_free(controller->workloads);

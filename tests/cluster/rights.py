@@ -19,6 +19,7 @@ ELSEWHERE = {
     "coxswain.dev trainingjobs patch": "a sweep that is suspended",
     "coxswain.dev trainingsweeps/status patch": "as of trials",
     "coxswain.dev trainingsweeps/finalizers update": "as of jobs",
+    "core pods/log get": "a script whose progress is read from its log",
     "core secrets delete": "in whose place the next certificate of a crew comes, a day later",
     "core nodes get": "a pod that outlives its grace period by a minute",
     "scheduling.k8s.io priorityclasses get": "a job of a queue whose pods have a class",

@@ -139,6 +139,35 @@ a_sweep_over_a_script() {
     verdict $? "a report that is no JSON is told, and fails nothing ($1)" "$(api GET "$jobs_path/unreadable")"
 }
 
+# A script prints its progress, and its last line before it ends. It waits for `go` in between.
+talker="echo 'step 1/9 loss 2.5'; until test -e /coxswain/storage/runs/go; do sleep 0.1; done; echo 'step 9/9 loss 0.125'"
+
+# talking NAME PATTERNS: a job whose log is read
+talking() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"image\":\"none\",\"pytorch\":{\"progress\":{\"logPatterns\":[$2]}},
+        \"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"workers\":{\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{
+            \"name\":\"trainer\",\"command\":[\"/bin/sh\",\"-c\",\"$talker\"]}]}}}}}" >answer.json
+}
+
+# progress_has NAME TEXT
+progress_has() {
+    api GET "$jobs_path/$1" | tr -d ' \n' | grep -q -- "\"progress\":{[^}]*$2"
+}
+
+progress_from_a_log() {
+    talking talker '"step (?<step>\\d+)/(?<totalSteps>\\d+)","loss (?<loss>\\S+)"'
+    until_true 30 progress_has talker '"step":1,"totalSteps":9' && progress_has talker '"metrics":\[{"name":"loss","value":"2.5"}'
+    verdict $? "progress is read from the log while a script runs ($1)" "$(cat answer.json; api GET "$jobs_path/talker")"
+    touch runs/go
+    wait_for talker state Succeeded 60 && progress_has talker '"step":9,' && progress_has talker '"value":"0.125"'
+    verdict $? "and its last line before the job ends ($1)" "$(api GET "$jobs_path/talker")"
+    talking wrong '"loss (?<loss>"'
+    until_true 10 grep -q 'is no regular expression of PCRE2: missing closing parenthesis' answer.json
+    verdict $? "a pattern that is none is refused in words ($1)" "$(cat answer.json)"
+}
+
 has_event() {
     api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "\"$1\""
 }
@@ -165,6 +194,7 @@ for isolation in auto rewrite; do
     wait_for tensor state Succeeded 90 && [[ $(field tensor attempt) == 1 ]] && says "$(member tensor 0)" "^$(expected 3)\$"
     verdict $? "the other crew goes on undisturbed ($isolation)" "$(api GET "$jobs_path/tensor")"
     a_sweep_over_a_script "$isolation"
+    progress_from_a_log "$isolation"
 
     plane_stop
     operator='' standalone=''

@@ -164,7 +164,7 @@ static void list_schema(const struct field *field, struct json *schema)
     if (field->kind == FIELD_LIST)
         object_schema(field->type, true, items);
     else if (field->kind == FIELD_STRING_LIST)
-        text_bounds(1, LIST_TEXT_MAX, field->format, items);
+        text_bounds(1, field_list_text_max(field), field->format, items);
     else if (field->kind == FIELD_SCALAR_LIST)
         scalar_schema(items);
     else

@@ -80,6 +80,8 @@ void job_entry_free(struct job_entry *entry)
     free(entry->document);
     free(entry->document_pod);
     free(entry->asked_pod);
+    free(entry->log.read_pod);
+    free(entry->log.flaw);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -301,6 +303,9 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->document_pod);
     free(entry->asked_pod);
     free(entry->job_uid);
+    free(entry->log.read_pod);
+    free(entry->log.flaw);
+    entry->log = (struct log_look){0};
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
@@ -322,6 +327,25 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->told_incarnation = entry->told_attempt = 0;
     entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
+}
+
+bool job_entry_find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
+                        struct pod_room *room, struct pod_view *ret_pod)
+{
+    const struct pod_record *found = NULL;
+    int64_t incarnation = 0;
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        if (!pod_record_holds(entry->pods[i], role, 0))
+            continue;
+        struct pod_view pod = pod_record_view(entry->pods[i], room);
+        if (!pod_view_is_of(&pod, job->uid) || (found && pod.incarnation <= incarnation))
+            continue;
+        found = entry->pods[i];
+        incarnation = pod.incarnation;
+    }
+    if (found)
+        *ret_pod = pod_record_view(found, room);
+    return found != NULL;
 }
 
 static void move_pods(struct job_entry *entry, int64_t by_ms)
@@ -378,6 +402,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->obstacle_retry_ms += by_ms;
     entry->vanished_ms += by_ms;
     entry->poll_ms += by_ms;
+    entry->log.turn_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
     for (size_t i = 0; i < entry->node_count; i++)
@@ -415,6 +440,7 @@ void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
 {
     entry->strangers_told = plan->strangers;
     entry->queue_change_told = plan->queue_change_waits;
+    entry->log.flaw_told |= plan->tells_log_flaw;
 }
 
 static struct refused_pod *refused_pod(struct job_entry *entry, const char *pod_uid)

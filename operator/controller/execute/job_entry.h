@@ -30,6 +30,16 @@
 void own_write_note(uint64_t *write, const char *version);
 
 struct http_transfer;
+struct kube_call;
+
+/* What is known of the log of another framework's script (log_reader.h). */
+struct log_look {
+    struct kube_call *call; /* the request under way; NULL: none */
+    int64_t turn_ms;        /* when to read it next */
+    char *read_pod;         /* the UID of the pod that succeeded and whose log was read since; NULL: none */
+    char *flaw;             /* why the log gives no report, or not all of it; NULL: it does */
+    bool flaw_told;         /* an event has said so */
+};
 
 struct job_entry {
     char *key;
@@ -97,6 +107,7 @@ struct job_entry {
     char *asked_pod;             /* the UID of the chief's pod that is polled; NULL: none */
     int64_t unanswered_since_ms; /* since when that pod has not reported; FIELD_UNSET: it has, or was not polled */
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
+    struct log_look log;
 };
 
 struct job_entry *job_entry_new(const char *key);
@@ -137,6 +148,11 @@ void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct 
  * (progress_forget). */
 void job_entry_set_job(struct job_entry *entry, const char *uid);
 bool job_entry_is_about(const struct job_entry *entry, const char *uid);
+
+/* Finds pod 0 of the role, of the newest incarnation that the job controls. Returns false if there is none. The view borrows from the
+ * entry and from `room`. */
+bool job_entry_find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
+                        struct pod_room *room, struct pod_view *ret_pod);
 
 /* Notes what the cache shows of the status; called for each version of it. Once anybody has written
  * a status, the job no longer counts as new, even if the status is emptied later. */

@@ -166,26 +166,6 @@ static void chief_answered(void *context, const struct http_response *response)
         poller->told(poller->context, entry);
 }
 
-/* The current pod 0 of the role; false: there is none. */
-static bool find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
-                     struct pod_room *room, struct pod_view *ret_pod)
-{
-    const struct pod_record *found = NULL;
-    int64_t incarnation = 0;
-    for (size_t i = 0; i < entry->pod_count; i++) {
-        if (!pod_record_holds(entry->pods[i], role, 0))
-            continue;
-        struct pod_view pod = pod_record_view(entry->pods[i], room);
-        if (!pod_view_is_of(&pod, job->uid) || (found && pod.incarnation <= incarnation))
-            continue;
-        found = entry->pods[i];
-        incarnation = pod.incarnation;
-    }
-    if (found)
-        *ret_pod = pod_record_view(found, room);
-    return found != NULL;
-}
-
 static bool can_be_asked(const struct pod_view *pod)
 {
     return *pod->ip && pod->ready && !pod_view_ended(pod);
@@ -199,7 +179,7 @@ static struct question *question_new(struct progress_poller *poller, struct job_
     struct pod_view evaluator;
     *question = (struct question){
         .poller = poller, .entry = entry, .uid = memory_copy_string(job->uid), .chief = memory_copy_string(chief->uid)};
-    if (find_pod(entry, job, ROLE_EVALUATOR, &room, &evaluator) && can_be_asked(&evaluator))
+    if (job_entry_find_pod(entry, job, ROLE_EVALUATOR, &room, &evaluator) && can_be_asked(&evaluator))
         question->evaluator = memory_copy_string(evaluator.ip);
     return question;
 }
@@ -209,7 +189,7 @@ int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, c
 {
     struct pod_room room;
     struct pod_view chief;
-    if (job->framework != FRAMEWORK_COXSWAIN || !find_pod(entry, job, crew_chief_role(job), &room, &chief) ||
+    if (job->framework != FRAMEWORK_COXSWAIN || !job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) ||
         !can_be_asked(&chief)) {
         progress_ask_pod(entry, NULL);
         return PLAN_NEVER;
@@ -252,8 +232,8 @@ enum chief_voice progress_chief_voice(const struct job_entry *entry, const struc
 {
     struct pod_room room;
     struct pod_view chief;
-    bool counts =
-        find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief) && is_asked(entry, chief.uid);
+    bool counts = job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief) &&
+                  is_asked(entry, chief.uid);
     return counts ? entry->voice : CHIEF_HEARD;
 }
 
@@ -277,7 +257,7 @@ void progress_read_failure_line(struct job_entry *entry, const struct training_j
 {
     struct pod_room room;
     struct pod_view chief;
-    if (find_pod(entry, job, crew_chief_role(job), &room, &chief) && pod_view_succeeded(&chief) &&
+    if (job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) && pod_view_succeeded(&chief) &&
         *chief.termination_message == '{')
         keep_document(entry, job->uid, chief.uid, chief.termination_message, strlen(chief.termination_message));
 }
@@ -289,6 +269,6 @@ const char *progress_crew_waits(const struct job_entry *entry, const struct trai
     struct pod_view chief;
     if (!document || document->phase != STATUS_WAITING || *document->message == '\0')
         return NULL;
-    bool ready = find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief);
+    bool ready = job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief);
     return ready && strcmp(chief.uid, entry->document_pod) == 0 ? document->message : NULL;
 }

@@ -17,7 +17,7 @@ static const size_t text_fields[] = {
     TEXT(waiting_reason), TEXT(waiting_message),
     TEXT(memory_limit),   TEXT(unschedulable),
     TEXT(conditions),     TEXT(init_container),
-    TEXT(node),
+    TEXT(node),           TEXT(container),
 #undef TEXT
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)

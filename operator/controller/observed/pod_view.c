@@ -216,6 +216,8 @@ static bool has_begun(const struct json *pod)
 
 static void read_container(const struct json *pod, struct pod_view *view)
 {
+    const struct json *containers = json_at(pod, "spec.containers"), *first = json_first(containers);
+    view->container = first && json_next(first) ? json_string_at(main_container(pod), "name", "") : "";
     view->begun = has_begun(pod);
     view->startable_ms = turned_ms(pod, "PodScheduled");
     const struct json *init = telling_init(pod, view), *container = init ? init : main_container(pod);

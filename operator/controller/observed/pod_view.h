@@ -32,6 +32,7 @@ struct pod_view {
     const char *job_name;            /* of the job that controls it, else from the label */
     const char *job_uid, *owner_uid; /* from the label; of its controller (owner.h) */
     const char *ip;
+    const char *container;        /* the main one's name; "": the pod has no other */
     const char *reason, *message; /* of the pod's end: status.reason "Evicted", … */
     /* These describe the main container, or an init container that has failed or keeps the main one from starting. */
     const char *init_container;                   /* its name; "": the following are the main container's */

@@ -31,16 +31,18 @@ static bool crew_ended(const struct crew *crew)
     return true;
 }
 
-/* How long the others may still take, so that one status write tells the whole end. Times in the API are whole seconds. */
-#define FAILURE_LINE_MS 2000
+/* How long the end of a job whose chief is done is held back, so that one status write tells all of it: the others may still end, and
+ * the log of a script may still be read. Times in the API are whole seconds. */
+#define OTHERS_END_MS 2000
+#define LOG_READ_MS 10000
 
 /* The time is the node's: when its clock is well ahead of ours, it tells nothing. */
-static bool failure_line_may_come(struct planning *planning, int64_t finished_ms)
+static bool is_held_back(struct planning *planning, int64_t finished_ms, int64_t for_ms)
 {
-    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + FAILURE_LINE_MS ||
-        planning->now_ms >= finished_ms + FAILURE_LINE_MS)
+    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + for_ms ||
+        planning->now_ms >= finished_ms + for_ms)
         return false;
-    planning_requeue(planning, finished_ms + FAILURE_LINE_MS);
+    planning_requeue(planning, finished_ms + for_ms);
     return true;
 }
 
@@ -61,7 +63,9 @@ bool completion_plan(struct planning *planning)
     if (!job_done(planning, chief))
         return false;
     int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
-    if (!crew_ended(&planning->crew) && failure_line_may_come(planning, finished_ms))
+    if (!crew_ended(&planning->crew) && is_held_back(planning, finished_ms, OTHERS_END_MS))
+        return true;
+    if (planning->input->log.unread && is_held_back(planning, finished_ms, LOG_READ_MS))
         return true;
     if (finishing_needs_workers(planning->job))
         planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", workers_message(planning));

@@ -155,6 +155,13 @@ enum chief_voice {
     CHIEF_STRANGE, /* it answers, but not with a status document of the job */
 };
 
+/* What is known of the log of another framework's script, from which its progress is read. */
+struct log_input {
+    bool unread;      /* the chief has succeeded and its log has not been read since */
+    const char *flaw; /* why the log gives no report, or not all of it; NULL: it does */
+    bool flaw_told;   /* an event has said so */
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -188,6 +195,7 @@ struct plan_input {
     const struct progress *progress; /* the newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief reports that it waits for, NULL: nothing */
     enum chief_voice chief_voice;
+    struct log_input log;
     struct saves_input saves;
     struct strangers_input strangers;
     bool progress_due; /* it is the job's turn to have its progress written */
@@ -270,9 +278,10 @@ struct plan {
     /* The label names another queue than the one that gave quota. The input's queue_change_told if
      * not checked. */
     bool queue_change_waits;
-    size_t finished;    /* how many of the input's finished pods the status includes */
-    size_t strangers;   /* pods with the job's labels but another owner; the input's strangers_told if not checked */
-    int64_t requeue_ms; /* look again at this time; PLAN_NEVER: only when something changes */
+    size_t finished;     /* how many of the input's finished pods the status includes */
+    bool tells_log_flaw; /* an event says what is wrong with the log */
+    size_t strangers;    /* pods with the job's labels but another owner; the input's strangers_told if not checked */
+    int64_t requeue_ms;  /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;
     struct arena arena;

@@ -49,6 +49,18 @@ static void read_report(struct planning *planning, const struct pod_view *pod)
     next->progress = progress_from_document(&report, &next->progress, &planning->plan->arena);
 }
 
+static void warn_of_log(struct planning *planning)
+{
+    SCOPED_BUFFER words;
+    const char *flaw = planning->input->log.flaw;
+    buffer_init(&words, FAILURE_LINE_MAX);
+    failure_line_clean(flaw, strlen(flaw), FAILURE_LINE_MAX, &words);
+    planning->plan->tells_log_flaw = true;
+    planning_event_of_action(
+        planning, "ProgressUnreadable", "ReadProgress",
+        planning_format(planning, "the progress of the script cannot be read: %s", buffer_text(&words)));
+}
+
 static void forget(struct progress *progress)
 {
     progress->metric_count = 0;
@@ -60,6 +72,8 @@ void script_progress_update(struct planning *planning)
     const struct pod_view *chief;
     if (planning->job->framework == FRAMEWORK_COXSWAIN || status_terminal(planning->old))
         return;
+    if (planning->input->log.flaw && !planning->input->log.flaw_told)
+        warn_of_log(planning);
     if (planning->next->attempt != planning->old->attempt)
         forget(&planning->next->progress);
     else if ((chief = finished_chief(planning)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fills status.progress of a job that runs a user's script under PyTorch, JAX or TensorFlow, which
- * the operator cannot poll. When the chief (the pod that leads the job) has succeeded, its script's
+ * the operator cannot poll. While it runs, its log may be read instead (execute/log_reader.h), whose
+ * report arrives like that of our own worker. When the chief (the pod that leads the job) has succeeded, its script's
  * report is read from the pod's termination message (common/contract/script_report.h). Only a pod
  * that succeeded counts: the termination message of one that failed may be the end of its log.
  */
@@ -10,7 +11,7 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* Updates the next status. When the job succeeds and a part of the report cannot be used, an event says so. When the whole crew starts
+/* Updates the next status. When the job succeeds and a part of the report cannot be used, or when the log cannot be read, an event says so. When the whole crew starts
  * over, what an earlier attempt reported is forgotten. */
 void script_progress_update(struct planning *planning);
 

@@ -2,7 +2,9 @@
 #include "common/job/training_job.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "common/memory.h"
 #include "manifest.h"
 
 static const char elastic[] =
@@ -83,6 +85,34 @@ Test(training_job, a_foreign_framework_is_told_by_its_section)
         cr_expect(job.framework == cases[i].framework && job.document.checkpoint.enabled);
         cr_expect_str_eq(job.document.checkpoint.storage, "runs");
         cr_expect_str_eq(job.document.checkpoint.path, "x");
+    }
+}
+
+Test(training_job, patterns_of_a_log_are_compiled)
+{
+    static const struct {
+        const char *patterns, *words;
+    } cases[] = {
+        {"['step (?<step>\\d+)', 'loss (?<loss>\\S+)']", ""},
+        {"['loss (?<loss>\\S+']",
+         "spec.pytorch.progress.logPatterns[0]: 'loss (?<loss>\\S+' is no regular expression of PCRE2: missing closing "
+         "parenthesis at character 16"},
+        {"['(?<a>1)', 'loss']",
+         "spec.pytorch.progress.logPatterns[1]: 'loss' has no named group, such as (?<loss>[0-9.]+)"},
+        {"[]", "spec.pytorch.progress.logPatterns: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED_FREE char *manifest = memory_format(
+            "metadata: {name: x}\nspec: {image: a, pytorch: {progress: {logPatterns: %s}}}\n", cases[i].patterns);
+        SCOPED_JSON *object = manifest_value(manifest);
+        SCOPED(training_job_release) struct training_job job;
+        struct error error = ERROR_INIT;
+        cr_expect_eq(training_job_parse(object, &job, &error), *cases[i].words ? -1 : 0);
+        cr_expect_eq(strncmp(error.message, cases[i].words, strlen(cases[i].words)), 0, "%s", error.message);
+        if (*cases[i].words == '\0') {
+            cr_assert_eq(job.document.progress.log_pattern_count, 2);
+            cr_expect_str_eq(job.document.progress.log_patterns[1], "loss (?<loss>\\S+)");
+        }
     }
 }
 

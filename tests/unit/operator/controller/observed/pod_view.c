@@ -313,4 +313,5 @@ Test(pod_view, what_a_webhook_has_put_before_the_main_container_tells_nothing)
                   "{\"name\":\"pytorch\",\"state\":{\"terminated\":{\"exitCode\":0}}}]}}");
     struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert(pod_view_ended(&pod) && pod_view_succeeded(&pod) && pod_view_alive(&pod));
+    cr_assert_str_eq(pod.container, "pytorch");
 }

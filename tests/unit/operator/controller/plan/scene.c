@@ -93,6 +93,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .reason = "",
         .message = "",
         .init_container = "",
+        .container = "",
         .waiting_reason = "",
         .waiting_message = "",
         .end_reason = "",

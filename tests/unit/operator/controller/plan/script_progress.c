@@ -182,3 +182,30 @@ Test(script_progress, other_words_are_no_report)
     expect_plan("Succeeded:True=ChiefSucceeded");
     cr_expect_str_eq(warning(), "");
 }
+
+/* The metrics of the end are those that a sweep compares. */
+Test(script_progress, the_end_is_held_back_until_the_log_has_been_read)
+{
+    end_both(0);
+    scene.input.log.unread = true;
+    scene.input.now_ms += 500;
+    expect_plan("Succeeded:True= Failed:True=");
+    scene.input.log.unread = false;
+    expect_plan("Succeeded:True=ChiefSucceeded");
+    scene.input.log.unread = true;
+    scene.input.now_ms += 20000;
+    expect_plan("Succeeded:True=ChiefSucceeded (nobody could read it)");
+}
+
+Test(script_progress, a_log_that_cannot_be_read_is_told_once)
+{
+    scene.input.log.flaw = "its log could not be read: pods \"digits-worker-0-1\" is forbidden\x1b[31m";
+    scene_plan(&scene);
+    cr_expect(scene.plan.tells_log_flaw);
+    cr_expect_str_eq(warning(), "the progress of the script cannot be read: its log could not be read: pods "
+                                "\"digits-worker-0-1\" is forbidden");
+    scene.input.log.flaw_told = true;
+    scene_plan(&scene);
+    cr_expect_not(scene.plan.tells_log_flaw);
+    cr_expect_str_eq(warning(), "");
+}
