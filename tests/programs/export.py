@@ -2,6 +2,7 @@
 """Exports the programs that tests/programs/check trains, and says what JAX itself makes of one of them.
 
     export.py mlp FOLDER BATCH      a JAX function, 28x28 digits
+    export.py wide FOLDER BATCH     the same, of many parameters at odd places
     export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
     export.py predict WEIGHTS IMAGES OUTPUTS   what that Keras model predicts for the last images with trained weights, against the
                                     worker's outputs; prints the largest difference
@@ -23,15 +24,15 @@ import coxswain_train
 WIDTH, CLASSES = 32, 10
 
 
-def first_parameters():
+def first_parameters(width=WIDTH):
     random = np.random.default_rng(1)
 
     def matrix(rows, columns):
         return jnp.asarray(random.normal(0, rows**-0.5, (rows, columns)), jnp.float32)
 
     return {
-        "hidden": {"kernel": matrix(784, WIDTH), "bias": jnp.zeros(WIDTH, jnp.float32)},
-        "output": {"kernel": matrix(WIDTH, CLASSES), "bias": jnp.zeros(CLASSES, jnp.float32)},
+        "hidden": {"kernel": matrix(784, width), "bias": jnp.zeros(width, jnp.float32)},
+        "output": {"kernel": matrix(width, CLASSES), "bias": jnp.zeros(CLASSES, jnp.float32)},
     }
 
 
@@ -58,10 +59,10 @@ def example(batch):
     return images, random.integers(0, CLASSES, batch).astype(np.int32)
 
 
-def export_mlp(folder, batch):
+def export_mlp(folder, batch, width=WIDTH):
     images, classes = example(batch)
     coxswain_train.export_jax(
-        folder, losses_of, first_parameters(), images, classes, batch=batch, classes=CLASSES, predict=most_probable
+        folder, losses_of, first_parameters(width), images, classes, batch=batch, classes=CLASSES, predict=most_probable
     )
 
 
@@ -190,6 +191,8 @@ def print_losses(images_path, labels_path, steps, rate):
 if __name__ == "__main__":
     if sys.argv[1] == "mlp":
         export_mlp(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "wide":
+        export_mlp(sys.argv[2], int(sys.argv[3]), 16383)
     elif sys.argv[1] == "keras":
         export_keras(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "torch":

@@ -37,7 +37,7 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
         return error_set(error, ERROR_UNSUPPORTED,
                          "a program's optimizer runs on the CPU in this release; set devices.type to CPU");
     int64_t flat = graph->layout.elements * (int64_t)sizeof(float);
-    graph->activation_bytes = program_workspace(options->program);
+    graph->activation_bytes = program_call_bytes(options->program);
     graph->workspace_bytes = options->evaluation_only ? 0 : flat; /* gradients of one call */
     if (options->keeps_outputs && !options->plan_only)
         graph->program_outputs = memory_allocate((size_t)options->max_examples, output_bytes(options->program));

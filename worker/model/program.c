@@ -286,12 +286,19 @@ int program_open(const char *folder, unsigned uses, struct program **ret_program
     return 0;
 }
 
+static void free_executables(struct program *program)
+{
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        xla_executable_free(program->executables[i]);
+        program->executables[i] = NULL;
+    }
+}
+
 void program_free(struct program *program)
 {
     if (program == NULL)
         return;
-    for (unsigned i = 0; i < ENTRY_COUNT; i++)
-        xla_executable_free(program->executables[i]);
+    free_executables(program);
     program_drop_artifacts(program);
     xla_client_close(program->client);
     json_free(program->document);
@@ -399,7 +406,7 @@ int program_serialise(const struct program *program, struct buffer *code, struct
     return 0;
 }
 
-int program_load(struct program *program, const void *code, size_t length, struct error *error)
+static int load_all(struct program *program, const void *code, size_t length, struct error *error)
 {
     const char *bytes = code;
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
@@ -421,6 +428,14 @@ int program_load(struct program *program, const void *code, size_t length, struc
     return 0;
 }
 
+int program_load(struct program *program, const void *code, size_t length, struct error *error)
+{
+    int result = load_all(program, code, length, error);
+    if (result < 0)
+        free_executables(program);
+    return result;
+}
+
 void program_drop_artifacts(struct program *program)
 {
     for (unsigned i = 0; i < ENTRY_COUNT; i++)
@@ -440,13 +455,40 @@ const char *program_engine(const struct program *program)
     return program->client != NULL ? xla_client_description(program->client) : "";
 }
 
-int64_t program_workspace(const struct program *program)
+/* A call reads parameters and state where they are, if their place suits the plugin. The examples of a short call are
+ * copied to fill the batch, and that may be copied again. */
+static int64_t copied_bytes(const struct program *program)
+{
+    int64_t bytes =
+        2 * program->batch * (int64_t)(example_input_bytes(&program->format) + example_target_bytes(&program->format));
+    for (unsigned i = 0; i < program->layout.tensor_count; i++) {
+        const struct parameter_tensor *tensor = &program->tensors[i];
+        if (tensor->offset * (int64_t)sizeof(float) % XLA_ALIGNMENT != 0)
+            bytes += tensor->elements * (int64_t)sizeof(float);
+    }
+    return bytes;
+}
+
+/* Not all plugins say this. */
+static int64_t result_bytes(const struct program *program, enum entry entry)
+{
+    int64_t said = xla_executable_memory(program->executables[entry]).results;
+    int64_t elements = entry == ENTRY_TRAIN     ? program->layout.elements
+                       : entry == ENTRY_PREDICT ? xla_value_elements(&program->output)
+                                                : 0;
+    return said > 0 ? said : elements * (int64_t)sizeof(float);
+}
+
+int64_t program_call_bytes(const struct program *program)
 {
     int64_t most = 0;
-    for (unsigned i = 0; i < ENTRY_COUNT; i++)
-        if (program->executables[i] != NULL && xla_executable_workspace(program->executables[i]) > most)
-            most = xla_executable_workspace(program->executables[i]);
-    return most;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        if (program->executables[i] == NULL)
+            continue;
+        int64_t bytes = xla_executable_memory(program->executables[i]).workspace + result_bytes(program, i);
+        most = bytes > most ? bytes : most;
+    }
+    return most + copied_bytes(program);
 }
 
 static struct xla_value value_of_tensor(const struct parameter_tensor *tensor, const float *flat)

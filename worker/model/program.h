@@ -60,7 +60,7 @@ const char *program_engine(const struct program *program);
 /* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */
 int program_compile(struct program *program, struct error *error);
 /* Appends the compiled functions; and takes over what program_serialise has given, instead of compiling. It is machine
- * code: the caller knows who wrote it. */
+ * code: the caller knows who wrote it. After a failure the program may still be compiled. */
 int program_serialise(const struct program *program, struct buffer *code, struct error *error);
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
@@ -68,8 +68,9 @@ int program_load(struct program *program, const void *code, size_t length, struc
 void program_drop_artifacts(struct program *program);
 /* Fills `ret_digest` with a digest of the functions that are used, as they were exported; before they are dropped. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
-/* Bytes that one call needs besides its arguments and results. */
-int64_t program_workspace(const struct program *program);
+/* Bytes that the largest call holds besides the caller's arguments and results: what it computes in, its own results, which
+ * are then copied to the caller's, and copies of arguments. */
+int64_t program_call_bytes(const struct program *program);
 
 /* One call: up to program_batch() examples. It predicts if there are `outputs`, trains if there are `gradients`, else
  * evaluates. */

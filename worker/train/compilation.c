@@ -190,8 +190,8 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
         result = program_compile(program, error);
     if (result == 0)
         printf("compiled for %s: %" PRId64 " parameters, %.1f MiB beside them in each call of %" PRId64 " examples\n",
-               program_engine(program), program_layout(program)->elements, (double)program_workspace(program) / 1048576,
-               program_batch(program));
+               program_engine(program), program_layout(program)->elements,
+               (double)program_call_bytes(program) / 1048576, program_batch(program));
     if (result == 0 && arguments->compiled_to >= 0 && program_serialise(program, &code, &unserialised) == 0)
         result = file_write_all(arguments->compiled_to, code.data, code.length, error);
     program_free(program);

@@ -23,6 +23,8 @@
 #define XLA_RANK_MAX 8
 /* Arguments, and results, of one executable. */
 #define XLA_VALUES_MAX 65536
+/* A CPU's plugin reads arguments at multiples of this where they are, and copies others first. */
+#define XLA_ALIGNMENT 64
 
 struct xla_client;
 struct xla_executable;
@@ -62,8 +64,13 @@ int xla_executable_serialise(const struct xla_executable *executable, struct buf
 int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
                         struct xla_executable **ret_executable, struct error *error);
 unsigned xla_executable_result_count(const struct xla_executable *executable);
-/* Bytes of device memory that a run needs besides arguments and results; 0 if the plugin does not say. */
-int64_t xla_executable_workspace(const struct xla_executable *executable);
+/* Bytes of device memory of a run, each 0 if the plugin does not say. */
+struct xla_memory {
+    int64_t arguments;
+    int64_t results; /* until they have been copied to the caller */
+    int64_t workspace;
+};
+struct xla_memory xla_executable_memory(const struct xla_executable *executable);
 
 /* Runs it once. ERROR_INVALID: number, type or shape of arguments or results are not those of the program. */
 int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,

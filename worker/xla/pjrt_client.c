@@ -23,7 +23,7 @@ struct xla_executable {
     struct xla_client *client;
     PJRT_LoadedExecutable *loaded;
     unsigned result_count;
-    int64_t workspace;
+    struct xla_memory memory;
 };
 
 /* A plugin checks struct_size, by which it knows which members the caller has. */
@@ -220,7 +220,10 @@ static int inspect(struct xla_executable *executable, struct error *error)
     int result =
         check(client->api, client->api->PJRT_Executable_NumOutputs(&outputs), "count the program's results", error);
     if (check(client->api, client->api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) == 0)
-        executable->workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes;
+        executable->memory =
+            (struct xla_memory){.arguments = memory.argument_size_in_bytes,
+                                .results = memory.output_size_in_bytes,
+                                .workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes};
     release_executable(client, program);
     if (result == 0 && outputs.num_outputs > XLA_VALUES_MAX)
         return error_set(error, ERROR_INVALID, "a program with %zu results; at most %d are possible",
@@ -303,9 +306,9 @@ unsigned xla_executable_result_count(const struct xla_executable *executable)
     return executable->result_count;
 }
 
-int64_t xla_executable_workspace(const struct xla_executable *executable)
+struct xla_memory xla_executable_memory(const struct xla_executable *executable)
 {
-    return executable->workspace;
+    return executable->memory;
 }
 
 /* ---------------------------------------------------------------- runs */

@@ -54,10 +54,10 @@ unsigned xla_executable_result_count(const struct xla_executable *executable)
     return 0;
 }
 
-int64_t xla_executable_workspace(const struct xla_executable *executable)
+struct xla_memory xla_executable_memory(const struct xla_executable *executable)
 {
     (void)executable;
-    return 0;
+    return (struct xla_memory){0};
 }
 
 int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The compiled functions of a program, with a plugin that computes nothing: what of them is kept, and what a call holds.
+ */
+#include "worker/model/program.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "worker/xla/client.h"
+
+/* ---- a plugin */
+
+struct xla_client {
+    int open;
+};
+struct xla_executable {
+    struct xla_memory memory;
+};
+static struct xla_client plugin;
+static int executables;            /* that have not been freed */
+static int loads, loads_that_work; /* how many of them, from the first one on */
+static struct xla_memory memory_of_next[3];
+static unsigned next_memory;
+
+int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+{
+    (void)path, (void)error;
+    plugin.open++;
+    *ret_client = &plugin;
+    return 0;
+}
+
+void xla_client_close(struct xla_client *client)
+{
+    if (client != NULL)
+        client->open--;
+}
+
+const char *xla_client_description(const struct xla_client *client)
+{
+    (void)client;
+    return "plugin of a test";
+}
+
+int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
+                           struct xla_executable **ret_executable, struct error *error)
+{
+    (void)client, (void)artifact, (void)bytes, (void)error;
+    *ret_executable = memory_allocate(1, sizeof **ret_executable);
+    (*ret_executable)->memory = memory_of_next[next_memory++ % 3];
+    executables++;
+    return 0;
+}
+
+void xla_executable_free(struct xla_executable *executable)
+{
+    if (executable == NULL)
+        return;
+    executables--;
+    free(executable);
+}
+
+int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error)
+{
+    (void)executable;
+    return buffer_append(code, "code", 4, error);
+}
+
+int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
+                        struct xla_executable **ret_executable, struct error *error)
+{
+    if (loads++ >= loads_that_work)
+        return error_set(error, ERROR_CORRUPT, "no code of this plugin");
+    return xla_executable_compile(client, code, bytes, ret_executable, error);
+}
+
+unsigned xla_executable_result_count(const struct xla_executable *executable)
+{
+    (void)executable;
+    return 0;
+}
+
+struct xla_memory xla_executable_memory(const struct xla_executable *executable)
+{
+    return executable->memory;
+}
+
+int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
+                       const struct xla_value *results, unsigned result_count, struct error *error)
+{
+    (void)executable, (void)arguments, (void)argument_count, (void)results, (void)result_count, (void)error;
+    return 0;
+}
+
+/* ---- a program */
+
+#define DOCUMENT                                                                                                       \
+    "{\"format\":\"coxswain-program/1\",\"batch\":4,"                                                                  \
+    "\"parameters\":[{\"name\":\"kernel\",\"shape\":[6,3]},{\"name\":\"scale\",\"shape\":[]}],"                        \
+    "\"state\":[{\"name\":\"mean\",\"shape\":[3]}],"                                                                   \
+    "\"input\":{\"type\":\"float32\",\"shape\":[6]},\"target\":{\"type\":\"int32\",\"shape\":[],\"classes\":3},"       \
+    "\"entries\":{\"lossAndGradients\":{\"file\":\"code\"},\"evaluate\":{\"file\":\"code\"}}}"
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    cr_assert_geq(fputs(text, file), 0);
+    fclose(file);
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+static struct program *open_program(void)
+{
+    char folder[] = "/tmp/program-XXXXXX";
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_not_null(mkdtemp(folder));
+    write_file(folder, "program.json", DOCUMENT);
+    write_file(folder, "code", "artifact");
+    cr_assert_eq(program_open(folder, PROGRAM_TRAINS | PROGRAM_EVALUATES, &program, &error), 0, "%s", error.message);
+    cr_assert_eq(program_open_engine(program, "plugin", &error), 0, "%s", error.message);
+    remove_file(folder, "program.json");
+    remove_file(folder, "code");
+    rmdir(folder);
+    return program;
+}
+
+Test(program_code, of_code_that_cannot_be_loaded_nothing_is_kept)
+{
+    struct program *program = open_program();
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER code;
+    buffer_init(&code, 4096);
+    cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
+    cr_assert_eq(program_serialise(program, &code, &error), 0, "%s", error.message);
+    program_free(program);
+    for (loads_that_work = 0; loads_that_work < 2; loads_that_work++) {
+        loads = 0;
+        program = open_program();
+        cr_assert_eq(program_load(program, code.data, code.length, &error), -1);
+        cr_expect_eq(executables, 0, "%d after %d of 2 functions", executables, loads_that_work);
+        cr_assert_eq(program_compile(program, &error), 0);
+        cr_expect_eq(executables, 2);
+        program_free(program);
+        cr_expect_eq(executables, 0);
+    }
+    loads = 0;
+    program = open_program();
+    cr_assert_eq(program_load(program, code.data, code.length - 1, &error), -1);
+    cr_expect_eq(executables, 0, "of code that is cut short");
+    program_free(program);
+    cr_expect_eq(plugin.open, 0);
+}
+
+/* Of the layout's 3 + 18 + 1 values all but the first tensor are at places that do not suit a plugin. */
+#define COPIES ((18 + 1) * 4 + 2 * 4 * (6 * 4 + 4))
+
+static int64_t call_bytes(struct xla_memory training, struct xla_memory evaluation)
+{
+    struct program *program = open_program();
+    memory_of_next[0] = training;
+    memory_of_next[1] = evaluation;
+    next_memory = 0;
+    cr_assert_eq(program_compile(program, NULL), 0);
+    int64_t bytes = program_call_bytes(program);
+    program_free(program);
+    return bytes;
+}
+
+Test(program_code, a_call_holds_its_results_and_copies_of_its_arguments)
+{
+    struct xla_memory training = {.results = 1000, .workspace = 100};
+    cr_expect_eq(call_bytes(training, (struct xla_memory){.results = 8, .workspace = 500}), 1100 + COPIES);
+    cr_expect_eq(call_bytes(training, (struct xla_memory){.results = 8, .workspace = 5000}), 5008 + COPIES);
+}
+
+Test(program_code, results_are_counted_also_where_the_plugin_does_not_say)
+{
+    struct xla_memory nothing = {0};
+    cr_expect_eq(call_bytes(nothing, nothing), (3 + 18 + 1) * 4 + COPIES);
+}
