@@ -93,6 +93,8 @@ static void metrics_to_json(const struct status_document *document, struct json 
         struct json *metric = json_append(metrics, json_new_object());
         json_set_string(metric, "name", document->metrics[i].name);
         json_set_number(metric, "value", document->metrics[i].value);
+        if (document->metrics[i].step > 0)
+            json_set_integer(metric, "step", document->metrics[i].step);
     }
 }
 
@@ -214,7 +216,8 @@ static int metrics_parse(const struct json *list, struct status_document *docume
         if (json_member(item, "name") == NULL || value == NULL)
             return error_set(error, ERROR_INVALID, "status document: a metric needs a name and a value");
         if (string_parse(json_member(item, "name"), "metrics.name", metric->name, sizeof metric->name, error) < 0 ||
-            decimal_parse(value, "metrics.value", &metric->value, error) < 0)
+            decimal_parse(value, "metrics.value", &metric->value, error) < 0 ||
+            whole_number_parse(json_member(item, "step"), "metrics.step", &metric->step, error) < 0)
             return -1;
         if (*metric->name == '\0')
             return error_set(error, ERROR_INVALID, "the worker's status document: a metric has an empty name");

@@ -7,7 +7,7 @@
  *   {"jobUID":"…","incarnation":5,"role":"worker","index":0,
  *    "phase":"Training",
  *    "step":1200,"totalSteps":3000,"dataEpoch":2,
- *    "metrics":[{"name":"loss","value":0.0312},{"name":"validationAccuracy","value":0.9841}],
+ *    "metrics":[{"name":"loss","value":0.0312,"step":1200},{"name":"validationAccuracy","value":0.9841,"step":1000}],
  *    "examplesPerSecond":51234.5,"secondsRemaining":35,
  *    "lastCheckpointStep":1000,"goodput":0.987,
  *    "failedSaves":2,"saveFailure":"VolumeFull","saveMessage":"save step 1200: cannot write …: No space left on device",
@@ -63,6 +63,7 @@ const char *save_failure_name(enum save_failure failure);
 struct status_metric {
     char name[STATUS_METRIC_NAME_MAX];
     double value;
+    int64_t step; /* after which it was measured; 0: unknown */
 };
 
 /* Plain values; owns nothing. Numbers that are not known are STATUS_UNKNOWN. */

@@ -40,6 +40,7 @@
     L(condition_type_words, CONDITION_TYPES)                                                                           \
     L(sweep_algorithm_words, SWEEP_ALGORITHMS)                                                                         \
     L(sweep_trial_state_words, SWEEP_TRIAL_STATES)                                                                     \
+    L(early_stopping_type_words, EARLY_STOPPING_TYPES)                                                                 \
     L(sweep_goal_words, SWEEP_GOALS)                                                                                   \
     L(sweep_condition_words, SWEEP_CONDITION_TYPES)
 

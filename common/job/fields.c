@@ -1514,6 +1514,7 @@ static const struct field metric_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(0, 32),
      .description = "Its last value, a decimal string."},
+    NUMBER("step", progress_metric, step, "The step after which it was measured."),
 };
 static OBJECT_TYPE(metric_type, "Metric", metric_fields, .size = sizeof(struct progress_metric), .map_key = "name");
 

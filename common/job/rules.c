@@ -1403,12 +1403,20 @@ const struct rule rules[] = {
      .holds = sweep_rule_endless,
      .cel = "self.algorithm.type == 'Grid' || has(self.maxTrials)",
      .message = "is missing, and algorithms Random and TPE draw trials without end; say how many"},
-    {.name = "SweepTpeTrials",
+    {.name = "SweepRecordedTrials",
      .about = &training_sweep_spec_type,
      .field = "maxTrials",
-     .holds = sweep_rule_tpe_trials,
-     .cel = "self.algorithm.type != 'TPE' || !has(self.maxTrials) || self.maxTrials <= 1000",
-     .message = "must be at most 1000 with algorithm TPE, whose trials are all kept in the status"},
+     .holds = sweep_rule_recorded_trials,
+     .cel = "(self.algorithm.type != 'TPE' && !has(self.earlyStopping)) || !has(self.maxTrials) || self.maxTrials <= "
+            "1000",
+     .message = "must be at most 1000 with algorithm TPE or earlyStopping, since the status keeps more of each trial "
+                "then"},
+    {.name = "SweepRecordedGrid",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_recorded_grid,
+     .message = "the grid has more than 1000 points, which is too many with earlyStopping; give fewer values, or "
+                "maxTrials to try only its first ones"},
     {.name = NULL},
 };
 

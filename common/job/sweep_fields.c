@@ -131,13 +131,51 @@ static const struct field algorithm_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, algorithm.startup_trials),
      LONE,
-     RANGE(1, SWEEP_TPE_TRIALS_MAX),
+     RANGE(1, SWEEP_RECORDED_TRIALS_MAX),
      .fallback = "10",
      ONLY_FOR("TPE"),
      .description = "How many trials must have succeeded before others learn from them; until then values are drawn at "
                     "random."},
 };
 static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields, .told_by = "type");
+
+static const struct field early_stopping_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(sweep_early_stopping, type),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = early_stopping_type_words,
+     .description = "Median: a trial is stopped when its best value so far is worse than the median of what the other "
+                    "trials had at the same step. ASHA: a trial that reaches a rung goes on only among the best of "
+                    "those that have reached it."},
+    {.name = "minSteps",
+     .kind = FIELD_INTEGER,
+     MEMBER(sweep_early_stopping, min_steps),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 1000000000000),
+     .description = "Steps of the first rung: no trial is judged before. Each further rung has twice the steps of the "
+                    "one before it, with ASHA reductionFactor times as many."},
+    {.name = "startupTrials",
+     .kind = FIELD_INTEGER,
+     MEMBER(sweep_early_stopping, startup_trials),
+     LONE,
+     RANGE(1, SWEEP_RECORDED_TRIALS_MAX),
+     .fallback = "5",
+     ONLY_FOR("Median"),
+     .description = "How many trials must be over before one is stopped."},
+    {.name = "reductionFactor",
+     .kind = FIELD_INTEGER,
+     MEMBER(sweep_early_stopping, reduction_factor),
+     LONE,
+     RANGE(2, 100),
+     .fallback = "4",
+     ONLY_FOR("ASHA"),
+     .description = "Of the trials that have reached a rung, one in so many goes on, rounded down. While fewer have "
+                    "reached it, all go on."},
+};
+static OBJECT_TYPE(early_stopping_type_fields, "Early stopping", early_stopping_fields, .told_by = "type");
 
 static const struct field spec_fields[] = {
     {.name = "suspend",
@@ -176,6 +214,13 @@ static const struct field spec_fields[] = {
      .type = &algorithm_type,
      .fallback = "{}",
      .description = "How the values of each trial are chosen."},
+    {.name = "earlyStopping",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_sweep, early_stopping),
+     COMPANION(training_sweep, has_early_stopping),
+     .type = &early_stopping_type_fields,
+     .description = "Stop trials before their end that are worse than others. Default: none is stopped. Jobs of other "
+                    "frameworks report their metrics at their end, and are never stopped."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, parallelism),
@@ -192,7 +237,7 @@ static const struct field spec_fields[] = {
      RANGE(1, SWEEP_TRIALS_MAX),
      .description =
          "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. With "
-         "TPE it is at most 1000. "
+         "TPE or earlyStopping it is at most 1000. "
          "Raising it does not restart a sweep that is complete or has failed."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
@@ -213,6 +258,7 @@ static const struct field trials_fields[] = {
     COUNTER("succeeded", sweep_status, trials.succeeded, "Trials that succeeded and reported the metric."),
     COUNTER("failed", sweep_status, trials.failed,
             "Trials that failed, were deleted, could not be created or did not report the metric."),
+    COUNTER("stopped", sweep_status, trials.stopped, "Trials that were stopped early."),
 };
 static OBJECT_TYPE(trials_type, "Trials", trials_fields);
 
@@ -256,7 +302,12 @@ static const struct field record_fields[] = {
      .words = sweep_trial_state_words,
      .description = "What became of the trial. Running: it has been started, or is about to be, and is not over."},
     TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
-         "Its value of the metric, a decimal string; absent until it has succeeded."),
+         "Its value of the metric, a decimal string: the last one if it has succeeded, the one that it was stopped for "
+         "if it was stopped early."),
+    NUMBER("step", trial_record, step, "If it was stopped early: the step after which the objective was measured."),
+    TEXT("rungs", trial_record, rungs, TEXT_MAX_LENGTH,
+         "With earlyStopping: its first value of the metric after the steps of each rung, with commas between them; "
+         "empty where it has none."),
     TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
          "With TPE: its values of the parameters, in their order, with commas between them; of values the position in "
          "the list, from 0. They are drawn once and written here before the trial is created. With Grid and Random the "
@@ -268,6 +319,8 @@ static const struct field sweep_state_fields[] = {
     TEXT("pending", sweep_status, pending, INDICES_MAX,
          "Trials that are promised and were not seen to exist, such as 0-3,7. What is Running in the results and not "
          "listed here exists or was deleted."),
+    TEXT("stopping", sweep_status, stopping, INDICES_MAX,
+         "Trials that are to be stopped early, such as 3,7, and whose jobs are not suspended yet."),
 };
 static OBJECT_TYPE(sweep_state_type, "Controller state of a sweep", sweep_state_fields);
 

@@ -80,8 +80,20 @@ bool sweep_rule_endless(const struct json *self, const struct json *old)
     return is_grid(self) || rule_has(self, "maxTrials");
 }
 
-bool sweep_rule_tpe_trials(const struct json *self, const struct json *old)
+static bool is_recorded(const struct json *self)
+{
+    return rule_is(self, "algorithm.type", "TPE") || rule_has(self, "earlyStopping");
+}
+
+bool sweep_rule_recorded_trials(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_is(self, "algorithm.type", "TPE") || json_integer_at(self, "maxTrials", 0) <= SWEEP_TPE_TRIALS_MAX;
+    return !is_recorded(self) || json_integer_at(self, "maxTrials", 0) <= SWEEP_RECORDED_TRIALS_MAX;
+}
+
+bool sweep_rule_recorded_grid(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_grid(self) || !is_recorded(self) || rule_has(self, "maxTrials") ||
+           sweep_grid_size(self) <= SWEEP_RECORDED_TRIALS_MAX;
 }

@@ -23,6 +23,7 @@ bool sweep_rule_targets_differ(const struct json *self, const struct json *old);
 bool sweep_rule_grid(const struct json *self, const struct json *old);
 bool sweep_rule_grid_size(const struct json *self, const struct json *old);
 bool sweep_rule_endless(const struct json *self, const struct json *old);
-bool sweep_rule_tpe_trials(const struct json *self, const struct json *old);
+bool sweep_rule_recorded_trials(const struct json *self, const struct json *old);
+bool sweep_rule_recorded_grid(const struct json *self, const struct json *old);
 
 #endif

@@ -145,6 +145,7 @@ struct replica_status {
 struct progress_metric {
     const char *name;
     const char *value; /* a decimal string */
+    int64_t step;      /* after which it was measured; FIELD_UNSET: unknown */
 };
 
 struct progress {

@@ -14,7 +14,9 @@
 #define SWEEP_TRIAL_STATES(X)                                                                                          \
     X(TRIAL_RUNNING, "Running") /* or promised, and not created yet */                                                 \
     X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
-    X(TRIAL_FAILED, "Failed")
+    X(TRIAL_FAILED, "Failed")                                                                                          \
+    X(TRIAL_STOPPED, "Stopped") /* early, since others were better */
+#define EARLY_STOPPING_TYPES(X) X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
 #define SWEEP_CONDITION_TYPES(X)                                                                                       \
@@ -26,13 +28,14 @@
 enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
 enum sweep_goal { SWEEP_GOALS(X) };
 enum trial_state { SWEEP_TRIAL_STATES(X) };
+enum early_stopping_type { EARLY_STOPPING_TYPES(X) };
 enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #undef X
 
 /* Trials are numbered from 0. A trial is named <sweep>-<number>, and that has to be the name of a job. */
 #define SWEEP_TRIALS_MAX 10000
-/* With TPE: the status keeps the values of each trial's parameters, too. */
-#define SWEEP_TPE_TRIALS_MAX 1000
+/* With TPE or early stopping: the status keeps more of each trial than its result. */
+#define SWEEP_RECORDED_TRIALS_MAX 1000
 #define SWEEP_NAME_MAX (JOB_NAME_MAX - 5)
 #define SWEEP_NAME_MESSAGE                                                                                             \
     "the name must be at most 35 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \
@@ -63,6 +66,14 @@ struct sweep_objective {
     enum sweep_goal goal;
 };
 
+/* Which trials are stopped before their end (operator/controller/sweep/early_stopping.h). */
+struct sweep_early_stopping {
+    enum early_stopping_type type;
+    int64_t min_steps;
+    int64_t startup_trials;   /* Median */
+    int64_t reduction_factor; /* ASHA */
+};
+
 /* A parameter's value in one trial, as text. */
 struct sweep_assignment {
     const char *name; /* the parameter's path or variable */
@@ -73,8 +84,11 @@ struct sweep_assignment {
  * needed (sweep_value.h); with TPE they are drawn once and recorded, and later trials learn from them. */
 struct trial_record {
     enum trial_state state;
-    const char *objective; /* decimal string; NULL: the trial is not over or has failed */
-    const char *values;    /* with TPE: of all parameters, as suggestion_record writes them; NULL: none are known */
+    const char *objective; /* decimal string; NULL: the trial has neither succeeded nor been stopped */
+    int64_t
+        step; /* after which the objective of a trial that is stopped was measured; FIELD_UNSET: it is not stopped */
+    const char *rungs; /* with early stopping: the values that it had at each rung (early_stopping.h); NULL: none yet */
+    const char *values; /* with TPE: of all parameters, as suggestion_record writes them; NULL: none are known */
 };
 
 struct sweep_best {
@@ -90,15 +104,16 @@ struct sweep_status {
     struct condition conditions[SWEEP_CONDITION_COUNT];
     const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct {
-        int64_t total, running, succeeded, failed;
+        int64_t total, running, succeeded, failed, stopped;
     } trials;
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */
     unsigned result_count;
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
 
-    /* status.controllerState; a list of numbers such as "0-3,7", NULL: none. */
-    const char *pending; /* trials not seen to exist yet: promised before they are created (sweep_plan.h) */
+    /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
+    const char *pending;  /* trials not seen to exist yet: promised before they are created (sweep_plan.h) */
+    const char *stopping; /* trials that are to be stopped early, and whose jobs are not suspended yet */
 };
 
 struct training_sweep {
@@ -116,6 +131,8 @@ struct training_sweep {
         int64_t seed;
         int64_t startup_trials; /* TPE */
     } algorithm;
+    bool has_early_stopping;
+    struct sweep_early_stopping early_stopping;
     int64_t parallelism, max_failed_trials;
     int64_t max_trials; /* FIELD_UNSET: all points of the grid */
     bool suspend;

@@ -23,9 +23,10 @@ struct sweep_follow {
     struct informer *sweeps, *trials;
     struct access to_sweeps, to_trials;
     bool deleted;
-    int64_t over_ms;      /* when the sweep was first seen to be over; 0: it is not */
-    char *obstacle;       /* why trials cannot be created, as told; NULL: nothing was told */
-    struct buffer events; /* whole lines that are still to be printed */
+    int64_t over_ms;                     /* when the sweep was first seen to be over; 0: it is not */
+    char *obstacle;                      /* why trials cannot be created, as told; NULL: nothing was told */
+    bool told_stopped[SWEEP_TRIALS_MAX]; /* trials that were printed as stopped early */
+    struct buffer events;                /* whole lines that are still to be printed */
 };
 
 /* ---------------------------------------------------------------- the sweep */
@@ -41,6 +42,20 @@ static void take_obstacle(struct sweep_follow *follow)
     follow->obstacle = blocked ? memory_copy_string(running->message) : NULL;
 }
 
+/* Of a trial that was stopped early only the sweep knows. */
+static void take_stopped(struct sweep_follow *follow)
+{
+    const struct sweep_status *status = &follow->sweep.status;
+    for (unsigned i = 0; i < status->result_count && i < SWEEP_TRIALS_MAX; i++) {
+        if (status->results[i].state != TRIAL_STOPPED || follow->told_stopped[i])
+            continue;
+        struct trial_line *line = trial_line_of_result(&follow->sweep, i);
+        sweep_print_end(&follow->sweep, line, &follow->events);
+        follow->told_stopped[i] = true;
+        trial_line_free(line);
+    }
+}
+
 /* An older or newer operator may have accepted what this version does not; it is shown all the same. */
 static void take_sweep(struct sweep_follow *follow, const struct json *object)
 {
@@ -54,6 +69,7 @@ static void sweep_seen(void *context, const char *key, const void *item)
     struct sweep_follow *follow = context;
     take_sweep(follow, item);
     take_obstacle(follow);
+    take_stopped(follow);
 }
 
 static void sweep_changed(void *context, const char *key, const void *old, const void *item)

@@ -36,6 +36,8 @@ static void print_counts(const struct training_sweep *sweep, struct buffer *out)
         buffer_format(out, ", %" PRId64 " running", sweep->status.trials.running);
     if (sweep->status.trials.failed > 0)
         buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
+    if (sweep->status.trials.stopped > 0)
+        buffer_format(out, ", %" PRId64 " stopped early", sweep->status.trials.stopped);
 }
 
 static void print_values(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
@@ -63,6 +65,9 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
 {
     if (line->failed)
         buffer_format(out, "%s failed: %s; with ", line->name, line->message);
+    else if (line->stopped)
+        buffer_format(out, "%s was stopped early: %s %s after step %" PRId64 " with ", line->name,
+                      sweep->objective.metric, line->objective ? line->objective : "unknown", line->step);
     else if (line->objective)
         buffer_format(out, "%s: %s %s with ", line->name, sweep->objective.metric, line->objective);
     else
@@ -212,6 +217,15 @@ void sweep_print_list(const struct json *sweeps, bool with_namespace, int64_t no
 
 /* ---------------------------------------------------------------- the result */
 
+static void print_complete(const struct training_sweep *sweep, struct buffer *out)
+{
+    buffer_format(out, "%s is complete: %" PRId64 " of %" PRId64 " trials succeeded", sweep->name,
+                  sweep->status.trials.succeeded, sweep->status.trials.total);
+    if (sweep->status.trials.stopped > 0)
+        buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
+    buffer_append_byte(out, '\n', NULL);
+}
+
 void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
 {
     const struct sweep_best *best = &sweep->status.best;
@@ -220,8 +234,7 @@ void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
     if (failed->status == CONDITION_TRUE)
         buffer_format(out, "%s has failed: %s\n", sweep->name, failed->message);
     else
-        buffer_format(out, "%s is complete: %" PRId64 " of %" PRId64 " trials succeeded\n", sweep->name,
-                      sweep->status.trials.succeeded, sweep->status.trials.total);
+        print_complete(sweep, out);
     if (!best->trial)
         return;
     buffer_format(out, "  best         %s: %s %s\n", best->trial, sweep->objective.metric, best->objective);

@@ -28,36 +28,53 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static void add_gone(struct sweep_view *view, const bool *has_job)
+/* Of those that are over and have no line of their job. */
+static void add_result_lines(struct sweep_view *view, const bool *has_line)
 {
     const struct sweep_status *status = &view->sweep->status;
-    view->gone = memory_allocate(status->result_count + 1, sizeof *view->gone);
+    view->own = memory_allocate(status->result_count + 1, sizeof *view->own);
     for (unsigned i = 0; i < status->result_count; i++) {
-        if (has_job[i] || status->results[i].state == TRIAL_RUNNING)
+        if (has_line[i] || status->results[i].state == TRIAL_RUNNING)
             continue;
         struct trial_line *line = trial_line_of_result(view->sweep, i);
-        view->gone[view->gone_count++] = line;
+        view->own[view->own_count++] = line;
         sweep_view_add(view, line);
     }
+}
+
+/* The job of a trial that was stopped early knows only that it is suspended. */
+static bool is_stopped(const struct sweep_status *status, int64_t number)
+{
+    return number >= 0 && number < status->result_count && status->results[number].state == TRIAL_STOPPED;
+}
+
+static void drop_stopped(struct sweep_view *view)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < view->count; i++)
+        if (!is_stopped(&view->sweep->status, view->trials[i]->number))
+            view->trials[kept++] = view->trials[i];
+    view->count = kept;
 }
 
 void sweep_view_complete(struct sweep_view *view)
 {
     unsigned results = view->sweep->status.result_count;
-    SCOPED_FREE bool *has_job = memory_allocate(results + 1, sizeof *has_job);
+    SCOPED_FREE bool *has_line = memory_allocate(results + 1, sizeof *has_line);
+    drop_stopped(view);
     for (size_t i = 0; i < view->count; i++)
         if (view->trials[i]->number >= 0 && view->trials[i]->number < results)
-            has_job[view->trials[i]->number] = true;
-    add_gone(view, has_job);
+            has_line[view->trials[i]->number] = true;
+    add_result_lines(view, has_line);
     if (view->count > 0)
         qsort(view->trials, view->count, sizeof *view->trials, compare);
 }
 
 void sweep_view_release(struct sweep_view *view)
 {
-    for (size_t i = 0; i < view->gone_count; i++)
-        trial_line_free(view->gone[i]);
-    free(view->gone);
+    for (size_t i = 0; i < view->own_count; i++)
+        trial_line_free(view->own[i]);
+    free(view->own);
     free(view->trials);
     *view = (struct sweep_view){.sweep = NULL};
 }
@@ -90,7 +107,7 @@ bool sweep_is_over(const struct training_sweep *sweep)
 
 int64_t sweep_done(const struct training_sweep *sweep)
 {
-    return sweep->status.trials.succeeded + sweep->status.trials.failed;
+    return sweep->status.trials.succeeded + sweep->status.trials.failed + sweep->status.trials.stopped;
 }
 
 static const char *last_part(const struct sweep_parameter *parameter)

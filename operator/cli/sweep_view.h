@@ -3,7 +3,7 @@
  * Holds a TrainingSweep and its trials (trial_line.h) in the form in which `cox` shows them, and computes
  * what is derived from both: the state, the best trial and the time left. sweep_follow.c and command_sweep.c
  * fill a view; sweep_print.h and sweep_export.h read it. The view borrows the sweep and the trials whose jobs
- * exist, which must outlive it, and owns the lines of the trials whose jobs are gone.
+ * exist, which must outlive it, and owns the lines that follow from the sweep's results.
  */
 #ifndef COXSWAIN_CLI_SWEEP_VIEW_H
 #define COXSWAIN_CLI_SWEEP_VIEW_H
@@ -17,12 +17,13 @@ struct sweep_view {
     const struct training_sweep *sweep; /* borrowed */
     const struct trial_line **trials;   /* by number after sweep_view_complete */
     size_t count, room;
-    struct trial_line **gone; /* owned: of trials without jobs */
-    size_t gone_count;
+    struct trial_line **own; /* lines that sweep_view_complete has made */
+    size_t own_count;
 };
 
 void sweep_view_add(struct sweep_view *view, const struct trial_line *line);
-/* Adds the trials that are over and whose jobs are gone, as the sweep's status has them, and sorts all trials. */
+/* Adds the trials that are over and whose jobs are gone, as the sweep's results have them, and sorts all trials. Trials that were stopped
+ * early are shown as the results have them even if their jobs exist. */
 void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 
@@ -32,7 +33,7 @@ bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *
 const char *sweep_state(const struct training_sweep *sweep);
 /* Returns whether the sweep is complete or has failed. */
 bool sweep_is_over(const struct training_sweep *sweep);
-/* Returns how many trials have succeeded or failed. */
+/* Returns how many trials have succeeded, failed or been stopped early. */
 int64_t sweep_done(const struct training_sweep *sweep);
 /* Returns the last part of a parameter's name if no other parameter has the same, such as learningRate, otherwise the whole name. */
 const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter);

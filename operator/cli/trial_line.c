@@ -84,7 +84,9 @@ struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsi
     line->objective = arena_copy_string(arena, result->objective);
     line->succeeded = result->state == TRIAL_SUCCEEDED;
     line->failed = result->state == TRIAL_FAILED;
-    line->step = line->total_steps = line->seconds_left = -1;
+    line->stopped = result->state == TRIAL_STOPPED;
+    line->step = line->stopped && result->step != FIELD_UNSET ? result->step : -1;
+    line->total_steps = line->seconds_left = -1;
     line->start_ms = line->end_ms = FIELD_UNSET;
     line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
@@ -104,5 +106,5 @@ void trial_line_free(struct trial_line *line)
 
 bool trial_line_is_over(const struct trial_line *line)
 {
-    return line->succeeded || line->failed;
+    return line->succeeded || line->failed || line->stopped;
 }

@@ -12,10 +12,11 @@
 struct trial_line {
     int64_t number;                     /* -1: the job has no number, so it is no trial */
     const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
-    const char *objective; /* value of the metric once the trial has succeeded; NULL: none that is finite */
-    const char **values;   /* of each of the sweep's parameters, as text; NULL: not there */
+    const char *
+        objective; /* value of the metric once the trial has succeeded, or when it was stopped; NULL: none that is finite */
+    const char **values; /* of each of the sweep's parameters, as text; NULL: not there */
     unsigned value_count;
-    bool succeeded, failed;
+    bool succeeded, failed, stopped;         /* stopped: early, by the sweep, which only its results say */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */
     struct arena arena;
@@ -27,7 +28,7 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 
-/* Returns whether the trial has succeeded or failed. */
+/* Returns whether the trial has succeeded, failed or been stopped early. */
 bool trial_line_is_over(const struct trial_line *line);
 
 #endif

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/execute/sweep_execute.h"
+#include "operator/controller/sweep/early_stopping.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "operator/kube/hash_map.h"
 #include "operator/kube/informer.h"
@@ -234,9 +235,22 @@ static void trial_added(void *context, const char *key, const void *item)
     look_at_sweep_of(context, key, item);
 }
 
+static bool has_reached_a_rung(struct sweep_controller *controller, const char *key, const struct trial_view *before,
+                               const struct trial_view *after)
+{
+    SCOPED_FREE char *name = sweep_key(key, after);
+    const struct sweep_record *record = name ? informer_get(controller->sweeps, name) : NULL;
+    if (!record)
+        return false;
+    const struct training_sweep *sweep = &record->sweep;
+    const char *metric = sweep->objective.metric;
+    return early_stopping_rung(sweep, trial_view_steps(after, metric)) >
+           early_stopping_rung(sweep, trial_view_steps(before, metric));
+}
+
 static void trial_changed(void *context, const char *key, const void *old, const void *item)
 {
-    if (!trial_view_has_moved(old, item))
+    if (!trial_view_has_moved(old, item) && !has_reached_a_rung(context, key, old, item))
         return;
     look_at_sweep_of(context, key, old);
     look_at_sweep_of(context, key, item);

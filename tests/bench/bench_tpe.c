@@ -65,7 +65,7 @@ static const struct problem {
 struct search {
     struct training_sweep sweep;
     struct sweep_parameter parameters[DIMENSIONS_MAX];
-    struct trial_record results[SWEEP_TPE_TRIALS_MAX];
+    struct trial_record results[SWEEP_RECORDED_TRIALS_MAX];
     const struct problem *problem;
 };
 
@@ -154,12 +154,12 @@ static double last_trial_ms(const struct problem *problem)
 {
     static struct search search;
     search_init(&search, problem, SWEEP_RANDOM, 0);
-    while (search.sweep.status.result_count < SWEEP_TPE_TRIALS_MAX - 1)
+    while (search.sweep.status.result_count < SWEEP_RECORDED_TRIALS_MAX - 1)
         search_trial(&search);
     search.sweep.algorithm.type = SWEEP_TPE;
     clock_t begin = clock();
     for (int i = 0; i < TIMES; i++) {
-        SCOPED_FREE char *record = suggestion_record(&search.sweep, SWEEP_TPE_TRIALS_MAX - 1);
+        SCOPED_FREE char *record = suggestion_record(&search.sweep, SWEEP_RECORDED_TRIALS_MAX - 1);
     }
     double taken = (double)(clock() - begin) / CLOCKS_PER_SEC * 1000 / TIMES;
     search_release(&search);
@@ -177,6 +177,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
         missed |= measure(&problems[i], SWEEP_TPE, seeds) >= measure(&problems[i], SWEEP_RANDOM, seeds);
     double ms = last_trial_ms(&problems[1]);
-    printf("the values of trial %d with %u parameters: %.2f ms\n", SWEEP_TPE_TRIALS_MAX, problems[1].dimensions, ms);
+    printf("the values of trial %d with %u parameters: %.2f ms\n", SWEEP_RECORDED_TRIALS_MAX, problems[1].dimensions,
+           ms);
     return missed || ms > 10;
 }

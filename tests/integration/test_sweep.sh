@@ -8,43 +8,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
-sweeps_path=apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps
-
-# sweep NAME SPEC [STEPS]: applies a sweep of small jobs whose batches are as slow as the file `delay` says
-sweep() {
-    api POST "$sweeps_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingSweep\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{$2,\"template\":{${policy:-}\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\",\"width\":16},
-        \"data\":{\"format\":\"Synthetic\",\"examples\":400,\"validation\":{\"last\":100}},
-        \"training\":{\"steps\":${3:-20},\"batchSize\":50,\"optimizer\":{\"type\":\"SGD\",\"learningRate\":0.1}}},
-        \"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/delay\"}]}]}}}}}}" >answer.json
-    grep -q '"uid"' answer.json || cat answer.json
-}
-
-# told SWEEP EXPRESSION: what Python says of the sweep `s` and its trials `t`, a list in the order of their numbers
-told() {
-    api GET "$sweeps_path/$1" >sweep.json
-    api GET "$jobs_path?labelSelector=coxswain.dev/sweep-name%3D$1" >trials.json
-    python3 -c 'import json, sys
-s = json.load(open("sweep.json"))
-t = sorted(json.load(open("trials.json"))["items"], key=lambda j: int(j["metadata"]["name"].rsplit("-", 1)[1]))
-status = s.get("status", {})
-def state(j): return next((c["type"] for c in j.get("status", {}).get("conditions", []) if c["status"] == "True"), "Pending")
-def metric(j): return float(next(m["value"] for m in j["status"]["progress"]["metrics"] if m["name"] == "validationLoss"))
-def reason(type): return next((c["reason"] for c in status.get("conditions", []) if c["type"] == type), "")
-def message(type): return next((c["message"] for c in status.get("conditions", []) if c["type"] == type), "")
-def rate(j): return j["spec"]["coxswain"]["training"]["optimizer"]["learningRate"]
-def batch(j): return j["spec"]["coxswain"]["training"]["batchSize"]
-print(eval(sys.argv[1]))' "$2"
-}
-
-is_told() {
-    [[ $(told "$1" "$2") == True ]]
-}
-
-# sweep_is SWEEP STATE [SECONDS]
-sweep_is() {
-    until_true "${3:-60}" is_told "$1" "state(s) == '$2'"
-}
+. "$root/tests/integration/sweep.sh"
 
 if ! command -v python3 >/dev/null; then
     echo "skip sweep: python3 is not installed"
@@ -57,7 +21,7 @@ grid='"algorithm":{"type":"Grid"},"parallelism":2,"parameters":[{"path":"coxswai
 sweep grid "$grid"
 sweep_is grid Complete && is_told grid '[(rate(j), batch(j)) for j in t] == [(0.001, 30), (0.001, 31), (0.2, 30), (0.2, 31)]'
 verdict $? "a grid tries every combination" "$(told grid '[(rate(j), batch(j)) for j in t], status')"
-is_told grid 'status["trials"] == dict(total=4, running=0, succeeded=4, failed=0)'
+is_told grid 'status["trials"] == dict(total=4, running=0, succeeded=4, failed=0, stopped=0)'
 verdict $? "and counts its trials" "$(told grid 'status["trials"]')"
 is_told grid 'status["best"]["trial"] == min(t, key=metric)["metadata"]["name"] and float(status["best"]["objective"]) == min(map(metric, t))'
 verdict $? "the best has the lowest loss" "$(told grid 'status["best"], [metric(j) for j in t]')"
@@ -154,7 +118,7 @@ until_true 20 test -s through
 operator_start through
 policy='"runPolicy":{"ttlSecondsAfterFinished":0},' sweep fleeting \
     '"algorithm":{"type":"Random","seed":3},"maxTrials":12,"maxFailedTrials":0,"parallelism":4,"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]' 4
-sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=12, running=0, succeeded=12, failed=0) and "objective" in status["best"]'
+sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=12, running=0, succeeded=12, failed=0, stopped=0) and "objective" in status["best"]'
 verdict $? "a trial counts whose job is deleted as soon as it has ended" "$(told fleeting 'status')"
 operator_kill
 kill "$proxy"
@@ -171,7 +135,7 @@ until is_told storm 'state(s) in ("Complete", "Failed")' || ((++rounds > 20)); d
     operator_kill
     operator_start
 done
-sweep_is storm Complete && is_told storm 'len(t) == 10 and status["trials"] == dict(total=10, running=0, succeeded=10, failed=0)'
+sweep_is storm Complete && is_told storm 'len(t) == 10 and status["trials"] == dict(total=10, running=0, succeeded=10, failed=0, stopped=0)'
 verdict $? "a sweep outlives its operators" "$rounds kills; $(told storm '[state(j) for j in t], status')"
 told storm '" ".join(j["metadata"]["name"] + "/" + j["metadata"]["uid"] for j in t)' | tr ' ' '\n' >>seen
 [[ $(grep -c . < <(sort -u seen)) == 10 ]]

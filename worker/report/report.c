@@ -176,7 +176,7 @@ static void publish(struct report *report)
         status_server_publish(report->server, &report->status);
 }
 
-static void set_metric(struct status_document *status, const char *name, double value)
+static void set_metric(struct status_document *status, const char *name, double value, int64_t step)
 {
     if (!isfinite(value))
         return;
@@ -189,6 +189,7 @@ static void set_metric(struct status_document *status, const char *name, double 
         status->metric_count++;
     snprintf(status->metrics[i].name, sizeof status->metrics[i].name, "%s", name);
     status->metrics[i].value = value;
+    status->metrics[i].step = step;
 }
 
 static double metric(const struct status_document *status, const char *name)
@@ -304,7 +305,7 @@ static void update_status(struct report *report, const struct step_report *step)
     status->data_epoch = step->data_epoch;
     status->examples_per_second = step->examples_per_second;
     status->seconds_remaining = step->seconds_remaining;
-    set_metric(status, METRIC_LOSS, step->loss);
+    set_metric(status, METRIC_LOSS, step->loss, step->step);
 }
 
 void report_peak(struct report *report, double flops_per_example, double peak_flops)
@@ -365,8 +366,8 @@ void report_evaluation(struct report *report, int64_t step, double loss, double 
 {
     report->perplexity = perplexity;
     pthread_mutex_lock(&report->mutex);
-    set_metric(&report->status, METRIC_VALIDATION_LOSS, loss);
-    set_metric(&report->status, METRIC_VALIDATION_ACCURACY, accuracy);
+    set_metric(&report->status, METRIC_VALIDATION_LOSS, loss, step);
+    set_metric(&report->status, METRIC_VALIDATION_ACCURACY, accuracy, step);
     publish(report);
     pthread_mutex_unlock(&report->mutex);
     const struct tensorboard_scalar scalars[] = {{"validation/loss", loss}, {"validation/accuracy", accuracy}};
@@ -424,21 +425,21 @@ void report_traffic(struct report *report, int64_t bytes, int64_t steps)
     if (bytes == 0 || steps == 0)
         return;
     pthread_mutex_lock(&report->mutex);
-    set_metric(&report->status, METRIC_BYTES_SENT, round((double)bytes / (double)steps));
+    set_metric(&report->status, METRIC_BYTES_SENT, round((double)bytes / (double)steps), report->status.step);
     pthread_mutex_unlock(&report->mutex);
 }
 
 void report_updates_lost(struct report *report, int64_t updates)
 {
     pthread_mutex_lock(&report->mutex);
-    set_metric(&report->status, METRIC_UPDATES_LOST, (double)updates);
+    set_metric(&report->status, METRIC_UPDATES_LOST, (double)updates, report->status.step);
     pthread_mutex_unlock(&report->mutex);
 }
 
 void report_replicas_missing(struct report *report, unsigned count)
 {
     pthread_mutex_lock(&report->mutex);
-    set_metric(&report->status, METRIC_REPLICAS_MISSING, count);
+    set_metric(&report->status, METRIC_REPLICAS_MISSING, count, report->status.step);
     pthread_mutex_unlock(&report->mutex);
 }
 

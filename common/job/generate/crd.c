@@ -331,6 +331,7 @@ static const struct column sweep_columns[] = {
     {"Objective", "string", ".status.best.objective", 0, "Its value of the metric."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
     {"Metric", "string", ".spec.objective.metric", 1, "What is compared."},
+    {"Stopped", "integer", ".status.trials.stopped", 1, "Trials that were stopped early."},
     {.name = NULL},
 };
 

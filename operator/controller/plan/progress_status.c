@@ -24,6 +24,7 @@ static void copy_metrics(struct progress *progress, const struct status_document
     for (unsigned i = 0; i < progress->metric_count; i++) {
         progress->metrics[i].name = arena_copy_string(arena, document->metrics[i].name);
         progress->metrics[i].value = decimal(document->metrics[i].value, arena);
+        progress->metrics[i].step = document->metrics[i].step > 0 ? document->metrics[i].step : FIELD_UNSET;
     }
 }
 

@@ -56,7 +56,8 @@ static bool same_metrics(const struct progress *before, const struct progress *a
     bool same = before->metric_count == after->metric_count;
     for (unsigned i = 0; same && i < after->metric_count; i++)
         same = same_text(before->metrics[i].name, after->metrics[i].name) &&
-               same_text(before->metrics[i].value, after->metrics[i].value);
+               same_text(before->metrics[i].value, after->metrics[i].value) &&
+               before->metrics[i].step == after->metrics[i].step;
     return same;
 }
 

@@ -57,17 +57,18 @@ static double place_of(const struct sweep_parameter *parameter, const struct par
 
 static double loss_of(const struct training_sweep *sweep, const struct trial_record *record)
 {
-    if (!record->objective)
+    if (record->state != TRIAL_SUCCEEDED || !record->objective)
         return INFINITY;
     double objective = strtod(record->objective, NULL);
     return sweep->objective.goal == GOAL_MAXIMIZE ? -objective : objective;
 }
 
+/* Those that others can learn from: that have succeeded, or were stopped since they were not good. */
 static int64_t judged_count(const struct training_sweep *sweep)
 {
     int64_t count = 0;
     for (unsigned i = 0; i < sweep->status.result_count; i++)
-        count += sweep->status.results[i].objective != NULL;
+        count += sweep->status.results[i].state == TRIAL_SUCCEEDED || sweep->status.results[i].state == TRIAL_STOPPED;
     return count;
 }
 
@@ -80,8 +81,9 @@ static double learned_place(const struct training_sweep *sweep, unsigned paramet
     size_t count = 0;
     for (unsigned i = 0; i < status->result_count; i++)
         if (sweep_recorded_number(sweep, parameter, i, &number))
-            trials[count++] = (struct tpe_trial){place_of(&sweep->parameters[parameter], &space, number),
-                                                 loss_of(sweep, &status->results[i])};
+            trials[count++] = (struct tpe_trial){.value = place_of(&sweep->parameters[parameter], &space, number),
+                                                 .loss = loss_of(sweep, &status->results[i]),
+                                                 .stopped = status->results[i].state == TRIAL_STOPPED};
     for (size_t i = 0; i < TPE_DRAWS; i++)
         draws[i] = sweep_draw(sweep, parameter, trial, i + 1);
     return tpe_suggest(&space, trials, count, draws);

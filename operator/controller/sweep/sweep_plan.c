@@ -12,6 +12,7 @@
 #include "common/memory.h"
 #include "common/utf8.h"
 #include "operator/controller/plan/index_set.h"
+#include "operator/controller/sweep/early_stopping.h"
 #include "operator/controller/sweep/suggestion.h"
 #include "operator/controller/sweep/trial_build.h"
 
@@ -25,7 +26,8 @@ struct sweep_planning {
     int64_t total, started;
     struct trial_record *results; /* by number, of trials that have been started */
     struct index_set pending;
-    const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
+    struct index_set stopping, was_stopping; /* wanted, and as the status in the cache has it */
+    const struct trial_view **views;         /* by number, of trials that have been started; NULL: the cache has none */
     const struct trial_note *
         *notes; /* by number, the last note of each trial that has been started; NULL: there is no note */
 };
@@ -101,7 +103,11 @@ static void read_results(struct sweep_planning *planning)
     for (int64_t i = 0; i < planning->started; i++)
         planning->results[i] = old->results[i];
     planning->pending = index_set_make(arena, SWEEP_TRIALS_MAX);
+    planning->stopping = index_set_make(arena, SWEEP_TRIALS_MAX);
+    planning->was_stopping = index_set_make(arena, SWEEP_TRIALS_MAX);
     index_set_parse(&planning->pending, old->pending);
+    index_set_parse(&planning->stopping, old->stopping);
+    index_set_parse(&planning->was_stopping, old->stopping);
 }
 
 static void read_trials(struct sweep_planning *planning)
@@ -143,10 +149,20 @@ static int64_t count_pending(const struct sweep_planning *planning)
 
 /* ---------------------------------------------------------------- what became of the trials */
 
+/* Counts a trial as over, and forgets what it was to be stopped for. */
+static void end_trial(struct sweep_planning *planning, int64_t trial, enum trial_state state, const char *objective)
+{
+    struct trial_record *result = &planning->results[trial];
+    index_set_remove(&planning->pending, trial);
+    index_set_remove(&planning->stopping, trial);
+    result->state = state;
+    result->objective = arena_copy_string(&planning->plan->arena, objective);
+    result->step = FIELD_UNSET;
+}
+
 static void fail_trial(struct sweep_planning *planning, int64_t trial, const char *why)
 {
-    index_set_remove(&planning->pending, trial);
-    planning->results[trial].state = TRIAL_FAILED;
+    end_trial(planning, trial, TRIAL_FAILED, NULL);
     sweep_event(planning, true, "TrialFailed", "CountTrial", format(planning, "%s: %s", name_of(planning, trial), why));
 }
 
@@ -192,20 +208,76 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
                           metric));
         return;
     }
-    planning->results[trial].state = TRIAL_SUCCEEDED;
-    planning->results[trial].objective = arena_copy_string(&planning->plan->arena, value);
+    end_trial(planning, trial, TRIAL_SUCCEEDED, value);
     if (is_better(planning, value, trial))
         take_best(planning, trial, value);
+}
+
+/* The objective and the step stay as they were when it was decided. */
+static void count_stopped(struct sweep_planning *planning, int64_t trial)
+{
+    index_set_remove(&planning->stopping, trial);
+    planning->results[trial].state = TRIAL_STOPPED;
+}
+
+/* Records the value that a trial has at a rung. Returns why it has to be stopped; NULL: it goes on. */
+static const char *judge_report(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    struct arena *arena = &planning->plan->arena;
+    int64_t steps = trial_view_steps(view, sweep->objective.metric);
+    const char *value = trial_view_metric(view, sweep->objective.metric);
+    int rung = value ? early_stopping_record(sweep, steps, value, &planning->results[trial], arena) : -1;
+    if (rung < 0 || view->succeeded || (view->total_steps != FIELD_UNSET && steps >= view->total_steps))
+        return NULL;
+    return early_stopping_judge(sweep, planning->results, planning->started, trial, rung, arena);
+}
+
+static void watch_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    const char *metric = planning->sweep->objective.metric, *why = judge_report(planning, trial, view);
+    struct trial_record *result = &planning->results[trial];
+    if (!why)
+        return;
+    index_set_add(&planning->stopping, trial);
+    result->objective = arena_copy_string(&planning->plan->arena, trial_view_metric(view, metric));
+    result->step = trial_view_steps(view, metric);
+    sweep_event(planning, false, "TrialStopped", "StopTrial",
+                format(planning, "%s has %s %s after step %" PRId64 ": %s", name_of(planning, trial), metric,
+                       result->objective, result->step, why));
+}
+
+/* The status says that it is stopped before its job is suspended. While the job still has pods, it may yet end by itself. */
+static void stop_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    if (view->suspend && view->suspended)
+        count_stopped(planning, trial);
+    else if (!view->suspend && index_set_has(&planning->was_stopping, trial))
+        act(planning, SWEEP_SUSPEND_TRIAL, trial);
 }
 
 /* A job that the cache shows. */
 static void judge_view(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     index_set_remove(&planning->pending, trial);
-    if (view->succeeded)
+    if (view->succeeded) {
+        judge_report(planning, trial, view);
         succeed_trial(planning, trial, view);
-    else if (view->failed)
+    } else if (view->failed) {
         fail_trial(planning, trial, view->message);
+    } else if (index_set_has(&planning->stopping, trial)) {
+        stop_trial(planning, trial, view);
+    } else {
+        watch_trial(planning, trial, view);
+    }
+}
+
+static void judge_absent(struct sweep_planning *planning, int64_t trial)
+{
+    if (index_set_has(&planning->stopping, trial))
+        count_stopped(planning, trial);
+    else
+        fail_trial(planning, trial, "the job was deleted before it was over");
 }
 
 static void judge_trial(struct sweep_planning *planning, int64_t trial)
@@ -219,7 +291,7 @@ static void judge_trial(struct sweep_planning *planning, int64_t trial)
     } else if (note && note->kind == TRIAL_NOTE_REFUSED && was_pending) {
         fail_trial(planning, trial, note->message);
     } else if (note && note->kind == TRIAL_NOTE_ABSENT && !was_pending) {
-        fail_trial(planning, trial, "the job was deleted before it was over");
+        judge_absent(planning, trial);
     } else if (!was_pending) {
         act(planning, SWEEP_LOOK_FOR_TRIAL, trial);
     } else if (note && note->kind == TRIAL_NOTE_SEEN) {
@@ -243,7 +315,8 @@ static bool has_begun_to_suspend(const struct sweep_status *status)
            (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
 }
 
-/* Returns how many trials are not over and have another `suspend` than this one; changes it if `now`. */
+/* Returns how many trials are not over and have another `suspend` than this one; changes it if `now`. A trial that is to be
+ * stopped is suspended by stop_trial, and not resumed. */
 static int64_t change_suspend(struct sweep_planning *planning, bool suspend, bool now)
 {
     int64_t others = 0;
@@ -251,8 +324,11 @@ static int64_t change_suspend(struct sweep_planning *planning, bool suspend, boo
         const struct trial_view *view = planning->views[trial];
         if (!view || is_over(planning, trial) || view->suspend == suspend)
             continue;
+        bool stopping = index_set_has(&planning->stopping, trial);
+        if (stopping && !suspend)
+            continue;
         others++;
-        if (now)
+        if (now && !stopping)
             act(planning, suspend ? SWEEP_SUSPEND_TRIAL : SWEEP_RESUME_TRIAL, trial);
     }
     return others;
@@ -298,6 +374,7 @@ static void sweep_finish(struct sweep_planning *planning, enum sweep_condition t
 static bool end_sweep(struct sweep_planning *planning)
 {
     int64_t failed = count(planning, TRIAL_FAILED), succeeded = count(planning, TRIAL_SUCCEEDED);
+    int64_t stopped = count(planning, TRIAL_STOPPED);
     const struct sweep_best *best = &planning->next->best;
     if (failed > planning->sweep->max_failed_trials) {
         if (suspend_trials(planning))
@@ -308,15 +385,18 @@ static bool end_sweep(struct sweep_planning *planning)
                                 failed, planning->sweep->max_failed_trials));
         return true;
     }
-    if (planning->started < planning->total || failed + succeeded < planning->started)
+    if (planning->started < planning->total || failed + succeeded + stopped < planning->started)
         return false;
     if (succeeded == 0)
-        sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded", "every trial has failed; the events say why");
+        sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
+                     stopped == 0 ? "every trial has failed; the events say why"
+                                  : "every trial has failed or was stopped early; the events say why");
     else
         sweep_finish(planning, SWEEP_COMPLETE, "TrialsDone",
-                     format(planning, "%" PRId64 " of %" PRId64 " trials succeeded; the best is %s with %s %s",
-                            succeeded, planning->started, best->trial, planning->sweep->objective.metric,
-                            best->objective));
+                     format(planning, "%" PRId64 " of %" PRId64 " trials succeeded%s; the best is %s with %s %s",
+                            succeeded, planning->started,
+                            stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
+                            best->trial, planning->sweep->objective.metric, best->objective));
     return true;
 }
 
@@ -354,6 +434,7 @@ static void promise_trial(struct sweep_planning *planning)
     struct error error = ERROR_INIT;
     SCOPED_JSON *object = NULL;
     int64_t trial = planning->started++;
+    planning->results[trial] = (struct trial_record){.state = TRIAL_RUNNING, .step = FIELD_UNSET};
     record_values(planning, trial);
     struct training_sweep sweep = updated_sweep(planning);
     if (trial_build(&sweep, trial, &object, &error) < 0)
@@ -464,10 +545,12 @@ static void fill_status(struct sweep_planning *planning)
     next->results = planning->results;
     next->result_count = (unsigned)planning->started;
     next->pending = index_set_print(&planning->pending, arena);
+    next->stopping = index_set_print(&planning->stopping, arena);
     next->trials.total = int64_max(planning->started, planning->total);
     next->trials.running = count(planning, TRIAL_RUNNING);
     next->trials.succeeded = count(planning, TRIAL_SUCCEEDED);
     next->trials.failed = count(planning, TRIAL_FAILED);
+    next->trials.stopped = count(planning, TRIAL_STOPPED);
 }
 
 static bool differs(const struct sweep_status *before, const struct sweep_status *after)

@@ -18,6 +18,12 @@
  * memory only. If the operator is killed in that moment, its successor creates the trial a second
  * time.
  *
+ * With early stopping, a trial's value at a rung and the decision about it are in one status write:
+ * the trial is listed as stopping. Only a later plan that sees this suspends the trial's job, and one
+ * that sees that the job is suspended and has no pods counts the trial as Stopped and starts
+ * another. A trial that ends before that counts as it ended. What a person does with the job of a trial that is
+ * Stopped changes nothing.
+ *
  * With TPE the values of a trial depend on the results that were known when it was promised. They
  * are drawn once, and the status write that promises the trial records them.
  *

@@ -26,11 +26,14 @@ static int by_loss(const void *one, const void *other)
 
 static size_t good_count(const struct tpe_trial *trials, size_t count)
 {
-    size_t judged = 0;
-    for (size_t i = 0; i < count; i++)
-        judged += isfinite(trials[i].loss);
-    size_t good = (judged + GOOD_SHARE - 1) / GOOD_SHARE;
-    return good < GOOD_MAX ? good : GOOD_MAX;
+    size_t succeeded = 0, stopped = 0;
+    for (size_t i = 0; i < count; i++) {
+        succeeded += isfinite(trials[i].loss);
+        stopped += trials[i].stopped;
+    }
+    size_t good = (succeeded + stopped + GOOD_SHARE - 1) / GOOD_SHARE;
+    size_t most = succeeded < GOOD_MAX ? succeeded : GOOD_MAX;
+    return good < most ? good : most;
 }
 
 /* Sets which trials are good: those with the lowest losses, of equal ones the earlier. */

@@ -10,11 +10,16 @@
  * drawn from the density of the good trials, the candidate with the highest ratio of the two
  * densities (good to others) is proposed.
  *
+ * A trial that was stopped early is not good, but counts as one of those of which some are good: with
+ * ten times as many trials over as have succeeded, all that have succeeded may be good.
+ *
  * A trial without a loss, because it still runs or has failed, counts as not good. So trials that
  * run at the same time tend to get different values, and values that make trials fail are avoided.
  */
 #ifndef COXSWAIN_CONTROLLER_TPE_H
 #define COXSWAIN_CONTROLLER_TPE_H
+
+#include <stdbool.h>
 
 #include "operator/controller/sweep/parzen.h"
 
@@ -25,6 +30,7 @@
 struct tpe_trial {
     double value; /* of the parameter */
     double loss;  /* lower is better; INFINITY: it has none */
+    bool stopped; /* it has none since it was stopped early: others were better */
 };
 
 /* Returns a value of the space. `trials` are in the order of their numbers; `draws` are uniform in [0, 1). */

@@ -17,6 +17,7 @@ static void copy_metrics(const struct progress_metric *metrics, unsigned count, 
     for (unsigned i = 0; i < count; i++) {
         trial->metrics[i].name = arena_copy_string(&trial->arena, metrics[i].name);
         trial->metrics[i].value = arena_copy_string(&trial->arena, metrics[i].value);
+        trial->metrics[i].step = metrics[i].step;
     }
 }
 
@@ -28,9 +29,11 @@ static void read_status(const struct json *object, struct trial_view *trial)
     const struct condition *failed = &status.conditions[CONDITION_FAILED];
     trial->succeeded = job_status_state(&status) == CONDITION_SUCCEEDED;
     trial->failed = job_status_state(&status) == CONDITION_FAILED;
+    trial->suspended = job_status_state(&status) == CONDITION_SUSPENDED;
     trial->message = trial->failed ? arena_copy_string(&trial->arena, failed->message) : "";
-    if (trial->succeeded)
-        copy_metrics(status.progress.metrics, status.progress.metric_count, trial);
+    trial->step = status.progress.step;
+    trial->total_steps = status.progress.total_steps;
+    copy_metrics(status.progress.metrics, status.progress.metric_count, trial);
     arena_release(&arena);
 }
 
@@ -69,10 +72,12 @@ void trial_view_free(struct trial_view *trial)
 bool trial_view_has_moved(const struct trial_view *before, const struct trial_view *after)
 {
     return before->succeeded != after->succeeded || before->failed != after->failed ||
-           before->suspend != after->suspend || strcmp(before->sweep_uid, after->sweep_uid) != 0;
+           before->suspend != after->suspend || before->suspended != after->suspended ||
+           strcmp(before->sweep_uid, after->sweep_uid) != 0;
 }
 
-const char *trial_view_metric(const struct trial_view *trial, const char *name)
+/* NULL: there is none with a finite value. */
+static const struct progress_metric *find_metric(const struct trial_view *trial, const char *name)
 {
     for (unsigned i = 0; i < trial->metric_count; i++) {
         const struct progress_metric *metric = &trial->metrics[i];
@@ -80,7 +85,21 @@ const char *trial_view_metric(const struct trial_view *trial, const char *name)
         if (!metric->name || !metric->value || strcmp(metric->name, name) != 0)
             continue;
         double value = strtod(metric->value, &end);
-        return end > metric->value && *end == '\0' && isfinite(value) ? metric->value : NULL;
+        return end > metric->value && *end == '\0' && isfinite(value) ? metric : NULL;
     }
     return NULL;
+}
+
+const char *trial_view_metric(const struct trial_view *trial, const char *name)
+{
+    const struct progress_metric *metric = find_metric(trial, name);
+    return metric ? metric->value : NULL;
+}
+
+int64_t trial_view_steps(const struct trial_view *trial, const char *name)
+{
+    const struct progress_metric *metric = find_metric(trial, name);
+    if (!metric)
+        return -1;
+    return metric->step != FIELD_UNSET ? metric->step : trial->step != FIELD_UNSET ? trial->step : -1;
 }

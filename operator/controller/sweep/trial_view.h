@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads from a TrainingJob what the plan of a sweep needs to know of its trial: to which sweep it
- * belongs, whether it is over or suspended, and its metrics, which are read only once it has
- * succeeded. The informer's cache keeps this view and not the JSON. The jobs in the cache are found
- * by a label that anybody can set; which sweep a job belongs to is decided by its owner reference.
+ * belongs, whether it is over or suspended, and its metrics. The informer's cache keeps this view
+ * and not the JSON. The jobs in the cache are found by a label that anybody can set; which sweep a
+ * job belongs to is decided by its owner reference.
  */
 #ifndef COXSWAIN_CONTROLLER_TRIAL_VIEW_H
 #define COXSWAIN_CONTROLLER_TRIAL_VIEW_H
@@ -14,8 +14,10 @@ struct trial_view {
     const char *name;
     const char *sweep_uid, *sweep_name; /* the sweep that is its controller; "": none */
     bool succeeded, failed;
-    bool suspend;        /* spec.suspend */
-    const char *message; /* of the condition Failed; "": it has not failed */
+    bool suspend;              /* spec.suspend */
+    bool suspended;            /* its state: it has no pods */
+    const char *message;       /* of the condition Failed; "": it has not failed */
+    int64_t step, total_steps; /* FIELD_UNSET: unknown */
     struct progress_metric *metrics;
     unsigned metric_count;
     struct arena arena;
@@ -25,10 +27,13 @@ struct trial_view *trial_view_new(const struct json *object);
 struct trial_view *trial_view_copy(const struct trial_view *trial);
 void trial_view_free(struct trial_view *trial);
 
-/* Returns whether a sweep has to be told that `before` became `after`: most changes of a job are of its progress alone. */
+/* Returns whether a sweep has to be told that `before` became `after`: most changes of a job are of its progress alone, which
+ * matter to a sweep with early stopping only (trial_view_steps). */
 bool trial_view_has_moved(const struct trial_view *before, const struct trial_view *after);
 
 /* Returns the trial's last value of a metric as text; NULL: it reported none that is a finite number. */
 const char *trial_view_metric(const struct trial_view *trial, const char *name);
+/* Returns the step after which that value was measured; -1: there is no value, or the step is unknown. */
+int64_t trial_view_steps(const struct trial_view *trial, const char *name);
 
 #endif

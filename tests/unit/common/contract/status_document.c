@@ -21,8 +21,8 @@ static struct status_document sample(void)
     document.step = 1200;
     document.examples_per_second = 51234.5;
     document.metric_count = 2;
-    document.metrics[0] = (struct status_metric){"loss", 0.0312};
-    document.metrics[1] = (struct status_metric){"diverged", NAN};
+    document.metrics[0] = (struct status_metric){.name = "loss", .value = 0.0312, .step = 1100};
+    document.metrics[1] = (struct status_metric){.name = "diverged", .value = NAN};
     document.updated_at_ms = 1795183200000;
     return document;
 }
@@ -37,7 +37,7 @@ Test(status_document, leaves_unknown_numbers_out)
         buffer_text(&out),
         "{\"jobUID\":\"6dc15d67-f388-4c64-9910-a6d4095ca3dc\",\"role\":\"worker\","
         "\"message\":\"waiting for worker 1\",\"phase\":\"Waiting\",\"incarnation\":5,\"index\":0,\"step\":1200,"
-        "\"examplesPerSecond\":51234.5,\"metrics\":[{\"name\":\"loss\",\"value\":0.0312}],"
+        "\"examplesPerSecond\":51234.5,\"metrics\":[{\"name\":\"loss\",\"value\":0.0312,\"step\":1100}],"
         "\"updatedAt\":\"2026-11-20T14:00:00Z\"}");
 }
 
@@ -55,7 +55,7 @@ Test(status_document, comes_back)
     cr_expect(read.incarnation == 5 && read.index == 0 && read.step == 1200 && read.phase == STATUS_WAITING);
     cr_expect(read.total_steps == STATUS_UNKNOWN && read.goodput == STATUS_UNKNOWN);
     cr_expect(read.examples_per_second == 51234.5);
-    cr_expect(read.metric_count == 1 && read.metrics[0].value == 0.0312);
+    cr_expect(read.metric_count == 1 && read.metrics[0].value == 0.0312 && read.metrics[0].step == 1100);
     cr_expect_str_eq(read.metrics[0].name, "loss");
     cr_expect(read.updated_at_ms == document.updated_at_ms);
 }

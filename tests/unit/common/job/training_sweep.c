@@ -62,6 +62,10 @@ Test(training_sweep, what_only_the_operator_refuses)
     expect_violation(SPEC "  algorithm: {type: Grid}\n  parameters: [{path: a, integer: {min: 1, max: 101}}, {path: b, "
                           "integer: {min: 1, max: 100}}]\n",
                      "spec.parameters", "more than 10000");
+    expect_violation(SPEC
+                     "  algorithm: {type: Grid}\n  earlyStopping: {type: ASHA, minSteps: 1}\n  parameters: [{path: "
+                     "a, integer: {min: 1, max: 1001}}]\n",
+                     "spec.parameters", "more than 1000 points");
 }
 
 Test(training_sweep, only_what_steers_a_sweep_may_change)
@@ -86,6 +90,26 @@ Test(training_sweep, its_name_leaves_room_for_the_trials_numbers)
     cr_expect(job_name_holds(trial));
 }
 
+Test(training_sweep, early_stopping_is_read_with_defaults)
+{
+    struct training_sweep none, asha, median;
+    SCOPED_JSON *plain = manifest_value(SPEC PARAMETERS "  maxTrials: 9\n");
+    SCOPED_JSON *first =
+        manifest_value(SPEC PARAMETERS "  maxTrials: 9\n  earlyStopping: {type: ASHA, minSteps: 50}\n");
+    SCOPED_JSON *second =
+        manifest_value(SPEC PARAMETERS "  maxTrials: 9\n  earlyStopping: {type: Median, minSteps: 5}\n");
+    cr_assert_eq(training_sweep_parse(plain, &none, NULL), 0);
+    cr_assert_eq(training_sweep_parse(first, &asha, NULL), 0);
+    cr_assert_eq(training_sweep_parse(second, &median, NULL), 0);
+    cr_expect(!none.has_early_stopping && asha.has_early_stopping && median.has_early_stopping);
+    cr_expect(asha.early_stopping.type == EARLY_STOPPING_ASHA && median.early_stopping.type == EARLY_STOPPING_MEDIAN);
+    cr_expect(asha.early_stopping.min_steps == 50 && asha.early_stopping.reduction_factor == 4);
+    cr_expect_eq(median.early_stopping.startup_trials, 5);
+    training_sweep_release(&none);
+    training_sweep_release(&asha);
+    training_sweep_release(&median);
+}
+
 Test(training_sweep, size_of_a_grid)
 {
     SCOPED_JSON *spec =
@@ -105,12 +129,12 @@ Test(training_sweep, its_status_reads_back)
         SPEC PARAMETERS "  maxTrials: 9\n"
                         "status:\n"
                         "  observedGeneration: 2\n"
-                        "  trials: {total: 9, running: 2, succeeded: 3, failed: 1}\n"
+                        "  trials: {total: 9, running: 2, succeeded: 3, failed: 1, stopped: 0}\n"
                         "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
                         "  startTime: '2026-11-20T14:00:00Z'\n"
                         "  results: [{state: Succeeded, objective: '0.25', values: '1,0.5'}, {state: Failed, values: "
-                        "'2,0.5'}, {state: Running}]\n"
-                        "  controllerState: {pending: '2'}\n"
+                        "'2,0.5'}, {state: Running, rungs: '0.5,,0.25', objective: '0.25', step: 40}]\n"
+                        "  controllerState: {pending: '2', stopping: '2'}\n"
                         "  conditions:\n"
                         "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
                         "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"

@@ -354,7 +354,7 @@ Test(job_view, the_document_of_the_chief_has_the_figures)
     document.total_steps = 1080;
     document.examples_per_second = 5000;
     document.seconds_remaining = 40;
-    document.metrics[0] = (struct status_metric){"loss", 0.05};
+    document.metrics[0] = (struct status_metric){.name = "loss", .value = 0.05};
     document.metric_count = 1;
     job_view_begin_log(&view);
     job_view_take_document(&view, &document, 10);

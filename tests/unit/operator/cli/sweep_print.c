@@ -70,6 +70,26 @@ Test(sweep_print, how_trials_end)
     scene_release(&scene);
 }
 
+Test(sweep_print, trials_that_were_stopped_early)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC
+                 "  algorithm: {type: TPE}\nstatus: {trials: {total: 6, succeeded: 2, failed: 1, stopped: 3}, results: "
+                 "[{state: Stopped, objective: '2', step: 20, values: '0.5,0'}]}\n");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    struct trial_line *line = trial_line_of_result(&sweep, 0);
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_print_end(&sweep, line, &out);
+    sweep_print_result(&sweep, &out);
+    sweep_print_line(&view, SWEEP_NOW, &out);
+    expect(&out, "s-0 was stopped early: validationLoss 2 after step 20 with learningRate 0.5, WORDS one\n"
+                 "s is complete: 2 of 6 trials succeeded, 3 were stopped early\n"
+                 "trials 6/6 done, 0 running, 1 failed, 3 stopped early");
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;

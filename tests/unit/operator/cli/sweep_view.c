@@ -33,6 +33,27 @@ Test(sweep_view, trials_that_are_over_are_there_without_their_jobs)
     training_sweep_release(&sweep);
 }
 
+/* Its job knows only that it is suspended. */
+Test(sweep_view, a_trial_that_was_stopped_early_is_shown_as_its_result)
+{
+    struct training_sweep sweep = sweep_of(
+        SWEEP_SPEC "status: {trials: {succeeded: 1, stopped: 1}, results: [{state: Succeeded}, {state: Stopped, "
+                   "objective: '2', step: 20}]}\n");
+    struct trial_line *line =
+        trial_of(&sweep, 1, "0.5", "one", "{conditions: [{type: Suspended, status: 'True'}], progress: {step: 30}}");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_view_add(&view, line);
+    sweep_view_complete(&view);
+    cr_assert_eq(view.count, 2);
+    cr_expect_str_eq(view.trials[1]->state, "Stopped");
+    cr_expect_str_eq(view.trials[1]->objective, "2");
+    cr_expect_eq(view.trials[1]->step, 20);
+    cr_expect(trial_line_is_over(view.trials[1]) && !view.trials[1]->succeeded && !view.trials[1]->failed);
+    cr_expect_eq(sweep_done(&sweep), 2);
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)
 {
     struct scene scene;

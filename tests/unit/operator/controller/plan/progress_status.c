@@ -17,6 +17,7 @@ Test(progress_status, unknown_keeps_what_was_known)
     document.metric_count = 1;
     snprintf(document.metrics[0].name, sizeof document.metrics[0].name, "loss");
     document.metrics[0].value = 0.03125;
+    document.metrics[0].step = 1100;
     struct progress before = scene_no_progress();
     before.last_checkpoint_step = 1000;
     struct progress progress = progress_from_document(&document, &before, &arena);
@@ -24,6 +25,7 @@ Test(progress_status, unknown_keeps_what_was_known)
     cr_assert_eq(progress.percent, 40);
     cr_assert_eq(progress.last_checkpoint_step, 1000);
     cr_assert_str_eq(progress.metrics[0].value, "0.03125");
+    cr_assert_eq(progress.metrics[0].step, 1100);
     cr_assert_null(progress.goodput);
     progress_complete(&progress);
     cr_assert_eq(progress.step, 3000);

@@ -305,6 +305,180 @@ Test(sweep_plan, the_longest_results_fit_into_an_object)
     cr_expect_lt(text.length, 1024 * 1024, "%zu bytes", text.length);
 }
 
+/* ---------------------------------------------------------------- early stopping */
+
+#define STOPPING                                                                                                       \
+    SWEEP_HEAD "  parallelism: 2\n  maxTrials: 4\n  maxFailedTrials: 1\n"                                              \
+               "  earlyStopping: {type: ASHA, minSteps: 4, reductionFactor: 2}\n"                                      \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
+
+static struct scene stopping_scene(const char *status)
+{
+    SCOPED_JSON *object = yaml_value(STOPPING);
+    json_set(object, "status", yaml_value(status));
+    return (struct scene){.sweep = sweep_of(object)};
+}
+
+/* A trial that has measured this after so many of ten steps. */
+static void add_report(struct scene *scene, int number, const char *state, int step, const char *value, bool suspend)
+{
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "metadata: {name: s-%d, ownerReferences: [{kind: TrainingSweep, apiVersion: coxswain.dev/v1beta1, name: "
+             "s, uid: u, controller: true}]}\n"
+             "spec: {suspend: %s}\n"
+             "status: {conditions: [{type: '%s', status: 'True', message: why}], progress: {step: 10, totalSteps: 10, "
+             "metrics: [{name: validationLoss, value: '%s', step: %d}]}}\n",
+             number, suspend ? "true" : "false", state, value, step);
+    SCOPED_JSON *object = yaml_value(yaml);
+    scene->trials[scene->trial_count++] = trial_view_new(object);
+}
+
+Test(sweep_plan, says_that_it_stops_a_trial_before_it_does)
+{
+    struct scene scene = stopping_scene("{results: [{state: Running, rungs: '0.5'}, {state: Running}]}");
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    add_report(&scene, 1, "Running", 4, "0.75", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Running");
+    expect_set(scene.plan.status.stopping, "1");
+    cr_expect_str_eq(scene.plan.status.results[0].rungs, "0.5");
+    cr_expect_str_eq(scene.plan.status.results[1].rungs, "0.75");
+    cr_expect_str_eq(scene.plan.status.results[1].objective, "0.75");
+    cr_expect_eq(scene.plan.status.results[1].step, 4);
+    expect_event(&scene, "TrialStopped",
+                 "s-1 has validationLoss 0.75 after step 4: 1 of the 2 trials that have come so far are better, and 1 "
+                 "go on");
+    scene_end(&scene);
+}
+
+#define DECIDED                                                                                                        \
+    "{results: [{state: Running, rungs: '0.5'}, {state: Running, rungs: '0.75', objective: '0.75', step: 4}], "        \
+    "controllerState: {stopping: '1'}}"
+
+Test(sweep_plan, stops_a_trial_that_the_status_says_is_stopping)
+{
+    struct scene scene = stopping_scene(DECIDED);
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    add_report(&scene, 1, "Running", 6, "0.1", false);
+    plan(&scene);
+    expect_actions(&scene, "suspend 1");
+    expect_states(&scene, "Running Running");
+    cr_expect_eq(scene.plan.event_count, 0);
+    cr_expect_str_eq(scene.plan.status.results[1].objective, "0.75", "it is what it was stopped for");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_that_is_suspended_is_stopped_and_another_one_starts)
+{
+    struct scene scene = stopping_scene(DECIDED);
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    add_report(&scene, 1, "Suspended", 6, "0.1", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Stopped Running");
+    expect_set(scene.plan.status.stopping, "");
+    expect_set(scene.plan.status.pending, "2");
+    cr_expect_eq(scene.plan.status.trials.stopped, 1);
+    cr_expect_eq(scene.plan.status.trials.running, 2);
+    cr_expect_str_eq(scene.plan.status.results[1].objective, "0.75");
+    cr_expect_eq(scene.plan.status.results[1].step, 4);
+    cr_expect_null(scene.plan.status.best.trial, "the best trial has succeeded");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_that_still_has_pods_is_not_stopped_yet)
+{
+    struct scene scene = stopping_scene(DECIDED);
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    add_report(&scene, 1, "Running", 6, "0.1", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Running");
+    expect_set(scene.plan.status.stopping, "1");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_that_was_stopped_and_deleted_has_not_failed)
+{
+    struct scene scene = stopping_scene(DECIDED);
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    note(&scene, 1, TRIAL_NOTE_ABSENT, NULL);
+    plan(&scene);
+    expect_states(&scene, "Running Stopped Running");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_that_ends_before_it_is_suspended_counts_as_it_ended)
+{
+    static const char *const ends[] = {"Succeeded", "Failed"};
+    for (int i = 0; i < 2; i++) {
+        struct scene scene = stopping_scene(DECIDED);
+        char states[64];
+        add_report(&scene, 0, "Running", 5, "0.4", false);
+        add_report(&scene, 1, ends[i], 10, "0.1", false);
+        plan(&scene);
+        snprintf(states, sizeof states, "Running %s Running", ends[i]);
+        expect_states(&scene, states);
+        expect_set(scene.plan.status.stopping, "");
+        expect_set(scene.plan.status.results[1].objective, i == 0 ? "0.1" : "");
+        cr_expect_eq(scene.plan.status.results[1].step, FIELD_UNSET);
+        scene_end(&scene);
+    }
+}
+
+/* What it does to the job of a trial that is stopped, a person does at his own account. */
+Test(sweep_plan, a_stopped_trial_that_is_resumed_is_left_alone)
+{
+    struct scene scene = stopping_scene("{results: [{state: Running, rungs: '0.5'}, {state: Stopped, rungs: '0.75', "
+                                        "objective: '0.75', step: 4}, {state: Running}]}");
+    add_report(&scene, 0, "Running", 5, "0.4", false);
+    add_report(&scene, 1, "Succeeded", 10, "0.1", false);
+    add_report(&scene, 2, "Running", 3, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Stopped Running");
+    cr_expect_null(scene.plan.status.best.trial);
+    cr_expect(!scene.plan.write_status || scene.plan.status.trials.running == 2);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_at_its_end_is_not_stopped)
+{
+    struct scene scene = stopping_scene("{results: [{state: Succeeded, rungs: '0.5,0.4'}, {state: Running}]}");
+    add_report(&scene, 1, "Running", 10, "0.9", false);
+    plan(&scene);
+    expect_set(scene.plan.status.stopping, "");
+    cr_expect_str_eq(scene.plan.status.results[1].rungs, ",0.9", "but others are compared with it");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, suspending_the_sweep_while_a_trial_is_stopped)
+{
+    struct scene scene = stopping_scene(
+        "{conditions: [{type: Suspended, status: 'False', reason: Suspending}], results: [{state: Running}, {state: "
+        "Running}], controllerState: {stopping: '1'}}");
+    scene.sweep.suspend = true;
+    add_report(&scene, 0, "Running", 1, "0.4", false);
+    add_report(&scene, 1, "Running", 6, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "suspend 1, suspend 0");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, is_complete_with_trials_that_were_stopped)
+{
+    struct scene scene = stopping_scene(
+        "{best: {trial: s-0, objective: '0.5'}, results: [" SUCCEEDED FAILED
+        "{state: Stopped}, {state: Running, objective: '1', step: 4}], controllerState: {stopping: '3'}}");
+    add_report(&scene, 3, "Suspended", 4, "1", true);
+    plan(&scene);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    expect_event(&scene, "TrialsDone", "1 of 4 trials succeeded, 2 were stopped early; the best is s-0");
+    scene_end(&scene);
+}
+
 /* ---------------------------------------------------------------- the best */
 
 static void expect_best(const char *goal, const char *first, const char *second, const char *best)

@@ -4,13 +4,18 @@
  * before or after any single write, with a create still on the wire. At every create it is checked that the trial was promised
  * and never existed before, and that no more run than may; each sweep has to come to its end, with the best of its trials. With TPE,
  * whose values follow from earlier results, what is recorded of a trial must never change, and its job must have those values.
+ * With early stopping, trials report values on their way: a value that is recorded must never change, no trial may be suspended before
+ * the status says that it is stopped, and one of which it says so must not run on.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "operator/controller/plan/index_set.h"
+#include "operator/controller/sweep/early_stopping.h"
 #include "operator/controller/sweep/sweep_plan.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "sweep_scene.h"
@@ -27,6 +32,15 @@
 #define TPE                                                                                                            \
     SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"  \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
+#define ASHA                                                                                                           \
+    SWEEP_HEAD "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
+               "  earlyStopping: {type: ASHA, minSteps: 2, reductionFactor: 2}\n"                                      \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+#define MEDIAN                                                                                                         \
+    SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"  \
+               "  earlyStopping: {type: Median, minSteps: 2, startupTrials: 1}\n"                                      \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
+#define STEPS_OF_A_TRIAL 10
 
 struct model {
     uint64_t random, seed;
@@ -36,6 +50,9 @@ struct model {
     int created[TRIALS];
     bool counted[TRIALS];     /* a status once said that it was seen */
     int64_t recorded[TRIALS]; /* the batch size that a status first had; 0: none has one */
+    int64_t steps[TRIALS];    /* that it has done */
+    char *rungs[TRIALS];      /* the values that a status last had; NULL: none */
+    bool stopping[TRIALS];    /* a status has said that it is stopped */
     int late;                 /* the trial whose create is on the wire while its operator is dead; -1: none */
     /* the operator's memory */
     struct json *cached_sweep, *cached_trials[TRIALS];
@@ -44,6 +61,8 @@ struct model {
     size_t note_count;
     bool calm;
     bool records; /* TPE: the status has the trials' values */
+    bool stops;   /* trials are stopped early */
+    int stopped;  /* trials of all schedules that were */
 };
 
 static struct model model;
@@ -65,9 +84,24 @@ static bool chance(unsigned percent)
 
 /* ---------------------------------------------------------------- the API server */
 
+/* The state of a trial; "": it runs. */
+static const char *state_of(const struct json *trial)
+{
+    return json_string_at(json_first(json_at(trial, "status.conditions")), "type", "");
+}
+
 static bool is_over(const struct json *trial)
 {
-    return json_count(json_at(trial, "status.conditions")) > 0;
+    return strcmp(state_of(trial), "Succeeded") == 0 || strcmp(state_of(trial), "Failed") == 0;
+}
+
+static void set_state(struct json *trial, const char *state)
+{
+    struct json *list = json_set(json_set_object(trial, "status"), "conditions", json_new_array());
+    struct json *condition = json_append(list, json_new_object());
+    json_set_string(condition, "type", state);
+    json_set_string(condition, "status", "True");
+    json_set_string(condition, "message", "why");
 }
 
 static const struct json *result_of(int64_t trial)
@@ -81,11 +115,13 @@ static bool result_is(int64_t trial, const char *state)
     return strcmp(json_string_at(result_of(trial), "state", ""), state) == 0;
 }
 
-static bool is_pending(int64_t trial)
+static bool state_has(const char *set, int64_t trial)
 {
+    char path[64];
     struct arena arena = {0};
     struct index_set members = index_set_make(&arena, TRIALS);
-    index_set_parse(&members, json_string_at(model.sweep, "status.controllerState.pending", NULL));
+    snprintf(path, sizeof path, "status.controllerState.%s", set);
+    index_set_parse(&members, json_string_at(model.sweep, path, NULL));
     bool has = index_set_has(&members, trial);
     arena_release(&arena);
     return has;
@@ -112,6 +148,29 @@ static void check_records(int64_t started)
     }
 }
 
+/* `after` has every value of `before`. */
+static bool keeps_values(const char *before, const char *after)
+{
+    struct trial_record old = {.rungs = before}, new = {.rungs = after};
+    for (int rung = 0; rung < 4; rung++) {
+        double value = early_stopping_value(&old, rung);
+        if (!isnan(value) && value != early_stopping_value(&new, rung))
+            return false;
+    }
+    return true;
+}
+
+static void check_rungs(const struct sweep_status *status)
+{
+    for (int64_t i = 0; i < status->result_count; i++) {
+        CHECK(keeps_values(model.rungs[i], status->results[i].rungs), "the value at a rung changes");
+        free(model.rungs[i]);
+        model.rungs[i] = memory_copy_string(status->results[i].rungs);
+        CHECK(!model.stopping[i] || state_has("stopping", i) || !result_is(i, "Running"), "a decision is forgotten");
+        model.stopping[i] = state_has("stopping", i) || result_is(i, "Stopped");
+    }
+}
+
 static void server_create(int64_t trial)
 {
     struct training_sweep sweep = sweep_of(model.sweep);
@@ -124,15 +183,29 @@ static void server_create(int64_t trial)
         check_values(trial);
     }
     for (int i = 0; i < TRIALS; i++)
-        running += model.trials[i] && !is_over(model.trials[i]);
+        running += model.trials[i] && !is_over(model.trials[i]) && !result_is(i, "Stopped");
     CHECK(running <= PARALLELISM, "too many trials run");
     training_sweep_release(&sweep);
 }
 
+static bool sweep_is_suspending(void)
+{
+    const struct json *list = json_at(model.sweep, "status.conditions");
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), "Suspended") == 0)
+            return true;
+    return false;
+}
+
 static void server_suspend(int64_t trial, bool suspend)
 {
-    if (model.trials[trial])
-        json_set_boolean(json_member(model.trials[trial], "spec"), "suspend", suspend);
+    CHECK(!suspend || state_has("stopping", trial) || sweep_is_suspending(), "a trial is suspended too early");
+    CHECK(suspend || !model.stopping[trial], "a trial is resumed that is stopped");
+    if (!model.trials[trial])
+        return;
+    json_set_boolean(json_member(model.trials[trial], "spec"), "suspend", suspend);
+    if (!suspend && !is_over(model.trials[trial]))
+        json_remove(json_set_object(model.trials[trial], "status"), "conditions");
 }
 
 static void set_version(void)
@@ -149,30 +222,56 @@ static bool server_status(const char *version, const struct sweep_status *status
         return false;
     json_set(model.sweep, "status", sweep_status_to_json(status));
     for (int64_t i = 0; i < TRIALS; i++)
-        model.counted[i] |= i < status->result_count && !is_pending(i);
+        model.counted[i] |= i < status->result_count && !state_has("pending", i);
     check_records(status->result_count);
+    check_rungs(status);
     set_version();
     return true;
 }
 
 /* ---------------------------------------------------------------- what happens by itself */
 
-static void end_trial(int trial)
+static bool runs(int trial)
 {
-    struct json *object = model.trials[trial];
-    if (!object || is_over(object) || json_boolean_at(object, "spec.suspend", false))
-        return;
+    const struct json *object = model.trials[trial];
+    return object && *state_of(object) == '\0';
+}
+
+/* A trial that is being suspended runs until its pods are gone. */
+static void lose_pods(int trial)
+{
+    if (runs(trial) && json_boolean_at(model.trials[trial], "spec.suspend", false))
+        set_state(model.trials[trial], "Suspended");
+}
+
+/* The trial has come to this step, and tells a value. */
+static void report(int trial, int64_t step)
+{
     char text[16];
     snprintf(text, sizeof text, "%d", (int)draw(5));
-    struct json *status = json_set_object(object, "status");
-    struct json *condition = json_append(json_set_array(status, "conditions"), json_new_object());
-    json_set_string(condition, "type", draw(4) == 0 ? "Failed" : "Succeeded");
-    json_set_string(condition, "status", "True");
-    json_set_string(condition, "message", "why");
-    struct json *metric =
-        json_append(json_set_array(json_set_object(status, "progress"), "metrics"), json_new_object());
+    struct json *progress = json_set_object(json_set_object(model.trials[trial], "status"), "progress");
+    struct json *metric = json_append(json_set(progress, "metrics", json_new_array()), json_new_object());
+    model.steps[trial] = step;
+    json_set_integer(progress, "step", step);
+    json_set_integer(progress, "totalSteps", STEPS_OF_A_TRIAL);
     json_set_string(metric, "name", "validationLoss");
     json_set_string(metric, "value", text);
+    json_set_integer(metric, "step", step);
+}
+
+/* A crew that starts over may go back. */
+static void train(int trial)
+{
+    if (runs(trial))
+        report(trial, (model.steps[trial] + 2 + (int64_t)draw(5)) % STEPS_OF_A_TRIAL);
+}
+
+static void end_trial(int trial)
+{
+    if (!runs(trial))
+        return;
+    report(trial, STEPS_OF_A_TRIAL);
+    set_state(model.trials[trial], draw(4) == 0 ? "Failed" : "Succeeded");
 }
 
 /* A person, or the time to live. What is still pending would be created anew by a successor (sweep_plan.h), and what a create on the
@@ -196,6 +295,10 @@ static void something_happens(void)
 {
     if (chance(40) || model.calm)
         end_trial((int)draw(TRIALS));
+    if (chance(50) || model.calm)
+        lose_pods((int)draw(TRIALS));
+    if (model.stops && (chance(80) || model.calm))
+        train((int)draw(TRIALS));
     if (chance(5))
         delete_trial((int)draw(TRIALS));
     if (chance(4))
@@ -342,7 +445,9 @@ static void check_end(void)
     CHECK(has_ended(), "it never ends");
     for (int i = 0; i < TRIALS; i++) {
         CHECK(model.created[i] == 1, "a trial was left out");
-        CHECK(result_is(i, "Succeeded") != result_is(i, "Failed"), "a trial is counted twice, or not at all");
+        CHECK(result_is(i, "Succeeded") || result_is(i, "Failed") || result_is(i, "Stopped"), "a trial is not counted");
+        CHECK(!result_is(i, "Stopped") || !runs(i), "a trial runs on that was stopped");
+        model.stopped += result_is(i, "Stopped");
     }
     check_best();
 }
@@ -353,7 +458,9 @@ static void run_schedule(uint64_t seed, const char *spec)
                            .random = seed * 2654435769u + 1,
                            .late = -1,
                            .sweep = yaml_value(spec),
-                           .records = strcmp(spec, TPE) == 0};
+                           .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0,
+                           .stops = strcmp(spec, ASHA) == 0 || strcmp(spec, MEDIAN) == 0,
+                           .stopped = model.stopped};
     set_version();
     operator_is_killed();
     for (int step = 0; step < STEPS && !has_ended(); step++) {
@@ -371,6 +478,7 @@ static void run_schedule(uint64_t seed, const char *spec)
     for (int i = 0; i < TRIALS; i++) {
         json_free(model.trials[i]);
         json_free(model.cached_trials[i]);
+        free(model.rungs[i]);
     }
     json_free(model.cached_sweep);
     json_free(model.sweep);
@@ -386,4 +494,18 @@ Test(sweep_replay, values_that_follow_from_results_are_drawn_once)
 {
     for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
         run_schedule(seed, TPE);
+}
+
+static void expect_stops(const char *spec)
+{
+    model.stopped = 0;
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        run_schedule(seed, spec);
+    cr_expect_gt(model.stopped, SCHEDULES / 4, "%d trials of %d were stopped", model.stopped, SCHEDULES * TRIALS);
+}
+
+Test(sweep_replay, trials_are_stopped_as_the_status_says)
+{
+    expect_stops(ASHA);
+    expect_stops(MEDIAN);
 }

@@ -36,7 +36,7 @@ static void expect_concentrates(const struct parzen_space *space, double best, d
                            ? (double)(i * 7 % space->choices)
                            : space->low + (space->high - space->low) * (double)(i * 7 % count) / (double)count;
         value = space->step > 0 ? floor(value) : value;
-        trials[i] = (struct tpe_trial){value, fabs(value - best)};
+        trials[i] = (struct tpe_trial){.value = value, .loss = fabs(value - best)};
     }
     int found = hits(space, trials, count, best - near, best + near);
     cr_expect(found > 90, "%d of 100 are near %g", found, best);
@@ -54,9 +54,9 @@ Test(tpe, keeps_away_from_trials_without_a_result)
     struct parzen_space space = {.choices = 2};
     struct tpe_trial trials[40];
     for (size_t i = 0; i < 40; i++)
-        trials[i] = i == 0   ? (struct tpe_trial){0, 0}
-                    : i < 10 ? (struct tpe_trial){1, 1}
-                             : (struct tpe_trial){0, INFINITY};
+        trials[i] = i == 0   ? (struct tpe_trial){.value = 0, .loss = 0}
+                    : i < 10 ? (struct tpe_trial){.value = 1, .loss = 1}
+                             : (struct tpe_trial){.value = 0, .loss = INFINITY};
     cr_expect_eq(hits(&space, trials, 10, 0, 0), 100);
     cr_expect_eq(hits(&space, trials, 40, 0, 0), 0);
 }
@@ -67,7 +67,7 @@ Test(tpe, a_tenth_is_good)
     struct parzen_space space = {.choices = 11};
     struct tpe_trial trials[11];
     for (size_t i = 0; i < 11; i++)
-        trials[i] = (struct tpe_trial){(double)i, (double)i};
+        trials[i] = (struct tpe_trial){.value = (double)i, .loss = (double)i};
     int best = hits(&space, trials, 11, 0, 1), third = hits(&space, trials, 11, 2, 2);
     cr_expect(best == 100 && third == 0, "%d and %d of 100", best, third);
     int alone = hits(&space, trials, 10, 0, 0);
@@ -77,6 +77,22 @@ Test(tpe, a_tenth_is_good)
 Test(tpe, equal_results_make_the_earlier_ones_good)
 {
     struct parzen_space space = {.choices = 3};
-    struct tpe_trial trials[3] = {{2, 1}, {0, 1}, {1, 1}};
+    struct tpe_trial trials[3] = {{.value = 2, .loss = 1}, {.value = 0, .loss = 1}, {.value = 1, .loss = 1}};
     cr_expect_eq(hits(&space, trials, 3, 2, 2), 100);
+}
+
+/* Of 40 trials 30 were stopped early, at values near 1. Four of those that have succeeded are good then, not one. */
+Test(tpe, trials_that_were_stopped_are_not_good_but_count)
+{
+    struct parzen_space space = {.choices = 4};
+    struct tpe_trial trials[40], silent[40];
+    for (size_t i = 0; i < 40; i++) {
+        trials[i] = i < 10 ? (struct tpe_trial){.value = i < 4 ? (double)(i % 2) : 2, .loss = (double)i}
+                           : (struct tpe_trial){.value = 3, .loss = INFINITY, .stopped = true};
+        silent[i] = trials[i];
+        silent[i].stopped = false;
+    }
+    cr_expect_eq(hits(&space, trials, 40, 3, 3), 0);
+    cr_expect_gt(hits(&space, trials, 40, 1, 1), 20, "%d", hits(&space, trials, 40, 1, 1));
+    cr_expect_lt(hits(&space, silent, 40, 1, 1), 5, "%d", hits(&space, silent, 40, 1, 1));
 }

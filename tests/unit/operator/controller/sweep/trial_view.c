@@ -55,12 +55,32 @@ Test(trial_view, moves_that_matter_to_a_sweep)
     struct trial_view *runs = view_of(HEAD "status: {progress: {step: 1}}\n");
     struct trial_view *later = view_of(HEAD "status: {progress: {step: 2}}\n");
     struct trial_view *suspended = view_of(HEAD "spec: {suspend: true}\n");
+    struct trial_view *idle = view_of(HEAD "spec: {suspend: true}\n" ENDED("Suspended"));
     struct trial_view *ended = view_of(HEAD ENDED("Succeeded"));
     cr_expect(!trial_view_has_moved(runs, later));
     cr_expect(trial_view_has_moved(runs, suspended));
+    cr_expect(trial_view_has_moved(suspended, idle));
+    cr_expect(idle->suspended && !suspended->suspended);
     cr_expect(trial_view_has_moved(runs, ended));
+    cr_expect_eq(trial_view_steps(ended, "loss"), -1);
     trial_view_free(runs);
     trial_view_free(later);
     trial_view_free(suspended);
+    trial_view_free(idle);
     trial_view_free(ended);
+}
+
+Test(trial_view, steps_of_a_metric)
+{
+    struct trial_view *view =
+        view_of(HEAD "status: {progress: {step: 9, totalSteps: 20, metrics: [{name: loss, value: "
+                     "'1', step: 7}, {name: bleu, value: '2'}, {name: odd, value: nan, step: 7}]}}\n");
+    struct trial_view *copy = trial_view_copy(view);
+    cr_expect_eq(trial_view_steps(copy, "loss"), 7);
+    cr_expect_eq(trial_view_steps(copy, "bleu"), 9, "of the whole report");
+    cr_expect_eq(trial_view_steps(copy, "odd"), -1);
+    cr_expect_eq(trial_view_steps(copy, "none"), -1);
+    cr_expect_eq(copy->total_steps, 20);
+    trial_view_free(copy);
+    trial_view_free(view);
 }

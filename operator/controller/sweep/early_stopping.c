@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/early_stopping.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/memory.h"
+
+#define RUNGS_MAX 24
+#define RUNGS_TEXT_MAX (RUNGS_MAX * (DECIMAL_TEXT_MAX + 1))
+#define MEDIAN_FACTOR 2
+#define REASON_MAX 256
+
+/* ---------------------------------------------------------------- rungs */
+
+static int64_t factor_of(const struct training_sweep *sweep)
+{
+    return sweep->early_stopping.type == EARLY_STOPPING_MEDIAN ? MEDIAN_FACTOR : sweep->early_stopping.reduction_factor;
+}
+
+int early_stopping_rung(const struct training_sweep *sweep, int64_t steps)
+{
+    if (!sweep->has_early_stopping || steps < sweep->early_stopping.min_steps)
+        return -1;
+    int rung = 0;
+    int64_t factor = factor_of(sweep);
+    for (int64_t left = steps / sweep->early_stopping.min_steps; left >= factor && rung < RUNGS_MAX - 1; left /= factor)
+        rung++;
+    return rung;
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* The text of a rung's value; its length is 0 if there is none. */
+static const char *find_value(const struct trial_record *result, int rung, size_t *ret_length)
+{
+    const char *text = result->rungs ? result->rungs : "";
+    for (int i = 0; i < rung && *text; i++) {
+        text += strcspn(text, ",");
+        text += *text == ',';
+    }
+    *ret_length = strcspn(text, ",");
+    return text;
+}
+
+double early_stopping_value(const struct trial_record *result, int rung)
+{
+    size_t length;
+    const char *text = find_value(result, rung, &length);
+    char *end;
+    double value = length > 0 ? strtod(text, &end) : NAN;
+    return length > 0 && end == text + length && isfinite(value) ? value : NAN;
+}
+
+/* How many values are recorded, empty ones included. */
+static int value_count(const struct trial_record *result)
+{
+    if (!result->rungs)
+        return 0;
+    int count = 1;
+    for (const char *at = result->rungs; *at && count < RUNGS_MAX; at++)
+        count += *at == ',';
+    return count;
+}
+
+int early_stopping_record(const struct training_sweep *sweep, int64_t steps, const char *value,
+                          struct trial_record *result, struct arena *arena)
+{
+    int rung = early_stopping_rung(sweep, steps);
+    if (rung < 0 || strlen(value) > DECIMAL_TEXT_MAX || !isnan(early_stopping_value(result, rung)))
+        return -1;
+    SCOPED_BUFFER text;
+    buffer_init(&text, RUNGS_TEXT_MAX);
+    int known = value_count(result);
+    for (int i = 0; i <= rung || i < known; i++) {
+        size_t length;
+        const char *earlier = find_value(result, i, &length);
+        if (i > 0)
+            buffer_append_byte(&text, ',', NULL);
+        if (i == rung)
+            buffer_append_string(&text, value, NULL);
+        else
+            buffer_format(&text, "%.*s", (int)(length < DECIMAL_TEXT_MAX ? length : DECIMAL_TEXT_MAX), earlier);
+    }
+    result->rungs = arena_copy_string(arena, buffer_text(&text));
+    return rung;
+}
+
+/* ---------------------------------------------------------------- decisions */
+
+/* Lower is better. */
+static double loss_at(const struct training_sweep *sweep, const struct trial_record *result, int rung)
+{
+    double value = early_stopping_value(result, rung);
+    return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+static double best_loss(const struct training_sweep *sweep, const struct trial_record *result, int last_rung)
+{
+    double best = INFINITY;
+    for (int rung = 0; rung <= last_rung; rung++)
+        best = fmin(best, loss_at(sweep, result, rung)); /* fmin ignores what is not there */
+    return best;
+}
+
+/* Of the losses that the others had at the rung; NAN: none has reached it. */
+static double median_of_others(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
+                               int64_t trial, int rung)
+{
+    SCOPED_FREE double *losses = memory_allocate((size_t)count + 1, sizeof *losses);
+    size_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double loss = loss_at(sweep, &results[i], rung);
+        if (i != trial && !isnan(loss))
+            losses[found++] = loss;
+    }
+    if (found == 0)
+        return NAN;
+    qsort(losses, found, sizeof *losses, by_size);
+    return (losses[(found - 1) / 2] + losses[found / 2]) / 2;
+}
+
+static const char *judge_by_median(const struct training_sweep *sweep, const struct trial_record *results,
+                                   int64_t count, int64_t trial, int rung, struct arena *arena)
+{
+    char reason[REASON_MAX];
+    int64_t over = 0;
+    for (int64_t i = 0; i < count; i++)
+        over += results[i].state != TRIAL_RUNNING;
+    double median = median_of_others(sweep, results, count, trial, rung);
+    if (over < sweep->early_stopping.startup_trials || isnan(median) ||
+        best_loss(sweep, &results[trial], rung) <= median)
+        return NULL;
+    snprintf(reason, sizeof reason, "the median of the other trials is %.6g",
+             sweep->objective.goal == GOAL_MAXIMIZE ? -median : median);
+    return arena_copy_string(arena, reason);
+}
+
+static const char *judge_by_rank(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
+                                 int64_t trial, int rung, struct arena *arena)
+{
+    char reason[REASON_MAX];
+    double loss = loss_at(sweep, &results[trial], rung);
+    int64_t reached = 0, better = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double other = loss_at(sweep, &results[i], rung);
+        reached += !isnan(other);
+        better += other < loss;
+    }
+    int64_t places = reached / sweep->early_stopping.reduction_factor;
+    if (places == 0 || better < places)
+        return NULL;
+    snprintf(reason, sizeof reason,
+             "%" PRId64 " of the %" PRId64 " trials that have come so far are better, and %" PRId64 " go on", better,
+             reached, places);
+    return arena_copy_string(arena, reason);
+}
+
+const char *early_stopping_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
+                                 int64_t trial, int rung, struct arena *arena)
+{
+    return sweep->early_stopping.type == EARLY_STOPPING_MEDIAN
+               ? judge_by_median(sweep, results, count, trial, rung, arena)
+               : judge_by_rank(sweep, results, count, trial, rung, arena);
+}
