@@ -407,7 +407,7 @@ bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## 
 
 # BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes.
 .PHONY: bench-sweeps
-bench-sweeps: $(BUILD)/tests/bench_tpe ## how good the values are that TPE finds, beside Optuna's (from PyPI, in a venv)
+bench-sweeps: $(BUILD)/tests/bench_tpe $(BUILD)/tests/bench_early_stopping ## TPE's values beside Optuna's (in a venv); what early stopping saves
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
 
 .PHONY: gpu-test gpu-sanitize gpu-bench

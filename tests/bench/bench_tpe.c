@@ -101,6 +101,7 @@ static double search_trial(struct search *search)
     SCOPED_FREE char *record = suggestion_record(sweep, trial);
     double found = search->problem->value(x);
     snprintf(objective, sizeof objective, "%.17g", found);
+    search->results[trial].state = TRIAL_SUCCEEDED;
     search->results[trial].values = arena_copy_string(&sweep->arena, record);
     search->results[trial].objective = arena_copy_string(&sweep->arena, objective);
     sweep->status.result_count++;
