@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $work and $jobs_path are the caller's
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the tests of TrainingSweeps share; to be sourced after scene.sh.

@@ -29,7 +29,7 @@ sweep_is asha Complete 60 && is_told asha 'status["results"][0]["state"] == "Suc
 verdict $? "the trial that learns comes to its end" "$(told asha 'status')"
 is_told asha '[r["state"] for r in status["results"]][2:] == ["Stopped"] * 2 and status["trials"]["stopped"] >= 2 and status["trials"]["succeeded"] + status["trials"]["stopped"] == 4'
 verdict $? "those that came to a rung after a better one are stopped" "$(told asha 'status')"
-is_told asha 'all(r["step"] < 150 and float(r["objective"]) == float(r["rungs"].split(",")[-1]) for r in status["results"] if r["state"] == "Stopped")'
+is_told asha 'all(r["step"] < 150 and r["step"] % 10 == 0 and float(r["objective"]) == float(r["rungs"].split(",")[-1]) for r in status["results"] if r["state"] == "Stopped")'
 verdict $? "the results say when, and what they had" "$(told asha 'status["results"]')"
 is_told asha 'all(j["spec"]["suspend"] for j, r in zip(t, status["results"]) if r["state"] == "Stopped")' && until_true 60 no_pods_of asha-2 &&
     until_true 60 no_pods_of asha-3 && is_told asha 'state(t[2]) == "Suspended"'
@@ -38,6 +38,12 @@ api GET apis/events.k8s.io/v1/namespaces/default/events >events && grep -q 'asha
 verdict $? "events tell why" "$(grep -o '"TrialStopped".*' events | head -c 1000)"
 cox 0 sweep get asha && (($(grep -c ' Stopped ' out) >= 2)) && printed '^3 *Stopped *0.0001 *[0-9.]*$' && cox 0 sweep export asha && printed '^3,asha-3,Stopped,0.0001,[0-9.]*,,false$'
 verdict $? "cox shows them" "$(said)"
+
+before=$(told asha 'status["trials"], status["results"], status["best"]')
+echo 5 >delay
+cox 0 resume asha-2 && until_true 60 is_told asha 'state(t[2]) == "Succeeded"' && [[ $(told asha 'status["trials"], status["results"], status["best"]') == "$before" ]]
+verdict $? "a job that was stopped can be resumed, and counts no more" "$before; $(told asha '[state(j) for j in t], status')"
+echo 50 >delay
 
 sweep median "\"algorithm\":{\"type\":\"Grid\"},\"parallelism\":2,\"earlyStopping\":{\"type\":\"Median\",\"minSteps\":20,\"startupTrials\":1},$rates" 150
 sweep_is median Complete 60 && is_told median 'status["results"][0]["state"] == "Succeeded" and status["results"][3]["state"] == "Stopped" and status["best"]["trial"] == "median-0"'
