@@ -6,7 +6,7 @@
  *
  *   "(?<step>\d+)/(?<totalSteps>\d+) loss (?<loss>[0-9.e+-]+)"
  *
- * The newest value of each name counts. The log is untrusted: what is no finite number is passed over.
+ * The newest value of each name counts. A metric has the step that was logged last before the end of its line. The log is untrusted: what is no finite number is passed over.
  */
 #ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
 #define COXSWAIN_CONTRACT_LOG_REPORT_H

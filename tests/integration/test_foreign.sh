@@ -107,12 +107,24 @@ printf 'epoch 1\\n{\\\"metrics\\\":{\\\"bleu\\\":%s},\\\"step\\\":40}\\n' \$bleu
 
 # reporting KIND NAME SPEC COMMAND: a TrainingJob, or a TrainingSweep with that spec beside its template
 reporting() {
-    local job="\"image\":\"none\",\"pytorch\":{},\"workers\":{\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+    local job="\"image\":\"none\",${framework:-\"pytorch\":{\}},\"workers\":{\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
         \"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}"
     if [[ $1 == TrainingSweep ]]; then job="$3,\"template\":{$job}"; fi
     api POST "apis/coxswain.dev/v1beta1/namespaces/default/${1,,}s?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",
         \"kind\":\"$1\",\"metadata\":{\"name\":\"$2\"},\"spec\":{$job}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
+}
+
+# The first trial comes to its end, the second one would take a minute.
+slow="echo \\\"step 10/40 loss \$RATE\\\"; case \$RATE in 0.1) sleep 1 ;; *) sleep 60 ;; esac; echo \\\"step 40/40 loss \$RATE\\\""
+
+stop_a_script_early() {
+    framework='"pytorch":{"progress":{"logPatterns":["step (?<step>\\d+)/(?<totalSteps>\\d+) loss (?<loss>\\S+)"]}}' \
+        reporting TrainingSweep scores '"algorithm":{"type":"Grid"},"parallelism":1,"objective":{"metric":"loss","goal":"Minimize"},
+        "earlyStopping":{"type":"ASHA","minSteps":10,"reductionFactor":2},"parameters":[{"env":"RATE","values":[0.1,0.9]}]' "$slow"
+    until_true 45 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
+        sweep_has '[r["state"] for r in s["results"]] == ["Succeeded", "Stopped"] and s["results"][1]["step"] == 10'
+    verdict $? "a script is stopped early by what it logs ($1)" "$(cat sweep.json answer.json)"
 }
 
 # sweep_has EXPRESSION: whether it is true, by Python, of the status of the sweep `scores`
@@ -127,7 +139,7 @@ a_sweep_over_a_script() {
     reporting TrainingSweep scores '"algorithm":{"type":"Grid"},"parallelism":2,"objective":{"metric":"bleu","goal":"Maximize"},
         "parameters":[{"env":"RATE","values":[0.1,0.2,0.3,0.4]}]' "$report"
     until_true 60 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
-        sweep_has 's["trials"] == dict(total=4, running=0, succeeded=4, failed=0)'
+        sweep_has 's["trials"] == dict(total=4, running=0, succeeded=4, failed=0, stopped=0)'
     verdict $? "trials of a script report a metric ($1)" "$(cat sweep.json)"
     sweep_has 's["best"] == dict(trial="scores-2", objective="27.4", parameters=[dict(name="RATE", value="0.3")])'
     verdict $? "and the best is found ($1)" "$(cat sweep.json)"
@@ -158,7 +170,7 @@ progress_has() {
 
 progress_from_a_log() {
     talking talker '"step (?<step>\\d+)/(?<totalSteps>\\d+)","loss (?<loss>\\S+)"'
-    until_true 30 progress_has talker '"step":1,"totalSteps":9' && progress_has talker '"metrics":\[{"name":"loss","value":"2.5"}'
+    until_true 30 progress_has talker '"step":1,"totalSteps":9' && progress_has talker '"metrics":\[{"name":"loss","value":"2.5","step":1}'
     verdict $? "progress is read from the log while a script runs ($1)" "$(cat answer.json; api GET "$jobs_path/talker")"
     touch runs/go
     wait_for talker state Succeeded 60 && progress_has talker '"step":9,' && progress_has talker '"value":"0.125"'
@@ -195,6 +207,8 @@ for isolation in auto rewrite; do
     verdict $? "the other crew goes on undisturbed ($isolation)" "$(api GET "$jobs_path/tensor")"
     a_sweep_over_a_script "$isolation"
     progress_from_a_log "$isolation"
+    api DELETE apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps/scores >answer.json
+    [[ $isolation != auto ]] || stop_a_script_early "$isolation"
 
     plane_stop
     operator='' standalone=''

@@ -68,7 +68,7 @@ static bool same_values(const struct status_document *one, const struct status_d
         return false;
     for (unsigned i = 0; i < one->metric_count; i++)
         if (strcmp(one->metrics[i].name, other->metrics[i].name) != 0 ||
-            one->metrics[i].value != other->metrics[i].value)
+            one->metrics[i].value != other->metrics[i].value || one->metrics[i].step != other->metrics[i].step)
             return false;
     return true;
 }

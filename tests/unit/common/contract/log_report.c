@@ -10,16 +10,19 @@
 static const struct {
     const char *what, *patterns[PATTERNS_MAX], *log, *words;
 } cases[] = {
-    {"one pattern", {"step (?<step>\\d+) loss (?<loss>\\S+)"}, "step 1 loss 2.5\nstep 2 loss 1.5\n", "loss=1.5 step=2"},
+    {"one pattern",
+     {"step (?<step>\\d+) loss (?<loss>\\S+)"},
+     "step 1 loss 2.5\nstep 2 loss 1.5\n",
+     "loss=1.5@2 step=2"},
     {"the newest value of each",
      {"loss (?<loss>\\S+)", "acc (?<acc>\\S+)"},
      "loss 3\nacc 0.5\nloss 2\n",
-     "loss=2 acc=0.5"},
+     "loss=2@0 acc=0.5@0"},
     {"the newest of several patterns",
      {"loss (?<loss>\\S+)", "Loss: (?<loss>\\S+)"},
      "Loss: 3\nloss 2\nLoss: 1\nother\n",
-     "loss=1"},
-    {"the newest though its pattern comes first", {"a (?<l>\\d)", "b (?<l>\\d)"}, "b 1\na 2\n", "l=2"},
+     "loss=1@0"},
+    {"the newest though its pattern comes first", {"a (?<l>\\d)", "b (?<l>\\d)"}, "b 1\na 2\n", "l=2@0"},
     {"a progress bar",
      {"(?<step>\\d+)/(?<totalSteps>\\d+) \\["},
      " 10%|█ | 1/10 [00:00<?]\r 50%|██ | 5/10 [00:01<00:01]",
@@ -27,17 +30,27 @@ static const struct {
     {"what Transformers prints",
      {"'(?:loss|train_loss)': '?(?<loss>[0-9.e+-]+)", "'epoch': '?(?<epoch>[0-9.]+)"},
      "{'loss': 2.3, 'grad_norm': 1.1, 'learning_rate': 4e-05, 'epoch': 0.52}\n{'loss': 1.9, 'epoch': 1.04}\n",
-     "loss=1.9 epoch=1"},
+     "loss=1.9@0 epoch=1"},
     {"no numbers", {"loss (?<loss>\\S+)"}, "loss nan\nloss inf\nloss 1e999\nloss 1.2.3\n", ""},
-    {"the last number before", {"loss (?<loss>\\S+)"}, "loss 0.5\nloss nan\n", "loss=0.5"},
+    {"the last number before", {"loss (?<loss>\\S+)"}, "loss 0.5\nloss nan\n", "loss=0.5@0"},
     {"steps below zero", {"step (?<step>-?\\d+)"}, "step -3\n", ""},
+    {"a metric that is older than the step",
+     {"val (?<val>\\S+)", "step (?<step>\\d+)"},
+     "step 100\nval 0.5\nstep 101\nstep 102\n",
+     "val=0.5@100 step=102"},
+    {"a step behind its metric",
+     {"loss (?<loss>\\S+) step (?<step>\\d+)"},
+     "loss 2 step 7\nloss 1 step 8\n",
+     "loss=1@8 step=8"},
+    {"a metric before any step", {"val (?<val>\\S+)", "step (?<step>\\d+)"}, "val 1\nstep 5\n", "val=1@0 step=5"},
     {"nothing", {"loss (?<loss>\\S+)"}, "", ""},
 };
 
 static void words_of(const struct status_document *report, struct buffer *words)
 {
     for (unsigned i = 0; i < report->metric_count; i++)
-        buffer_format(words, "%s%s=%g", words->length ? " " : "", report->metrics[i].name, report->metrics[i].value);
+        buffer_format(words, "%s%s=%g@%lld", words->length ? " " : "", report->metrics[i].name,
+                      report->metrics[i].value, (long long)report->metrics[i].step);
     if (report->step != STATUS_UNKNOWN)
         buffer_format(words, "%sstep=%lld", words->length ? " " : "", (long long)report->step);
     if (report->total_steps != STATUS_UNKNOWN)
