@@ -220,7 +220,7 @@ static const struct field spec_fields[] = {
      COMPANION(training_sweep, has_early_stopping),
      .type = &early_stopping_type_fields,
      .description = "Stop trials before their end that are worse than others. Default: none is stopped. Jobs of other "
-                    "frameworks report their metrics at their end, and are never stopped."},
+                    "frameworks are only stopped if progress.logPatterns tells step and metric while they run."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, parallelism),
