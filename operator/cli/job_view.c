@@ -47,8 +47,23 @@ static bool job_view_shows_log(const struct job_view *view, const struct pod_lin
 
 /* ---------------------------------------------------------------- the job */
 
+/* Keeps every loss_stride-th value; when there is no more room, every second one of them goes. */
+static void keep_loss(struct job_view *view, double loss)
+{
+    if (++view->loss_skipped < view->loss_stride)
+        return;
+    view->loss_skipped = 0;
+    if (view->loss_count == VIEW_LOSSES_MAX) {
+        for (unsigned i = 0; i < VIEW_LOSSES_MAX / 2; i++)
+            view->losses[i] = view->losses[2 * i];
+        view->loss_count = VIEW_LOSSES_MAX / 2;
+        view->loss_stride *= 2;
+    }
+    view->losses[view->loss_count++] = loss;
+}
+
 /* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
-static void take_metric(struct job_view *view, const struct json *metric, int64_t step)
+static void take_metric(struct job_view *view, const struct json *metric, int64_t step, bool is_newer_step)
 {
     const char *name = json_string_at(metric, "name", "");
     double value = strtod(json_string_at(metric, "value", "nan"), NULL);
@@ -57,21 +72,24 @@ static void take_metric(struct job_view *view, const struct json *metric, int64_
         view->accuracy = newer ? value : view->accuracy;
     else if (strcmp(name, "validationLoss") == 0)
         view->validation_loss = newer ? value : view->validation_loss;
-    else if (strcmp(name, "loss") == 0 && !isfinite(view->loss))
+    else if (strcmp(name, "loss") == 0 && (is_newer_step || step < 0 || !isfinite(view->loss)))
         view->loss = value;
+    if (strcmp(name, "loss") == 0 && is_newer_step)
+        keep_loss(view, value);
 }
 
 static void take_progress(struct job_view *view, const struct json *progress)
 {
     int64_t step = json_integer_at(progress, "step", -1);
+    bool is_newer_step = step > view->step;
     view->total_steps = json_integer_at(progress, "totalSteps", view->total_steps);
-    if (step > view->step) {
+    if (is_newer_step) {
         view->step = step;
         view->seconds_left = json_integer_at(progress, "secondsRemaining", view->seconds_left);
         view->examples_per_second = strtod(json_string_at(progress, "examplesPerSecond", "nan"), NULL);
     }
     for (const struct json *item = json_first(json_member(progress, "metrics")); item; item = json_next(item))
-        take_metric(view, item, step);
+        take_metric(view, item, step, is_newer_step);
 }
 
 /* Training goes on meanwhile: nothing else would tell before it ends, and what it has learnt is lost. */
@@ -116,12 +134,18 @@ static void tell_failure_line(struct job_view *view)
     }
 }
 
+static bool is_script(const struct json *job)
+{
+    return json_at(job, "spec.pytorch") || json_at(job, "spec.tensorflow") || json_at(job, "spec.jax");
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
     view->deleted = false;
     snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.coxswain.strategy.type", ""));
-    view->loss_alone = strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") == 0;
+    view->loss_alone =
+        is_script(job) || strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers.replicas", 1);
     view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
     take_progress(view, json_at(job, "status.progress"));
@@ -286,21 +310,6 @@ const struct pod_line *job_view_pod(const struct job_view *view, const char *rol
 }
 
 /* ---------------------------------------------------------------- the chief's log */
-
-/* Keeps every loss_stride-th value; when there is no more room, every second one of them goes. */
-static void keep_loss(struct job_view *view, double loss)
-{
-    if (++view->loss_skipped < view->loss_stride)
-        return;
-    view->loss_skipped = 0;
-    if (view->loss_count == VIEW_LOSSES_MAX) {
-        for (unsigned i = 0; i < VIEW_LOSSES_MAX / 2; i++)
-            view->losses[i] = view->losses[2 * i];
-        view->loss_count = VIEW_LOSSES_MAX / 2;
-        view->loss_stride *= 2;
-    }
-    view->losses[view->loss_count++] = loss;
-}
 
 /* For so long what the chief tells itself is better than what its lines say. */
 #define DOCUMENT_FRESH_MS 3000

@@ -27,6 +27,11 @@ static const struct {
      {"(?<step>\\d+)/(?<totalSteps>\\d+) \\["},
      " 10%|█ | 1/10 [00:00<?]\r 50%|██ | 5/10 [00:01<00:01]",
      "step=5 of 10"},
+    {"its bar, not that of an evaluation",
+     {"(?<step>\\d+)/(?<totalSteps>\\d+) \\[[^\\]]*\\](?!\\e)"},
+     " 50%|##  | 200/400 [00:03<00:02, 80it/s]\n\r  0%|    | 0/4 [00:00<?, ?it/s]\x1b[A\n\r100%|####| 4/4 "
+     "[00:00<00:00, 9it/s]\x1b[A\n",
+     "step=200 of 400"},
     {"what Transformers prints",
      {"'(?:loss|train_loss)': '?(?<loss>[0-9.e+-]+)", "'epoch': '?(?<epoch>[0-9.]+)"},
      "{'loss': 2.3, 'grad_norm': 1.1, 'learning_rate': 4e-05, 'epoch': 0.52}\n{'loss': 1.9, 'epoch': 1.04}\n",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "job_json.h"
 #include "operator/cli/view_print.h"
 
@@ -323,6 +324,28 @@ Test(job_view, a_step_of_an_unknown_number)
     job_view_take_job(&view, job);
     view_print_line(&view, &text);
     cr_assert_str_eq(buffer_text(&text), "step 7  loss 0.5000");
+    job_view_release(&view);
+}
+
+/* Whose log has lines of its own. */
+Test(job_view, the_loss_of_a_script_follows_its_status)
+{
+    struct job_view view;
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    job_view_init(&view, "default", "digits");
+    for (int step = 1; step <= 3; step++) {
+        SCOPED_FREE char *words =
+            memory_format("{'spec':{'pytorch':{}},'status':{'progress':{'step':%d,'totalSteps':4,'metrics':[{'name':"
+                          "'loss','value':'0.%d'},{'name':'validationLoss','value':'0.5'}]}}}",
+                          step, 9 - step);
+        SCOPED_JSON *job = json_of(words);
+        job_view_take_job(&view, job);
+        job_view_take_job(&view, job);
+    }
+    view_print_line(&view, &text);
+    cr_expect_str_eq(buffer_text(&text), "step 3/4  75 %  loss 0.6000  held out: loss 0.5000");
+    cr_expect_eq(view.loss_count, 3);
     job_view_release(&view);
 }
 
