@@ -57,6 +57,16 @@ verdict $? "what failed once and then passed counts" "$(tail -n 4 log | tr '\n' 
 said 'unit-shaky: pool/drains' 'shaky.sh: ends: too early' '4 passed, 0 failed' && ! grep -q skipped log
 verdict $? "it is named as flaky, and each case is counted once" "$(tail -n 4 log | tr '\n' ' ')"
 
+# It has tried again itself.
+program patient.sh <<'SH'
+#!/usr/bin/env bash
+echo run >>patient.log
+printf 'flaky draws: too late\nok draws\nflaky paints: no paint\nnot ok paints: no paint\n'
+SH
+TEST_RETRIES=2 "$root/tests/run" ./patient.sh >log
+said 'patient.sh: draws: too late' 'patient.sh: paints: no paint' '1 passed, 1 failed' && (($(wc -l <patient.log) == 1))
+verdict $? "what a script has tried again itself is named, and not run a third time" "$(tail -n 8 log | tr '\n' ' ')"
+
 rm again
 TEST_RETRIES=0 "$root/tests/run" ./unit-shaky ./shaky.sh >log
 status=$?

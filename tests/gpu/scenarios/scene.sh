@@ -31,12 +31,17 @@ play_scenario() {
 }
 
 # run_scenarios NAME…: runs each in a subshell, because they use the same names of functions and variables, and prints the time that it
-# takes
+# takes. One that fails runs again up to TEST_RETRIES (0) times (see tests/run): of the tries before the last, failures are shown as flaky.
 run_scenarios() {
-    local scenario begun
+    local scenario begun tries log
+    log=$(mktemp)
     for scenario; do
-        begun=$EPOCHREALTIME
-        (play_scenario "$scenario")
+        begun=$EPOCHREALTIME tries=0
+        while (play_scenario "$scenario") >"$log" 2>&1; grep -q '^not ok ' "$log" && ((tries++ < ${TEST_RETRIES:-0})); do
+            sed -n 's/^not ok /flaky /p' "$log"
+            rm -rf "${work:?}/$scenario"
+        done
+        cat "$log"
         printf -- '-- %s: %s s\n' "$scenario" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
     done
 }
