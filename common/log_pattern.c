@@ -7,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/memory.h"
 
-/* A call of the library takes some 20 ms at most; there may be a call for each match. */
-#define STEPS_MAX 1000000
 #define HEAP_MAX_KIB 4096
-#define SEARCH_MAX_NS 20000000
 #define REASON_MAX 128
+/* Between two callouts the library may scan what is left of the line. */
+#define BYTES_A_UNIT 64
 
 struct log_pattern {
     pcre2_code *code;
@@ -49,13 +47,12 @@ static pcre2_code *compile(const char *expression, struct error *error)
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     if (!context)
         abort();
-    pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
     pcre2_set_max_pattern_length(context, LOG_PATTERN_MAX);
     int code;
     PCRE2_SIZE at;
-    pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)expression, PCRE2_ZERO_TERMINATED,
-                                         PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UTF | PCRE2_DUPNAMES,
-                                         &code, &at, context);
+    pcre2_code *compiled = pcre2_compile(
+        (PCRE2_SPTR)expression, PCRE2_ZERO_TERMINATED,
+        PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UTF | PCRE2_DUPNAMES, &code, &at, context);
     pcre2_compile_context_free(context);
     if (!compiled) {
         PCRE2_UCHAR reason[REASON_MAX];
@@ -80,7 +77,6 @@ int log_pattern_new(const char *expression, struct log_pattern **ret_pattern, st
     pattern->limits = pcre2_match_context_create(NULL);
     if (!pattern->limits)
         abort();
-    pcre2_set_match_limit(pattern->limits, STEPS_MAX);
     pcre2_set_heap_limit(pattern->limits, HEAP_MAX_KIB);
     *ret_pattern = pattern;
     return 0;
@@ -116,30 +112,42 @@ static void report_groups(const struct log_pattern *pattern, const char *text, p
     }
 }
 
-static int search(const struct log_pattern *pattern, const char *text, size_t length, pcre2_match_data *match,
+/* Called by the library between two items of the expression. The library's own limits begin anew at each byte of the text. */
+static int count_work(pcre2_callout_block *block, void *context)
+{
+    int64_t *left = context;
+    *left -= 1 + (int64_t)(block->subject_length / BYTES_A_UNIT);
+    return *left < 0 ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+static int search(const struct log_pattern *pattern, const char *line, size_t length, pcre2_match_data *match,
                   log_pattern_found *found, void *context, struct error *error)
 {
-    int64_t begun_ns = clock_monotonic_ns();
     for (size_t from = 0; from <= length;) {
-        int count = pcre2_match(pattern->code, (PCRE2_SPTR)text, length, from, 0, match, pattern->limits);
+        int count = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, match, pattern->limits);
         if (count == PCRE2_ERROR_NOMATCH)
             return 0;
-        if (count < 0 || clock_monotonic_ns() - begun_ns > SEARCH_MAX_NS)
-            return error_set(error, ERROR_TOO_LARGE, "the search takes too long");
-        report_groups(pattern, text, match, found, context);
+        if (count < 0)
+            return error_set(error, ERROR_TOO_LARGE, "takes too much work to search for");
+        report_groups(pattern, line, match, found, context);
         size_t end = pcre2_get_ovector_pointer(match)[1];
         from = end > from ? end : from + 1;
     }
     return 0;
 }
 
-int log_pattern_search(const struct log_pattern *pattern, const char *text, size_t length, log_pattern_found *found,
-                       void *context, struct error *error)
+int log_pattern_search(const struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
+                       log_pattern_found *found, void *context, struct error *error)
 {
+    if (length > LOG_LINE_MAX) {
+        line += length - LOG_LINE_MAX;
+        length = LOG_LINE_MAX;
+    }
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(pattern->code, NULL);
     if (!match)
         abort();
-    int status = search(pattern, text, length, match, found, context, error);
+    pcre2_set_callout(pattern->limits, count_work, work_left);
+    int status = search(pattern, line, length, match, found, context, error);
     pcre2_match_data_free(match);
     return status;
 }

@@ -8,6 +8,7 @@
 #define COXSWAIN_LOG_PATTERN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -25,9 +26,12 @@ int log_pattern_check(const char *expression, struct error *error);
 /* Called for each named group of a match that is not empty. `text` lies in the searched text and is not NUL-terminated. */
 typedef void log_pattern_found(void *context, const char *group, const char *text, size_t length);
 
-/* Searches the whole text for matches, from its beginning to its end, also for bytes that are no UTF-8. "^" and "$" match at line breaks:
- * \n, \r or both. ERROR_TOO_LARGE: the search took more work than is allowed; what was found before that has been reported. */
-int log_pattern_search(const struct log_pattern *pattern, const char *text, size_t length, log_pattern_found *found,
-                       void *context, struct error *error);
+/* Searches one line, without its line break, for matches, from its beginning to its end; also bytes that are no UTF-8. Of a longer line the
+ * last LOG_LINE_MAX bytes count. Subtracts the work from `work_left`, which begins with LOG_WORK_MAX and is shared by all searches of a
+ * log. ERROR_TOO_LARGE: it is used up. */
+#define LOG_LINE_MAX 1024
+#define LOG_WORK_MAX 1000000 /* takes a tenth of a second at most */
+int log_pattern_search(const struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
+                       log_pattern_found *found, void *context, struct error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/job/job_document.h"
 #include "common/log_pattern.h"
 
 #define COUNT_MAX 1e15 /* steps, epochs: far below 2^53 */
@@ -13,9 +14,7 @@
 
 struct reading {
     struct status_document *report;
-    /* Where in the log the value was found: a later one replaces it. */
-    const char *step_at, *total_at, *epoch_at, *metric_at[STATUS_METRICS_MAX];
-    const char *metric_end[STATUS_METRICS_MAX], *metric_step_at[STATUS_METRICS_MAX]; /* of its line, and of its step */
+    bool in_line[STATUS_METRICS_MAX]; /* the metric stands in this line */
 };
 
 static bool parse_number(const char *text, size_t length, double *ret_value)
@@ -30,29 +29,26 @@ static bool parse_number(const char *text, size_t length, double *ret_value)
 }
 
 /* Scripts print epochs as fractions, too. */
-static void take_count(const char *text, double value, int64_t *count, const char **at)
+static void take_count(double value, int64_t *count)
 {
-    if (value < 0 || value > COUNT_MAX || (*at && text < *at))
-        return;
-    *count = (int64_t)value;
-    *at = text;
+    if (value >= 0 && value <= COUNT_MAX)
+        *count = (int64_t)value;
 }
 
-static void take_metric(struct reading *reading, const char *name, const char *text, double value)
+static void take_metric(struct reading *reading, const char *name, double value)
 {
     struct status_document *report = reading->report;
     unsigned i = 0;
     while (i < report->metric_count && strcmp(report->metrics[i].name, name) != 0)
         i++;
-    if (i == STATUS_METRICS_MAX || strlen(name) >= STATUS_METRIC_NAME_MAX ||
-        (i < report->metric_count && text < reading->metric_at[i]))
+    if (i == STATUS_METRICS_MAX || strlen(name) >= STATUS_METRIC_NAME_MAX)
         return;
     if (i == report->metric_count) {
         report->metric_count++;
         memcpy(report->metrics[i].name, name, strlen(name) + 1);
     }
     report->metrics[i].value = value;
-    reading->metric_at[i] = text;
+    reading->in_line[i] = true;
 }
 
 static void found(void *context, const char *group, const char *text, size_t length)
@@ -62,63 +58,72 @@ static void found(void *context, const char *group, const char *text, size_t len
     if (!parse_number(text, length, &value))
         return;
     if (strcmp(group, "step") == 0)
-        take_count(text, value, &reading->report->step, &reading->step_at);
+        take_count(value, &reading->report->step);
     else if (strcmp(group, "totalSteps") == 0)
-        take_count(text, value, &reading->report->total_steps, &reading->total_at);
+        take_count(value, &reading->report->total_steps);
     else if (strcmp(group, "epoch") == 0)
-        take_count(text, value, &reading->report->data_epoch, &reading->epoch_at);
+        take_count(value, &reading->report->data_epoch);
     else
-        take_metric(reading, group, text, value);
+        take_metric(reading, group, value);
 }
 
-/* The step of a metric is the newest one before the end of its line. */
-static void found_step(void *context, const char *group, const char *text, size_t length)
+/* A metric has the newest step at the end of its line. */
+static void end_line(struct reading *reading)
 {
-    struct reading *reading = context;
     struct status_document *report = reading->report;
-    double value;
-    if (strcmp(group, "step") != 0 || !parse_number(text, length, &value) || value < 0 || value > COUNT_MAX)
-        return;
     for (unsigned i = 0; i < report->metric_count; i++) {
-        if (text >= reading->metric_end[i] || (reading->metric_step_at[i] && text < reading->metric_step_at[i]))
-            continue;
-        report->metrics[i].step = (int64_t)value;
-        reading->metric_step_at[i] = text;
+        if (reading->in_line[i])
+            report->metrics[i].step = report->step > 0 ? report->step : 0;
+        reading->in_line[i] = false;
     }
 }
 
-static const char *line_end(const char *text, const char *end)
+/* Where steps are known, a metric without one is older than the part of the log that was read, or than the first step: nobody could tell
+ * after how many steps it was measured. */
+static void leave_out_undated(struct status_document *report)
 {
-    while (text < end && *text != '\n' && *text != '\r')
-        text++;
-    return text;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < report->metric_count; i++)
+        if (report->step <= 0 || report->metrics[i].step > 0)
+            report->metrics[kept++] = report->metrics[i];
+    report->metric_count = kept;
 }
 
-static int search(const char *expression, const char *log, size_t length, log_pattern_found *take,
-                  struct reading *reading, struct error *error)
+static int read_lines(struct log_pattern *const *patterns, unsigned count, const char *log, size_t length,
+                      struct status_document *report, struct error *error)
 {
-    struct log_pattern *pattern;
-    if (log_pattern_new(expression, &pattern, error) < 0)
-        return -1;
-    int status = log_pattern_search(pattern, log, length, take, reading, error);
-    log_pattern_free(pattern);
-    return status;
+    struct reading reading = {.report = report};
+    int64_t work_left = LOG_WORK_MAX;
+    for (const char *line = log, *end = log + length; line < end; line++) {
+        size_t bytes = 0;
+        while (line + bytes < end && line[bytes] != '\n' && line[bytes] != '\r')
+            bytes++;
+        for (unsigned i = 0; i < count && bytes > 0; i++)
+            if (log_pattern_search(patterns[i], line, bytes, &work_left, found, &reading, error) < 0)
+                return error_wrap(error, "progress.logPatterns[%u]", i);
+        end_line(&reading);
+        line += bytes;
+    }
+    leave_out_undated(report);
+    return 0;
 }
 
 int log_report_read(const char *const *expressions, unsigned count, const char *log, size_t length,
                     struct status_document *ret_report, struct error *error)
 {
-    struct reading reading = {.report = ret_report};
+    struct log_pattern *patterns[LOG_PATTERNS_MAX];
+    unsigned compiled = 0;
     int status = 0;
     status_document_init(ret_report);
-    for (unsigned i = 0; i < count; i++) {
-        struct error flaw = ERROR_INIT;
-        if (search(expressions[i], log, length, found, &reading, &flaw) < 0)
-            status = error_set(error, flaw.kind, "progress.logPatterns[%u]: %s", i, flaw.message);
+    while (status == 0 && compiled < count && compiled < LOG_PATTERNS_MAX) {
+        status = log_pattern_new(expressions[compiled], &patterns[compiled], error);
+        compiled += status == 0;
     }
-    for (unsigned i = 0; i < ret_report->metric_count; i++)
-        reading.metric_end[i] = line_end(reading.metric_at[i], log + length);
-    for (unsigned i = 0; i < count && reading.step_at && ret_report->metric_count > 0; i++)
-        search(expressions[i], log, length, found_step, &reading, NULL);
+    if (status == 0)
+        status = read_lines(patterns, compiled, log, length, ret_report, error);
+    for (unsigned i = 0; i < compiled; i++)
+        log_pattern_free(patterns[i]);
+    if (status < 0)
+        status_document_init(ret_report);
     return status;
 }

@@ -6,15 +6,16 @@
  *
  *   "(?<step>\d+)/(?<totalSteps>\d+) loss (?<loss>[0-9.e+-]+)"
  *
- * The newest value of each name counts. A metric has the step that was logged last before the end of its line. The log is untrusted: what is no finite number is passed over.
+ * Each line is searched by itself, and the newest value of each name counts. A metric has the step that was logged last before the end of its line; where there are steps,
+ * one without is left out. The log is untrusted: what is no finite number is passed over.
  */
 #ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
 #define COXSWAIN_CONTRACT_LOG_REPORT_H
 
 #include "common/contract/status_document.h"
 
-/* Reads a report from the end of a log. Searches with every expression; if one fails, the error says which and why, and what
- * was found is in the report all the same. */
+/* Reads a report from the end of a log. Fails, with an empty report, if an expression cannot be compiled, or if the search takes more work
+ * than one job may cause (LOG_WORK_MAX). `count` is at most LOG_PATTERNS_MAX. */
 int log_report_read(const char *const *expressions, unsigned count, const char *log, size_t length,
                     struct status_document *ret_report, struct error *error);
 

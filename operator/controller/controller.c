@@ -269,7 +269,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
-        .log = {log_reader_has_unread(entry, job), entry->log.flaw, entry->log.flaw_told},
+        .log = {log_reader_unread_since(entry, job, clock_now_ms()), entry->log.flaw, entry->log.flaw_told},
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,
@@ -295,7 +295,8 @@ static void take_document(struct job_entry *entry, const struct training_job *jo
 {
     if (!entry->document_fresh || is_over(&job->status))
         return;
-    *progress = progress_from_document(entry->document, &job->status.progress, arena);
+    *progress =
+        progress_from_document(entry->document, &job->status.progress, job->framework == FRAMEWORK_COXSWAIN, arena);
     input->progress = progress;
     input->progress_due = true;
     entry->document_fresh = false;

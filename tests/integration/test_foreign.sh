@@ -116,13 +116,13 @@ reporting() {
 }
 
 # The first trial comes to its end, the second one would take a minute.
-slow="echo \\\"step 10/40 loss \$RATE\\\"; case \$RATE in 0.1) sleep 1 ;; *) sleep 60 ;; esac; echo \\\"step 40/40 loss \$RATE\\\""
+slow="echo \\\"step 10/40 loss \$RATE\\\"; case \$RATE in 0.1) sleep 12 ;; *) sleep 90 ;; esac; echo \\\"step 40/40 loss \$RATE\\\""
 
 stop_a_script_early() {
     framework='"pytorch":{"progress":{"logPatterns":["step (?<step>\\d+)/(?<totalSteps>\\d+) loss (?<loss>\\S+)"]}}' \
         reporting TrainingSweep scores '"algorithm":{"type":"Grid"},"parallelism":1,"objective":{"metric":"loss","goal":"Minimize"},
         "earlyStopping":{"type":"ASHA","minSteps":10,"reductionFactor":2},"parameters":[{"env":"RATE","values":[0.1,0.9]}]' "$slow"
-    until_true 45 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
+    until_true 75 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
         sweep_has '[r["state"] for r in s["results"]] == ["Succeeded", "Stopped"] and s["results"][1]["step"] == 10'
     verdict $? "a script is stopped early by what it logs ($1)" "$(cat sweep.json answer.json)"
 }

@@ -81,6 +81,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->document_pod);
     free(entry->asked_pod);
     free(entry->log.read_pod);
+    free(entry->log.ended_pod);
     free(entry->log.flaw);
     free(entry->job_uid);
     free(entry->key);
@@ -304,6 +305,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->asked_pod);
     free(entry->job_uid);
     free(entry->log.read_pod);
+    free(entry->log.ended_pod);
     free(entry->log.flaw);
     entry->log = (struct log_look){0};
     entry->document = NULL;
@@ -403,6 +405,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->vanished_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->log.turn_ms += by_ms;
+    entry->log.ended_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
     for (size_t i = 0; i < entry->node_count; i++)

@@ -12,9 +12,10 @@
 #include "operator/controller/plan/crew.h"
 
 #define TAIL_LINES "200"
-#define KEPT_MAX 65536     /* bytes of the log's end that are searched */
-#define READ_MAX (4 << 20) /* bytes that are received */
+#define KEPT_MAX 65536 /* bytes of the log's end that are searched */
 #define TIMEOUT_MS 5000
+#define RETRY_MS 1000   /* after a request that failed */
+#define COSTLY_MS 60000 /* after a search that took too much work */
 
 struct log_reader {
     struct kube_client *client;
@@ -32,7 +33,6 @@ struct log_request {
     char *patterns[LOG_PATTERNS_MAX];
     unsigned pattern_count;
     struct buffer text; /* the newest KEPT_MAX bytes */
-    size_t received;
 };
 
 struct log_reader *log_reader_new(struct kube_client *client, progress_told *told, void *context)
@@ -79,13 +79,13 @@ static bool has_values(const struct status_document *report)
            report->data_epoch != STATUS_UNKNOWN;
 }
 
-/* Returns whether the report says something that the entry does not hold already. */
-static bool keep_report(const struct log_request *request, struct status_document *report)
+/* Does nothing if the entry holds the same already. */
+static void keep_report(const struct log_request *request, struct status_document *report)
 {
     struct job_entry *entry = request->entry;
     bool known = entry->document && strcmp(entry->document_pod, request->pod) == 0;
     if (!has_values(report) || (known && same_values(entry->document, report)))
-        return false;
+        return;
     snprintf(report->job_uid, sizeof report->job_uid, "%s", request->uid);
     report->phase = STATUS_TRAINING;
     report->updated_at_ms = clock_now_ms();
@@ -95,35 +95,52 @@ static bool keep_report(const struct log_request *request, struct status_documen
     free(entry->document_pod);
     entry->document_pod = memory_copy_string(request->pod);
     entry->document_fresh = true;
-    return true;
 }
 
-/* Returns whether it is another flaw than before. */
-static bool keep_flaw(struct job_entry *entry, const struct error *flaw)
+/* Another flaw than before will be told. */
+static void keep_flaw(struct job_entry *entry, const struct error *flaw)
 {
     const char *words = flaw->kind == ERROR_NONE ? NULL : flaw->message;
     if (words && entry->log.flaw && strcmp(words, entry->log.flaw) == 0)
-        return false;
-    bool news = words || entry->log.flaw;
+        return;
     free(entry->log.flaw);
     entry->log.flaw = words ? memory_copy_string(words) : NULL;
     entry->log.flaw_told = false;
-    return news;
 }
 
-static bool read_report(struct log_request *request, const struct error *failure)
+/* The pod may have been deleted meanwhile, and its crew started over. */
+static bool pod_is_there(const struct job_entry *entry, const char *uid)
 {
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        struct pod_room room;
+        struct pod_view pod = pod_record_view(entry->pods[i], &room);
+        if (strcmp(pod.uid, uid) == 0)
+            return !pod_view_deleting(&pod);
+    }
+    return false;
+}
+
+static void take_answer(struct log_request *request, const struct error *failure)
+{
+    struct job_entry *entry = request->entry;
     struct status_document report;
     struct error flaw = ERROR_INIT;
     if (failure) {
         error_set(&flaw, failure->kind, "its log could not be read: %s", failure->message);
-        return keep_flaw(request->entry, &flaw);
+        entry->log.turn_ms = clock_now_ms() + RETRY_MS;
+    } else {
+        const char *const *patterns = (const char *const *)request->patterns;
+        const char *text = buffer_text(&request->text);
+        if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &flaw) == 0)
+            keep_report(request, &report);
+        else
+            entry->log.turn_ms = clock_now_ms() + COSTLY_MS;
     }
-    const char *const *patterns = (const char *const *)request->patterns;
-    log_report_read(patterns, request->pattern_count, buffer_text(&request->text), request->text.length, &report,
-                    &flaw);
-    bool kept = keep_report(request, &report);
-    return keep_flaw(request->entry, &flaw) || kept;
+    keep_flaw(entry, &flaw);
+    if (request->ended && !failure) {
+        free(entry->log.read_pod);
+        entry->log.read_pod = memory_copy_string(request->pod);
+    }
 }
 
 static void answered(void *context, const struct kube_answer *answer)
@@ -131,24 +148,18 @@ static void answered(void *context, const struct kube_answer *answer)
     struct log_request *request = context;
     struct log_reader *reader = request->reader;
     struct job_entry *entry = request->entry;
-    bool cancelled = answer->error && answer->error->kind == ERROR_CANCELLED, news = false;
+    bool cancelled = answer->error && answer->error->kind == ERROR_CANCELLED;
     entry->log.call = NULL;
-    if (!cancelled && job_entry_is_about(entry, request->uid)) {
-        news = read_report(request, answer->error) || request->ended;
-        if (request->ended) {
-            free(entry->log.read_pod);
-            entry->log.read_pod = memory_copy_string(request->pod);
-        }
-    }
+    if (!cancelled && job_entry_is_about(entry, request->uid) && pod_is_there(entry, request->pod))
+        take_answer(request, answer->error);
     request_free(request);
-    if (news)
-        reader->told(reader->context, entry);
+    if (!cancelled)
+        reader->told(reader->context, entry); /* also without news: the chief may have ended meanwhile */
 }
 
 static int received(void *context, const char *bytes, size_t length, struct error *error)
 {
     struct log_request *request = context;
-    request->received += length;
     if (length > KEPT_MAX) {
         bytes += length - KEPT_MAX;
         length = KEPT_MAX;
@@ -156,8 +167,6 @@ static int received(void *context, const char *bytes, size_t length, struct erro
     size_t room = KEPT_MAX - length;
     if (request->text.length > room)
         buffer_consume(&request->text, request->text.length - room);
-    if (request->received > READ_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "its last " TAIL_LINES " lines are longer than %d bytes", READ_MAX);
     return buffer_append(&request->text, bytes, length, error);
 }
 
@@ -212,11 +221,19 @@ static bool is_unread(const struct job_entry *entry, const struct pod_view *chie
     return pod_view_succeeded(chief) && !(entry->log.read_pod && strcmp(entry->log.read_pod, chief->uid) == 0);
 }
 
-bool log_reader_has_unread(const struct job_entry *entry, const struct training_job *job)
+int64_t log_reader_unread_since(struct job_entry *entry, const struct training_job *job, int64_t now_ms)
 {
     struct pod_room room;
     struct pod_view chief;
-    return find_chief(entry, job, &room, &chief) && is_unread(entry, &chief);
+    if (!find_chief(entry, job, &room, &chief) || !is_unread(entry, &chief))
+        return FIELD_UNSET;
+    if (!entry->log.ended_pod || strcmp(entry->log.ended_pod, chief.uid) != 0) {
+        free(entry->log.ended_pod);
+        entry->log.ended_pod = memory_copy_string(chief.uid);
+        entry->log.ended_ms = now_ms;
+        entry->log.turn_ms = now_ms;
+    }
+    return entry->log.ended_ms;
 }
 
 int64_t log_reader_look(struct log_reader *reader, struct job_entry *entry, const struct training_job *job,
@@ -224,19 +241,19 @@ int64_t log_reader_look(struct log_reader *reader, struct job_entry *entry, cons
 {
     struct pod_room room;
     struct pod_view chief;
-    if (!find_chief(entry, job, &room, &chief))
+    if (entry->log.call || !find_chief(entry, job, &room, &chief))
         return PLAN_NEVER;
-    if (pod_view_ended(&chief) || !chief.ready) {
-        if (!entry->log.call && is_unread(entry, &chief))
-            ask(reader, entry, job, &chief);
+    bool ended = pod_view_ended(&chief);
+    if (ended ? !is_unread(entry, &chief) : !chief.ready)
         return PLAN_NEVER;
-    }
-    if (progress_pace_is_turn(&reader->pace, &entry->log.turn_ms, now_ms) && !entry->log.call) {
-        ask(reader, entry, job, &chief);
-        if (entry->log.turn_ms < now_ms + LOG_INTERVAL_MS)
-            entry->log.turn_ms = now_ms + LOG_INTERVAL_MS;
-    }
-    return entry->log.turn_ms;
+    if (now_ms < entry->log.turn_ms)
+        return entry->log.turn_ms;
+    if (!ended && !progress_pace_is_turn(&reader->pace, &entry->log.turn_ms, now_ms))
+        return entry->log.turn_ms;
+    ask(reader, entry, job, &chief);
+    if (entry->log.turn_ms < now_ms + LOG_INTERVAL_MS)
+        entry->log.turn_ms = now_ms + LOG_INTERVAL_MS;
+    return PLAN_NEVER;
 }
 
 void log_reader_clock_set(struct log_reader *reader, int64_t by_ms)

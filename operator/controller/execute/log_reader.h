@@ -19,17 +19,18 @@
 
 struct log_reader;
 
-/* Creates a reader. `client` must outlive it. `told` is called when an entry has news: a report, a reason why there is none, or that the
- * log has been read to its end. */
+/* Creates a reader. `client` must outlive it. `told` is called after each answer. */
 struct log_reader *log_reader_new(struct kube_client *client, progress_told *told, void *context);
 void log_reader_free(struct log_reader *reader);
 
-/* Reads the chief's log if it is time to. Returns when to call again; PLAN_NEVER: only when the crew changes. */
+/* Reads the chief's log if it is time to. Returns when to call again; PLAN_NEVER: when the crew changes or an
+ * answer has come. */
 int64_t log_reader_look(struct log_reader *reader, struct job_entry *entry, const struct training_job *job,
                         int64_t now_ms);
 
-/* Returns whether the chief has succeeded and its log has not been read since. */
-bool log_reader_has_unread(const struct job_entry *entry, const struct training_job *job);
+/* Returns when it was first seen that the chief has succeeded and its log must be read once more; FIELD_UNSET: it need not be, or has
+ * been. */
+int64_t log_reader_unread_since(struct job_entry *entry, const struct training_job *job, int64_t now_ms);
 
 /* Adjusts the reader after the wall clock was set by `by_ms`. */
 void log_reader_clock_set(struct log_reader *reader, int64_t by_ms);

@@ -36,13 +36,12 @@ static bool crew_ended(const struct crew *crew)
 #define OTHERS_END_MS 2000
 #define LOG_READ_MS 10000
 
-/* The time is the node's: when its clock is well ahead of ours, it tells nothing. */
-static bool is_held_back(struct planning *planning, int64_t finished_ms, int64_t for_ms)
+/* A node's time that is well ahead of ours tells nothing. */
+static bool is_held_back(struct planning *planning, int64_t since_ms, int64_t for_ms)
 {
-    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + for_ms ||
-        planning->now_ms >= finished_ms + for_ms)
+    if (since_ms == FIELD_UNSET || since_ms > planning->now_ms + for_ms || planning->now_ms >= since_ms + for_ms)
         return false;
-    planning_requeue(planning, finished_ms + for_ms);
+    planning_requeue(planning, since_ms + for_ms);
     return true;
 }
 
@@ -65,7 +64,7 @@ bool completion_plan(struct planning *planning)
     int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
     if (!crew_ended(&planning->crew) && is_held_back(planning, finished_ms, OTHERS_END_MS))
         return true;
-    if (planning->input->log.unread && is_held_back(planning, finished_ms, LOG_READ_MS))
+    if (is_held_back(planning, planning->input->log.unread_since_ms, LOG_READ_MS))
         return true;
     if (finishing_needs_workers(planning->job))
         planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", workers_message(planning));

@@ -157,9 +157,11 @@ enum chief_voice {
 
 /* What is known of the log of another framework's script, from which its progress is read. */
 struct log_input {
-    bool unread;      /* the chief has succeeded and its log has not been read since */
-    const char *flaw; /* why the log gives no report, or not all of it; NULL: it does */
-    bool flaw_told;   /* an event has said so */
+    int64_t
+        unread_since_ms; /* since when it is known that the chief has succeeded, and its log has not been read after that;
+                              * FIELD_UNSET: it has been, or need not be */
+    const char *flaw;    /* why the log gives no report, or not all of it; NULL: it does */
+    bool flaw_told;      /* an event has said so */
 };
 
 struct plan_input {

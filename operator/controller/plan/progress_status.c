@@ -2,6 +2,7 @@
 #include "operator/controller/plan/progress_status.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NUMBER_TEXT_MAX 32
 
@@ -17,14 +18,33 @@ static const char *decimal(double number, struct arena *arena)
     return arena_copy_string(arena, text);
 }
 
-static void copy_metrics(struct progress *progress, const struct status_document *document, struct arena *arena)
+static struct progress_metric metric_from_document(const struct status_metric *metric, struct arena *arena)
+{
+    return (struct progress_metric){.name = arena_copy_string(arena, metric->name),
+                                    .value = decimal(metric->value, arena),
+                                    .step = metric->step > 0 ? metric->step : FIELD_UNSET};
+}
+
+static struct progress_metric *find_metric(struct progress *progress, const char *name)
+{
+    for (unsigned i = 0; i < progress->metric_count; i++)
+        if (strcmp(progress->metrics[i].name, name) == 0)
+            return &progress->metrics[i];
+    return NULL;
+}
+
+static void copy_metrics(struct progress *progress, const struct status_document *document, bool is_whole,
+                         struct arena *arena)
 {
     const unsigned room = sizeof progress->metrics / sizeof *progress->metrics;
-    progress->metric_count = document->metric_count < room ? document->metric_count : room;
-    for (unsigned i = 0; i < progress->metric_count; i++) {
-        progress->metrics[i].name = arena_copy_string(arena, document->metrics[i].name);
-        progress->metrics[i].value = decimal(document->metrics[i].value, arena);
-        progress->metrics[i].step = document->metrics[i].step > 0 ? document->metrics[i].step : FIELD_UNSET;
+    if (is_whole)
+        progress->metric_count = 0;
+    for (unsigned i = 0; i < document->metric_count; i++) {
+        struct progress_metric *earlier = find_metric(progress, document->metrics[i].name);
+        if (earlier)
+            *earlier = metric_from_document(&document->metrics[i], arena);
+        else if (progress->metric_count < room)
+            progress->metrics[progress->metric_count++] = metric_from_document(&document->metrics[i], arena);
     }
 }
 
@@ -37,7 +57,7 @@ static void set_percent(struct progress *progress)
 }
 
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
-                                       struct arena *arena)
+                                       bool is_whole, struct arena *arena)
 {
     struct progress progress = *before;
     progress.step = known(document->step, before->step);
@@ -47,7 +67,7 @@ struct progress progress_from_document(const struct status_document *document, c
     progress.last_checkpoint_step = known(document->last_checkpoint_step, before->last_checkpoint_step);
     progress.updated_at_ms = known(document->updated_at_ms, before->updated_at_ms);
     if (document->metric_count > 0)
-        copy_metrics(&progress, document, arena);
+        copy_metrics(&progress, document, is_whole, arena);
     if (document->examples_per_second > STATUS_UNKNOWN)
         progress.examples_per_second = decimal(document->examples_per_second, arena);
     if (document->goodput > STATUS_UNKNOWN)

@@ -12,9 +12,10 @@
 #include "common/job/training_job.h"
 
 /* Converts a document. Strings are copied into `arena`; members that the document lacks keep their
- * values from `before`. */
+ * values from `before`. So do metrics, unless the document `is_whole`: a script of another framework
+ * reports some of them more often than others. */
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
-                                       struct arena *arena);
+                                       bool is_whole, struct arena *arena);
 
 /* Removes speed and remaining time, which are unknown while the crew does not train. */
 void progress_rest(struct progress *progress);

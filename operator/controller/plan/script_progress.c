@@ -46,7 +46,7 @@ static void read_report(struct planning *planning, const struct pod_view *pod)
         return;
     if (pod->finished_ms != FIELD_UNSET)
         report.updated_at_ms = pod->finished_ms;
-    next->progress = progress_from_document(&report, &next->progress, &planning->plan->arena);
+    next->progress = progress_from_document(&report, &next->progress, false, &planning->plan->arena);
 }
 
 static void warn_of_log(struct planning *planning)

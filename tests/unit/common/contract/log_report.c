@@ -28,7 +28,7 @@ static const struct {
      " 10%|█ | 1/10 [00:00<?]\r 50%|██ | 5/10 [00:01<00:01]",
      "step=5 of 10"},
     {"its bar, not that of an evaluation",
-     {"(?<step>\\d+)/(?<totalSteps>\\d+) \\[[^\\]]*\\]$"},
+     {"(?<step>\\d+)/(?<totalSteps>\\d+) \\[[^\\]]*\\] *$"},
      " 50%|##  | 200/400 [00:03<00:02, 80it/s]\n\r  0%|    | 0/4 [00:00<?, ?it/s]\x1b[A\n\r100%|####| 4/4 "
      "[00:00<00:00, 9it/s]\x1b[A\n",
      "step=200 of 400"},
@@ -47,7 +47,12 @@ static const struct {
      {"loss (?<loss>\\S+) step (?<step>\\d+)"},
      "loss 2 step 7\nloss 1 step 8\n",
      "loss=1@8 step=8"},
-    {"a metric before any step", {"val (?<val>\\S+)", "step (?<step>\\d+)"}, "val 1\nstep 5\n", "val=1@0 step=5"},
+    {"a metric of step 0 is of no use later",
+     {"step (?<step>\\d+)", "val (?<val>\\S+)"},
+     "step 0 val 9\nstep 5\n",
+     "step=5"},
+    {"but before the first step", {"step (?<step>\\d+)", "val (?<val>\\S+)"}, "step 0 val 9\n", "val=9@0 step=0"},
+    {"a metric before any step", {"val (?<val>\\S+)", "step (?<step>\\d+)"}, "val 1\nstep 5\n", "step=5"},
     {"nothing", {"loss (?<loss>\\S+)"}, "", ""},
 };
 
@@ -90,14 +95,30 @@ Test(log_report, keeps_sixteen_metrics)
     cr_expect_eq(report.metric_count, STATUS_METRICS_MAX);
 }
 
-Test(log_report, one_pattern_that_takes_too_long_leaves_the_others)
+Test(log_report, is_empty_where_a_search_takes_too_much_work)
 {
-    const char *patterns[] = {"(?<a>(x+x+)+[yz])", "loss (?<loss>\\d)"};
-    const char *log = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nloss 4\n";
+    const char *patterns[] = {"loss (?<loss>\\d)", "(?<a>(x+x+)+[yz])"};
+    const char *log = "loss 4\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n";
     struct error error = ERROR_INIT;
     struct status_document report;
     cr_assert_eq(log_report_read(patterns, 2, log, strlen(log), &report, &error), -1);
-    cr_expect_str_eq(error.message, "progress.logPatterns[0]: the search takes too long");
-    cr_assert_eq(report.metric_count, 1);
-    cr_expect_eq(report.metrics[0].value, 4);
+    cr_expect_str_eq(error.message, "progress.logPatterns[1]: takes too much work to search for");
+    cr_expect_eq(report.metric_count, 0);
+}
+
+/* What can be printed in two minutes by two progress bars. */
+Test(log_report, a_log_full_of_progress_bars_is_no_trouble)
+{
+    const char *patterns[] = {"(?<step>\\d+)/(?<totalSteps>\\d+) \\[[^\\]]*\\] *$", "'loss': '?(?<loss>[0-9.e+-]+)",
+                              "'eval_loss': '?(?<validationLoss>[0-9.e+-]+)"};
+    struct error error = ERROR_INIT;
+    struct status_document report;
+    SCOPED_BUFFER log;
+    buffer_init(&log, 65536);
+    for (int i = 1000; log.length < 65000; i++)
+        buffer_format(&log, " 50%%|##### | %d/100000 [00:03<00:02, 80.48it/s]%s", i,
+                      i % 9 ? "\r" : "\n{'loss': '2.5', 'epoch': 1}\n");
+    cr_assert_eq(log_report_read(patterns, 3, log.data, log.length, &report, &error), 0, "%s", error.message);
+    cr_expect_gt(report.step, 1500);
+    cr_expect_eq(report.metric_count, 1);
 }

@@ -20,7 +20,7 @@ Test(progress_status, unknown_keeps_what_was_known)
     document.metrics[0].step = 1100;
     struct progress before = scene_no_progress();
     before.last_checkpoint_step = 1000;
-    struct progress progress = progress_from_document(&document, &before, &arena);
+    struct progress progress = progress_from_document(&document, &before, true, &arena);
     cr_assert_eq(progress.step, 1200);
     cr_assert_eq(progress.percent, 40);
     cr_assert_eq(progress.last_checkpoint_step, 1000);
@@ -34,6 +34,30 @@ Test(progress_status, unknown_keeps_what_was_known)
     arena_release(&arena);
 }
 
+/* A script tests its model less often than it logs its loss. */
+Test(progress_status, metrics_of_a_script_stay)
+{
+    struct arena arena = {0};
+    struct status_document document;
+    status_document_init(&document);
+    document.metric_count = 2;
+    document.metrics[0] = (struct status_metric){.name = "loss", .value = 0.5, .step = 9};
+    document.metrics[1] = (struct status_metric){.name = "bleu", .value = 27.4};
+    struct progress before = scene_no_progress();
+    before.metric_count = 2;
+    before.metrics[0] = (struct progress_metric){.name = "validationLoss", .value = "0.75", .step = 4};
+    before.metrics[1] = (struct progress_metric){.name = "loss", .value = "2", .step = 4};
+    struct progress progress = progress_from_document(&document, &before, false, &arena);
+    cr_assert_eq(progress.metric_count, 3);
+    cr_expect_str_eq(progress.metrics[0].value, "0.75");
+    cr_expect_eq(progress.metrics[0].step, 4);
+    cr_expect_str_eq(progress.metrics[1].value, "0.5");
+    cr_expect_eq(progress.metrics[1].step, 9);
+    cr_expect_str_eq(progress.metrics[2].name, "bleu");
+    cr_expect_eq(progress_from_document(&document, &before, true, &arena).metric_count, 2);
+    arena_release(&arena);
+}
+
 Test(progress_status, nobody_has_done_more_than_everything)
 {
     struct arena arena = {0};
@@ -42,7 +66,7 @@ Test(progress_status, nobody_has_done_more_than_everything)
     document.step = INT64_C(9007199254740992); /* a hundred times that is no integer for an API server */
     document.total_steps = 1;
     struct progress before = scene_no_progress();
-    cr_assert_eq(progress_from_document(&document, &before, &arena).percent, 100);
+    cr_assert_eq(progress_from_document(&document, &before, true, &arena).percent, 100);
     arena_release(&arena);
 }
 

@@ -187,12 +187,12 @@ Test(script_progress, other_words_are_no_report)
 Test(script_progress, the_end_is_held_back_until_the_log_has_been_read)
 {
     end_both(0);
-    scene.input.log.unread = true;
-    scene.input.now_ms += 500;
+    scene.input.now_ms += 3600000; /* by a node whose clock is wrong, or whom no operator has heard for an hour */
+    scene.input.log.unread_since_ms = scene.input.now_ms - 500;
     expect_plan("Succeeded:True= Failed:True=");
-    scene.input.log.unread = false;
+    scene.input.log.unread_since_ms = FIELD_UNSET;
     expect_plan("Succeeded:True=ChiefSucceeded");
-    scene.input.log.unread = true;
+    scene.input.log.unread_since_ms = scene.input.now_ms;
     scene.input.now_ms += 20000;
     expect_plan("Succeeded:True=ChiefSucceeded (nobody could read it)");
 }
