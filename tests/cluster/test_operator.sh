@@ -152,7 +152,7 @@ for right in "get secrets" "list secrets" "watch secrets" "update secrets" "patc
     "update trainingjobs" "deletecollection trainingjobs" "create trainingsweeps" "update trainingsweeps" \
     "patch trainingsweeps" "delete trainingsweeps" \
     "update trainingjobs --subresource=status" "update pods" "deletecollection pods" "create pods --subresource=exec" \
-    "create pods --subresource=attach" "create pods --subresource=portforward" "get pods --subresource=log" \
+    "create pods --subresource=attach" "create pods --subresource=portforward" \
     "patch pods --subresource=ephemeralcontainers" "create pods --subresource=eviction" "create pods --subresource=binding" \
     "update services" "patch services" "delete services" "get configmaps" "create configmaps" "create jobs.batch" \
     "create deployments.apps" "get serviceaccounts" "create serviceaccounts --subresource=token" "get leases" "create leases" \
