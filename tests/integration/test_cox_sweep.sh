@@ -62,8 +62,7 @@ verdict $? "wrong usage is told" "$(said)"
 
 run_sweep grid.yaml
 has_best() { cox 0 sweep get grid && printed ' best$'; }
-until_true 120 has_best
-echo 2000 >delay # the other trials are still under way when the sweep is stopped
+until_true 120 has_best && echo 2000 >delay # the other trials are still under way when the sweep is stopped
 verdict $? "cox run starts a sweep, and cox sweep get marks its best trial" "$(said; cat ran)"
 printed '^TRIAL *STATE *learningRate *batchSize *validationLoss$' '^0 *[A-Z][a-z]* *0.001 *30'
 verdict $? "the table has the values of the trials" "$(said)"
