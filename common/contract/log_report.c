@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/contract/log_report.h"
 
-#include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/job/job_document.h"
+#include "common/job/string_format.h"
 #include "common/log_pattern.h"
 
 #define COUNT_MAX 1e15 /* steps, epochs: far below 2^53 */
@@ -19,13 +18,12 @@ struct reading {
 
 static bool parse_number(const char *text, size_t length, double *ret_value)
 {
-    char copy[NUMBER_MAX + 1], *end;
+    char copy[NUMBER_MAX + 1];
     if (length > NUMBER_MAX)
         return false;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    *ret_value = strtod(copy, &end);
-    return end != copy && *end == '\0' && isfinite(*ret_value);
+    return finite_number(copy, ret_value);
 }
 
 /* Scripts print epochs as fractions, too. */
@@ -35,25 +33,10 @@ static void take_count(double value, int64_t *count)
         *count = (int64_t)value;
 }
 
-static void take_metric(struct reading *reading, const char *name, double value)
-{
-    struct status_document *report = reading->report;
-    unsigned i = 0;
-    while (i < report->metric_count && strcmp(report->metrics[i].name, name) != 0)
-        i++;
-    if (i == STATUS_METRICS_MAX || strlen(name) >= STATUS_METRIC_NAME_MAX)
-        return;
-    if (i == report->metric_count) {
-        report->metric_count++;
-        memcpy(report->metrics[i].name, name, strlen(name) + 1);
-    }
-    report->metrics[i].value = value;
-    reading->in_line[i] = true;
-}
-
 static void found(void *context, const char *group, const char *text, size_t length)
 {
     struct reading *reading = context;
+    struct status_metric *metric;
     double value;
     if (!parse_number(text, length, &value))
         return;
@@ -63,8 +46,8 @@ static void found(void *context, const char *group, const char *text, size_t len
         take_count(value, &reading->report->total_steps);
     else if (strcmp(group, "epoch") == 0)
         take_count(value, &reading->report->data_epoch);
-    else
-        take_metric(reading, group, value);
+    else if ((metric = status_document_set_metric(reading->report, group, value, 0)))
+        reading->in_line[metric - reading->report->metrics] = true;
 }
 
 /* A metric has the newest step at the end of its line. */

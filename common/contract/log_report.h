@@ -6,8 +6,8 @@
  *
  *   "(?<step>\d+)/(?<totalSteps>\d+) loss (?<loss>[0-9.e+-]+)"
  *
- * Each line is searched by itself, and the newest value of each name counts. A metric has the step that was logged last before the end of its line; where there are steps,
- * one without is left out. The log is untrusted: what is no finite number is passed over.
+ * Each line is searched by itself, and the newest value of each name counts. A metric has the step that was logged last before the end
+ * of its line; where there are steps, one without is left out. The log is untrusted: what is no finite number is passed over.
  */
 #ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
 #define COXSWAIN_CONTRACT_LOG_REPORT_H

@@ -83,6 +83,39 @@ void status_document_init(struct status_document *document)
     *(double *)in(document, member) = STATUS_UNKNOWN;
 }
 
+static unsigned metric_index(const struct status_document *document, const char *name)
+{
+    unsigned i = 0;
+    while (i < document->metric_count && strcmp(document->metrics[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+const struct status_metric *status_document_metric(const struct status_document *document, const char *name)
+{
+    unsigned i = metric_index(document, name);
+    return i < document->metric_count ? &document->metrics[i] : NULL;
+}
+
+struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
+                                                 int64_t step)
+{
+    unsigned i = metric_index(document, name);
+    if (i == STATUS_METRICS_MAX || strlen(name) >= STATUS_METRIC_NAME_MAX)
+        return NULL;
+    if (i == document->metric_count)
+        memcpy(document->metrics[document->metric_count++].name, name, strlen(name) + 1);
+    document->metrics[i].value = value;
+    document->metrics[i].step = step;
+    return &document->metrics[i];
+}
+
+bool status_document_has_progress(const struct status_document *document)
+{
+    return document->metric_count > 0 || document->step != STATUS_UNKNOWN || document->total_steps != STATUS_UNKNOWN ||
+           document->data_epoch != STATUS_UNKNOWN;
+}
+
 /* ---------------------------------------------------------------- print */
 
 static void metrics_to_json(const struct status_document *document, struct json *metrics)

@@ -19,6 +19,7 @@
 #ifndef COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
 #define COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/buffer.h"
@@ -93,6 +94,16 @@ struct status_document {
 };
 
 void status_document_init(struct status_document *document);
+
+/* Returns the metric of that name; NULL: there is none. */
+const struct status_metric *status_document_metric(const struct status_document *document, const char *name);
+/* Sets the value and the step of a metric, which is added if it is new, and returns it. NULL: there is no room for it, or its name is too
+ * long. */
+struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
+                                                 int64_t step);
+/* Returns whether the document has a step, an epoch or a metric. */
+bool status_document_has_progress(const struct status_document *document);
+
 int status_document_print(const struct status_document *document, struct buffer *out, struct error *error);
 /* Parses untrusted text. Fails with ERROR_INVALID or ERROR_TOO_LARGE. */
 int status_document_parse(const char *text, size_t length, struct status_document *ret_document, struct error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/job/string_format.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <regex.h>
 #include <stddef.h>
@@ -54,6 +55,13 @@ bool string_format_matches(enum string_format format, const char *text)
 double decimal_value(const char *text)
 {
     return strtod(text, NULL);
+}
+
+bool finite_number(const char *text, double *ret_value)
+{
+    char *end;
+    *ret_value = strtod(text, &end);
+    return end > text && *end == '\0' && isfinite(*ret_value);
 }
 
 char *decimal_text(double value)

@@ -50,6 +50,9 @@ bool string_format_matches(enum string_format format, const char *text);
 /* The value of a text that matches STRING_FORMAT_DECIMAL. */
 double decimal_value(const char *text);
 
+/* Reads a text that is a number as a whole. Returns false for any other text, and for NaN and infinity. */
+bool finite_number(const char *text, double *ret_value);
+
 /* The shortest text that reads back as the same double. Release with free(). */
 char *decimal_text(double value);
 

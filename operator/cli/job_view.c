@@ -62,6 +62,15 @@ static void keep_loss(struct job_view *view, double loss)
     view->losses[view->loss_count++] = loss;
 }
 
+/* Where the step is not newer, the log has told a loss that is as new, unless there are no steps at all. */
+static void take_loss(struct job_view *view, double loss, int64_t step, bool is_newer_step)
+{
+    if (is_newer_step || step < 0 || !isfinite(view->loss))
+        view->loss = loss;
+    if (is_newer_step)
+        keep_loss(view, loss);
+}
+
 /* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
 static void take_metric(struct job_view *view, const struct json *metric, int64_t step, bool is_newer_step)
 {
@@ -72,10 +81,8 @@ static void take_metric(struct job_view *view, const struct json *metric, int64_
         view->accuracy = newer ? value : view->accuracy;
     else if (strcmp(name, "validationLoss") == 0)
         view->validation_loss = newer ? value : view->validation_loss;
-    else if (strcmp(name, "loss") == 0 && (is_newer_step || step < 0 || !isfinite(view->loss)))
-        view->loss = value;
-    if (strcmp(name, "loss") == 0 && is_newer_step)
-        keep_loss(view, value);
+    else if (strcmp(name, "loss") == 0)
+        take_loss(view, value, step, is_newer_step);
 }
 
 static void take_progress(struct job_view *view, const struct json *progress)
@@ -346,12 +353,11 @@ static void take_document_step(struct job_view *view, const struct status_docume
     view->step = document->step;
     view->last_step_ms = now_ms;
     view->doing[0] = '\0';
-    for (unsigned i = 0; i < document->metric_count; i++) {
-        if (strcmp(document->metrics[i].name, "loss") != 0)
-            continue;
-        view->loss = document->metrics[i].value;
-        keep_loss(view, view->loss);
-    }
+    const struct status_metric *loss = status_document_metric(document, "loss");
+    if (!loss)
+        return;
+    view->loss = loss->value;
+    keep_loss(view, view->loss);
 }
 
 /* Which step a new chief began with, only its log tells: the document has what is done by now. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/trial_line.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/job/enum_words.h"
+#include "common/job/string_format.h"
 #include "common/job/sweep_parameter.h"
 #include "common/job/sweep_value.h"
 #include "common/memory.h"
@@ -25,9 +25,9 @@ static const char *objective_of(const struct json *job, const char *metric)
     const struct json *metrics = json_at(job, "status.progress.metrics");
     for (const struct json *item = json_first(metrics); item; item = json_next(item)) {
         const char *value = json_string_at(item, "value", "");
-        char *end;
+        double number;
         if (strcmp(json_string_at(item, "name", ""), metric) == 0)
-            return isfinite(strtod(value, &end)) && end > value && *end == '\0' ? value : NULL;
+            return finite_number(value, &number) ? value : NULL;
     }
     return NULL;
 }

@@ -178,26 +178,14 @@ static void publish(struct report *report)
 
 static void set_metric(struct status_document *status, const char *name, double value, int64_t step)
 {
-    if (!isfinite(value))
-        return;
-    unsigned i = 0;
-    while (i < status->metric_count && strcmp(status->metrics[i].name, name) != 0)
-        i++;
-    if (i == STATUS_METRICS_MAX)
-        return;
-    if (i == status->metric_count)
-        status->metric_count++;
-    snprintf(status->metrics[i].name, sizeof status->metrics[i].name, "%s", name);
-    status->metrics[i].value = value;
-    status->metrics[i].step = step;
+    if (isfinite(value))
+        status_document_set_metric(status, name, value, step);
 }
 
 static double metric(const struct status_document *status, const char *name)
 {
-    for (unsigned i = 0; i < status->metric_count; i++)
-        if (strcmp(status->metrics[i].name, name) == 0)
-            return status->metrics[i].value;
-    return NAN;
+    const struct status_metric *found = status_document_metric(status, name);
+    return found ? found->value : NAN;
 }
 
 /* The operator may have read the status before the last step, evaluation or checkpoint, or

@@ -58,14 +58,6 @@ static bool keep_document(struct job_entry *entry, const char *uid, const char *
     return true;
 }
 
-static const struct status_metric *find_metric(const struct status_document *document, const char *name)
-{
-    for (unsigned i = 0; i < document->metric_count; i++)
-        if (strcmp(document->metrics[i].name, name) == 0)
-            return &document->metrics[i];
-    return NULL;
-}
-
 /* Adds the evaluator's scores to the chief's document. The chief's own are from the end of the run, and newer. */
 static bool keep_scores(struct job_entry *entry, const char *uid, const char *text, size_t length)
 {
@@ -74,8 +66,9 @@ static bool keep_scores(struct job_entry *entry, const char *uid, const char *te
         strcmp(scores.job_uid, uid) != 0 || !job_entry_is_about(entry, uid))
         return false;
     for (unsigned i = 0; i < scores.metric_count; i++)
-        if (entry->document->metric_count < STATUS_METRICS_MAX && !find_metric(entry->document, scores.metrics[i].name))
-            entry->document->metrics[entry->document->metric_count++] = scores.metrics[i];
+        if (!status_document_metric(entry->document, scores.metrics[i].name))
+            status_document_set_metric(entry->document, scores.metrics[i].name, scores.metrics[i].value,
+                                       scores.metrics[i].step);
     return true;
 }
 

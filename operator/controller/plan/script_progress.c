@@ -17,11 +17,6 @@ static const struct pod_view *finished_chief(const struct planning *planning)
     return finished && pod_view_succeeded(chief->occupant) ? chief->occupant : NULL;
 }
 
-static bool is_empty(const struct status_document *report)
-{
-    return report->metric_count == 0 && report->step == STATUS_UNKNOWN && report->data_epoch == STATUS_UNKNOWN;
-}
-
 static void warn_of_flaw(struct planning *planning, const struct pod_view *pod, bool nothing_used,
                          const struct error *flaw)
 {
@@ -41,8 +36,8 @@ static void read_report(struct planning *planning, const struct pod_view *pod)
     struct error flaw;
     script_report_read(pod->termination_message, &report, &flaw);
     if (flaw.kind != ERROR_NONE && condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE))
-        warn_of_flaw(planning, pod, is_empty(&report), &flaw);
-    if (is_empty(&report))
+        warn_of_flaw(planning, pod, !status_document_has_progress(&report), &flaw);
+    if (!status_document_has_progress(&report))
         return;
     if (pod->finished_ms != FIELD_UNSET)
         report.updated_at_ms = pod->finished_ms;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/sweep/trial_view.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
 #include "common/job/job_status.h"
+#include "common/job/string_format.h"
 #include "common/memory.h"
 #include "operator/controller/observed/owner.h"
 
@@ -81,11 +81,9 @@ static const struct progress_metric *find_metric(const struct trial_view *trial,
 {
     for (unsigned i = 0; i < trial->metric_count; i++) {
         const struct progress_metric *metric = &trial->metrics[i];
-        char *end;
-        if (!metric->name || !metric->value || strcmp(metric->name, name) != 0)
-            continue;
-        double value = strtod(metric->value, &end);
-        return end > metric->value && *end == '\0' && isfinite(value) ? metric : NULL;
+        double number;
+        if (metric->name && metric->value && strcmp(metric->name, name) == 0)
+            return finite_number(metric->value, &number) ? metric : NULL;
     }
     return NULL;
 }
