@@ -17,6 +17,7 @@
 struct log_pattern {
     pcre2_code *code;
     pcre2_match_context *limits;
+    pcre2_match_data *match; /* of the newest search */
 };
 
 struct group {
@@ -75,7 +76,8 @@ int log_pattern_new(const char *expression, struct log_pattern **ret_pattern, st
     struct log_pattern *pattern = memory_allocate(1, sizeof *pattern);
     pattern->code = code;
     pattern->limits = pcre2_match_context_create(NULL);
-    if (!pattern->limits)
+    pattern->match = pcre2_match_data_create_from_pattern(code, NULL);
+    if (!pattern->limits || !pattern->match)
         abort();
     pcre2_set_heap_limit(pattern->limits, HEAP_MAX_KIB);
     *ret_pattern = pattern;
@@ -86,6 +88,7 @@ void log_pattern_free(struct log_pattern *pattern)
 {
     if (!pattern)
         return;
+    pcre2_match_data_free(pattern->match);
     pcre2_match_context_free(pattern->limits);
     pcre2_code_free(pattern->code);
     free(pattern);
@@ -100,10 +103,9 @@ int log_pattern_check(const char *expression, struct error *error)
     return 0;
 }
 
-static void report_groups(const struct log_pattern *pattern, const char *text, pcre2_match_data *match,
-                          log_pattern_found *found, void *context)
+static void report_groups(const struct log_pattern *pattern, const char *text, log_pattern_found *found, void *context)
 {
-    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(match);
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(pattern->match);
     for (uint32_t i = 0; i < group_count(pattern->code); i++) {
         struct group group = group_at(pattern->code, i);
         PCRE2_SIZE begin = ends[2 * group.number], end = ends[2 * group.number + 1];
@@ -120,34 +122,23 @@ static int count_work(pcre2_callout_block *block, void *context)
     return *left < 0 ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-static int search(const struct log_pattern *pattern, const char *line, size_t length, pcre2_match_data *match,
-                  log_pattern_found *found, void *context, struct error *error)
-{
-    for (size_t from = 0; from <= length;) {
-        int count = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, match, pattern->limits);
-        if (count == PCRE2_ERROR_NOMATCH)
-            return 0;
-        if (count < 0)
-            return error_set(error, ERROR_TOO_LARGE, "takes too much work to search for");
-        report_groups(pattern, line, match, found, context);
-        size_t end = pcre2_get_ovector_pointer(match)[1];
-        from = end > from ? end : from + 1;
-    }
-    return 0;
-}
-
-int log_pattern_search(const struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
+int log_pattern_search(struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
                        log_pattern_found *found, void *context, struct error *error)
 {
     if (length > LOG_LINE_MAX) {
         line += length - LOG_LINE_MAX;
         length = LOG_LINE_MAX;
     }
-    pcre2_match_data *match = pcre2_match_data_create_from_pattern(pattern->code, NULL);
-    if (!match)
-        abort();
     pcre2_set_callout(pattern->limits, count_work, work_left);
-    int status = search(pattern, line, length, match, found, context, error);
-    pcre2_match_data_free(match);
-    return status;
+    for (size_t from = 0; from <= length;) {
+        int count = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, pattern->match, pattern->limits);
+        if (count == PCRE2_ERROR_NOMATCH)
+            return 0;
+        if (count < 0)
+            return error_set(error, ERROR_TOO_LARGE, "takes too much work to search for");
+        report_groups(pattern, line, found, context);
+        size_t end = pcre2_get_ovector_pointer(pattern->match)[1];
+        from = end > from ? end : from + 1;
+    }
+    return 0;
 }

@@ -31,7 +31,7 @@ typedef void log_pattern_found(void *context, const char *group, const char *tex
  * log. ERROR_TOO_LARGE: it is used up. */
 #define LOG_LINE_MAX 1024
 #define LOG_WORK_MAX 1000000 /* takes a tenth of a second at most */
-int log_pattern_search(const struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
+int log_pattern_search(struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
                        log_pattern_found *found, void *context, struct error *error);
 
 #endif

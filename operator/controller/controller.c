@@ -249,6 +249,7 @@ static struct strangers_input strangers_of(const struct status_document *documen
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct training_job *job,
                        struct plan_input *input, struct arena *arena)
 {
+    int64_t now_ms = clock_now_ms();
     *input = (struct plan_input){
         .job = job,
         .pods = job_entry_views(entry, arena),
@@ -269,7 +270,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
-        .log = {log_reader_unread_since(entry, job, clock_now_ms()), entry->log.flaw, entry->log.flaw_told},
+        .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_told},
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,
@@ -282,7 +283,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .refused = entry->refused,
         .refused_count = entry->refused_count,
         .queue_change_told = entry->queue_change_told,
-        .now_ms = clock_now_ms(),
+        .now_ms = now_ms,
         .options = &controller->options.plan,
     };
     for (unsigned i = 0; i < STATUS_TIME_COUNT; i++)

@@ -61,6 +61,13 @@ void job_entry_note_node(struct job_entry *entry, const char *name, enum node_st
     entry->node_count = kept + 1;
 }
 
+static void forget_log(struct job_entry *entry)
+{
+    free(entry->log.ended_pod);
+    free(entry->log.flaw);
+    entry->log = (struct log_look){0};
+}
+
 void job_entry_free(struct job_entry *entry)
 {
     for (size_t i = 0; i < entry->node_count; i++)
@@ -80,9 +87,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->document);
     free(entry->document_pod);
     free(entry->asked_pod);
-    free(entry->log.read_pod);
-    free(entry->log.ended_pod);
-    free(entry->log.flaw);
+    forget_log(entry);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -304,10 +309,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->document_pod);
     free(entry->asked_pod);
     free(entry->job_uid);
-    free(entry->log.read_pod);
-    free(entry->log.ended_pod);
-    free(entry->log.flaw);
-    entry->log = (struct log_look){0};
+    forget_log(entry);
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;

@@ -36,9 +36,9 @@ struct kube_call;
 struct log_look {
     struct kube_call *call; /* the request under way; NULL: none */
     int64_t turn_ms;        /* when to read it next */
-    char *read_pod;         /* the UID of the pod that succeeded and whose log was read since; NULL: none */
-    char *ended_pod;        /* the UID of a pod that succeeded; NULL: none has */
+    char *ended_pod;        /* the UID of the newest chief that succeeded; NULL: none has */
     int64_t ended_ms;       /* when that was first seen */
+    bool ended_read;        /* its log has been read since */
     char *flaw;             /* why the log gives no report, or not all of it; NULL: it does */
     bool flaw_told;         /* an event has said so */
 };

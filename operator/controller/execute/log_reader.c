@@ -73,18 +73,12 @@ static bool same_values(const struct status_document *one, const struct status_d
     return true;
 }
 
-static bool has_values(const struct status_document *report)
-{
-    return report->metric_count > 0 || report->step != STATUS_UNKNOWN || report->total_steps != STATUS_UNKNOWN ||
-           report->data_epoch != STATUS_UNKNOWN;
-}
-
 /* Does nothing if the entry holds the same already. */
 static void keep_report(const struct log_request *request, struct status_document *report)
 {
     struct job_entry *entry = request->entry;
     bool known = entry->document && strcmp(entry->document_pod, request->pod) == 0;
-    if (!has_values(report) || (known && same_values(entry->document, report)))
+    if (!status_document_has_progress(report) || (known && same_values(entry->document, report)))
         return;
     snprintf(report->job_uid, sizeof report->job_uid, "%s", request->uid);
     report->phase = STATUS_TRAINING;
@@ -106,6 +100,12 @@ static void keep_flaw(struct job_entry *entry, const struct error *flaw)
     free(entry->log.flaw);
     entry->log.flaw = words ? memory_copy_string(words) : NULL;
     entry->log.flaw_told = false;
+}
+
+/* Whether the pod is noted as the chief that succeeded. */
+static bool has_ended(const struct job_entry *entry, const char *uid)
+{
+    return entry->log.ended_pod && strcmp(entry->log.ended_pod, uid) == 0;
 }
 
 /* The pod may have been deleted meanwhile, and its crew started over. */
@@ -137,10 +137,7 @@ static void take_answer(struct log_request *request, const struct error *failure
             entry->log.turn_ms = clock_now_ms() + COSTLY_MS;
     }
     keep_flaw(entry, &flaw);
-    if (request->ended && !failure) {
-        free(entry->log.read_pod);
-        entry->log.read_pod = memory_copy_string(request->pod);
-    }
+    entry->log.ended_read |= !failure && has_ended(entry, request->pod) && request->ended;
 }
 
 static void answered(void *context, const struct kube_answer *answer)
@@ -218,7 +215,7 @@ static bool find_chief(const struct job_entry *entry, const struct training_job 
 
 static bool is_unread(const struct job_entry *entry, const struct pod_view *chief)
 {
-    return pod_view_succeeded(chief) && !(entry->log.read_pod && strcmp(entry->log.read_pod, chief->uid) == 0);
+    return pod_view_succeeded(chief) && !(has_ended(entry, chief->uid) && entry->log.ended_read);
 }
 
 int64_t log_reader_unread_since(struct job_entry *entry, const struct training_job *job, int64_t now_ms)
@@ -227,9 +224,10 @@ int64_t log_reader_unread_since(struct job_entry *entry, const struct training_j
     struct pod_view chief;
     if (!find_chief(entry, job, &room, &chief) || !is_unread(entry, &chief))
         return FIELD_UNSET;
-    if (!entry->log.ended_pod || strcmp(entry->log.ended_pod, chief.uid) != 0) {
+    if (!has_ended(entry, chief.uid)) {
         free(entry->log.ended_pod);
         entry->log.ended_pod = memory_copy_string(chief.uid);
+        entry->log.ended_read = false;
         entry->log.ended_ms = now_ms;
         entry->log.turn_ms = now_ms;
     }

@@ -11,8 +11,8 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* Updates the next status. When the job succeeds and a part of the report cannot be used, or when the log cannot be read, an event says so. When the whole crew starts
- * over, what an earlier attempt reported is forgotten. */
+/* Updates the next status. An event says if the log cannot be read, or, when the job succeeds, if a part of the report cannot be used.
+ * When the whole crew starts over, what an earlier attempt reported is forgotten. */
 void script_progress_update(struct planning *planning);
 
 #endif
