@@ -69,8 +69,8 @@ struct field {
     bool above;             /* `lowest` itself is excluded */
 
     enum string_format format;
-    /* Strings and elements of lists of strings: what only the operator can judge, not the CRD; NULL: nothing. ERROR_INVALID says in
-     * words that follow "is" or "has" what is wrong. */
+    /* Checks a string, or an element of a list of strings, for what a CRD cannot express; NULL: there is nothing of the kind. The
+     * message of ERROR_INVALID follows the text in quotes: "has no named group". */
     int (*check)(const char *text, struct error *error);
     const char *const *words;       /* enums */
     const struct object_type *type; /* objects and lists */

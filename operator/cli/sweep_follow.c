@@ -42,7 +42,7 @@ static void take_obstacle(struct sweep_follow *follow)
     follow->obstacle = blocked ? memory_copy_string(running->message) : NULL;
 }
 
-/* Of a trial that was stopped early only the sweep knows. */
+/* Prints the trials that were stopped early. Their jobs say only that they are suspended, so the sweep's results are asked. */
 static void take_stopped(struct sweep_follow *follow)
 {
     const struct sweep_status *status = &follow->sweep.status;

@@ -28,7 +28,7 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Of those that are over and have no line of their job. */
+/* Adds a line for each trial that is over and whose job is gone. */
 static void add_result_lines(struct sweep_view *view, const bool *has_line)
 {
     const struct sweep_status *status = &view->sweep->status;

@@ -9,8 +9,8 @@
 #include "common/error.h"
 #include "common/json.h"
 
-/* `spec` is that of the job, or a sweep's template. ERROR_INVALID if one of `volumes` names a claim that the job does not have (the message lists the job's claims), or not a directory;
- * ERROR_NOT_FOUND if the directory does not exist. */
+/* `spec` is that of the job, or a sweep's template. ERROR_INVALID if one of `volumes` names a claim that the job does not have (the
+ * message lists the job's claims), or not a directory; ERROR_NOT_FOUND if the directory does not exist. */
 int volume_options_check(const struct json *spec, const char *const *volumes, unsigned count, struct error *error);
 
 #endif

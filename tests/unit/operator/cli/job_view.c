@@ -327,7 +327,7 @@ Test(job_view, a_step_of_an_unknown_number)
     job_view_release(&view);
 }
 
-/* Whose log has lines of its own. */
+/* `cox run` cannot read the loss of a script in its log, whose lines have a form of their own: it takes the one in the status. */
 Test(job_view, the_loss_of_a_script_follows_its_status)
 {
     struct job_view view;

@@ -319,7 +319,7 @@ static struct scene stopping_scene(const char *status)
     return (struct scene){.sweep = sweep_of(object)};
 }
 
-/* A trial that has measured this after so many of ten steps. */
+/* Adds the trial's job, whose status has this value of the metric, measured after `step` of its ten steps. */
 static void add_report(struct scene *scene, int number, const char *state, int step, const char *value, bool suspend)
 {
     char yaml[1024];
