@@ -178,6 +178,13 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
         copy.replicas[role].restarting = arena_copy_string(arena, status->replicas[role].restarting);
         copy.replicas[role].backing_off = arena_copy_string(arena, status->replicas[role].backing_off);
     }
+    copy.other_conditions = arena_copy_string(arena, status->other_conditions);
+    copy.progress.examples_per_second = arena_copy_string(arena, status->progress.examples_per_second);
+    copy.progress.goodput = arena_copy_string(arena, status->progress.goodput);
+    for (unsigned i = 0; i < copy.progress.metric_count; i++) {
+        copy.progress.metrics[i].name = arena_copy_string(arena, status->progress.metrics[i].name);
+        copy.progress.metrics[i].value = arena_copy_string(arena, status->progress.metrics[i].value);
+    }
     return copy;
 }
 
