@@ -7,9 +7,9 @@
 #include "operator/cli/command.h"
 #include "operator/cli/log_absent.h"
 #include "operator/cli/log_follow.h"
+#include "operator/cli/log_read.h"
 #include "operator/cli/terminal.h"
 
-#define PATH_MAX_LENGTH 4096
 #define ABSENT_MAX_LENGTH 65536
 
 static const struct command_usage usage = {
@@ -45,58 +45,9 @@ static struct log_style style_of(const struct command_line *line)
         .prefix = !(line->role && line->index >= 0), .colour = terminal.colour, .timestamps = line->timestamps};
 }
 
-/* Whole logs as they were read, and how far each is printed. */
-struct log_texts {
-    struct buffer *texts;
-    struct log_text *logs;
-    unsigned count;
-    unsigned unread; /* of them, which the cluster did not give, or not to their end */
-};
-
-static void texts_release(struct log_texts *texts)
+static void tell_unread(const char *speaker, const struct json *pod, const struct error *cause)
 {
-    for (unsigned i = 0; i < texts->count; i++)
-        buffer_release(&texts->texts[i]);
-    free(texts->texts);
-    free(texts->logs);
-}
-
-static int read_log(struct cluster *cluster, const struct command_line *line, const struct json *pod,
-                    struct log_texts *texts, struct error *error)
-{
-    SCOPED_BUFFER path;
-    buffer_init(&path, PATH_MAX_LENGTH);
-    struct buffer *text = &texts->texts[texts->count];
-    struct log_text *log = &texts->logs[texts->count++];
-    buffer_init(text, CLUSTER_ANSWER_MAX);
-    log_speaker(pod, log->speaker);
-    int result = log_path(line, pod, false, NULL, &path, error);
-    if (result == 0)
-        result = cluster_read(cluster, buffer_text(&path), text, error);
-    log->text = buffer_text(text);
-    log->end = log->text + text->length;
-    return result;
-}
-
-/* Reports each log that cannot be read and reads the others. If the user may read no logs at all, fails at the first. */
-static int read_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
-                     struct log_texts *texts, struct error *error)
-{
-    texts->texts = memory_allocate(json_count(pods) + 1, sizeof *texts->texts);
-    texts->logs = memory_allocate(json_count(pods) + 1, sizeof *texts->logs);
-    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod)) {
-        struct error cause = ERROR_INIT;
-        if (!log_is_wanted(line, pod) || read_log(cluster, line, pod, texts, &cause) == 0)
-            continue;
-        if (cause.http_status == 401 || cause.http_status == 403) {
-            *error = cause;
-            return -1;
-        }
-        texts->unread++;
-        fprintf(stderr, "cox logs: %s: pod %s: %s\n", texts->logs[texts->count - 1].speaker,
-                json_string_at(pod, "metadata.name", ""), cause.message);
-    }
-    return 0;
+    fprintf(stderr, "cox logs: %s: pod %s: %s\n", speaker, json_string_at(pod, "metadata.name", ""), cause->message);
 }
 
 static void print_texts(struct log_texts *texts, struct log_style style)
@@ -123,8 +74,8 @@ static void tell_absent(const struct command_line *line, const struct json *job,
 static int print_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                       struct error *error)
 {
-    SCOPED(texts_release) struct log_texts texts = {.count = 0};
-    if (read_logs(cluster, line, pods, &texts, error) < 0)
+    SCOPED(log_texts_release) struct log_texts texts = {.count = 0};
+    if (log_texts_read(cluster, line, pods, tell_unread, &texts, error) < 0)
         return -1;
     print_texts(&texts, style_of(line));
     return texts.unread > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -13,6 +13,7 @@
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
 #include "operator/cli/sweep_print.h"
+#include "operator/cli/sweep_read.h"
 
 #define SWEEP_USAGE                                                                                                    \
     "usage: cox sweep get [NAME] | best NAME | export NAME | stop NAME… | resume NAME…\n"                          \
@@ -34,57 +35,6 @@
     "Exit code: 0 done, 1 there is no such sweep, it has no best trial, it is over (stop, resume), or the cluster "    \
     "did\n"                                                                                                            \
     "not answer, 2 wrong usage, 130 interrupted.\n"
-
-/* ---------------------------------------------------------------- reading */
-
-static int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct error *error)
-{
-    struct resource_path path = cluster_sweep_path(cluster, name);
-    SCOPED_JSON *object = NULL;
-    if (cluster_get(cluster, &path, &object, error) < 0)
-        return -1;
-    /* What an operator of another version has accepted is shown, too. */
-    training_sweep_parse(object, ret_sweep, NULL);
-    return 0;
-}
-
-/* The view, and the lines of the jobs, to which it refers. */
-struct trials {
-    struct trial_line **lines;
-    size_t count;
-    struct sweep_view view;
-};
-
-static void trials_release(struct trials *trials)
-{
-    sweep_view_release(&trials->view);
-    for (size_t i = 0; i < trials->count; i++)
-        trial_line_free(trials->lines[i]);
-    free(trials->lines);
-}
-
-static void trials_add(struct trials *trials, struct trial_line *line)
-{
-    trials->lines[trials->count++] = line;
-    if (line->number >= 0)
-        sweep_view_add(&trials->view, line);
-}
-
-static int trials_read(struct cluster *cluster, const struct training_sweep *sweep, struct trials *ret_trials,
-                       struct error *error)
-{
-    SCOPED_FREE char *selector = memory_format("%s=%s", LABEL_SWEEP_NAME, sweep->name);
-    SCOPED_JSON *jobs = NULL;
-    *ret_trials = (struct trials){.view = {.sweep = sweep}};
-    if (cluster_list(cluster, (struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL}, cluster->name_space,
-                     selector, &jobs, error) < 0)
-        return -1;
-    ret_trials->lines = memory_allocate(json_count(jobs) + 1, sizeof *ret_trials->lines);
-    for (const struct json *job = json_first(jobs); job; job = json_next(job))
-        trials_add(ret_trials, trial_line_new(sweep, job));
-    sweep_view_complete(&ret_trials->view);
-    return 0;
-}
 
 /* ---------------------------------------------------------------- get */
 
@@ -138,10 +88,10 @@ typedef int trials_print(const struct sweep_view *view, struct buffer *out, stru
 static int print_trials(struct cluster *cluster, const char *name, trials_print *print, struct error *error)
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
-    SCOPED(trials_release) struct trials trials = {.count = 0};
+    SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
     SCOPED_BUFFER text;
     buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (sweep_read(cluster, name, &sweep, error) < 0 || trials_read(cluster, &sweep, &trials, error) < 0 ||
+    if (sweep_read(cluster, name, &sweep, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0 ||
         print(&trials.view, &text, error) < 0)
         return -1;
     fputs(buffer_text(&text), stdout);

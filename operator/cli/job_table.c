@@ -186,6 +186,17 @@ void job_table_print(const struct job_table *table, const struct json *job, int6
     text_table_end_line(out);
 }
 
+struct json *job_row(const struct json *job, int64_t now_ms)
+{
+    struct json *row = json_new_object();
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char cell[CELL_MAX] = "";
+        columns[i].write(job, now_ms, cell);
+        json_set_string(row, columns[i].title, cell);
+    }
+    return row;
+}
+
 /* ---------------------------------------------------------------- other forms */
 
 static void print_table(const struct json *jobs, const struct command_line *line, int64_t now_ms, struct buffer *out)

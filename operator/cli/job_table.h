@@ -24,6 +24,9 @@ void job_table_measure(struct job_table *table, const struct json *job, int64_t 
 void job_table_print_head(const struct job_table *table, struct buffer *out);
 void job_table_print(const struct job_table *table, const struct json *job, int64_t now_ms, struct buffer *out);
 
+/* Returns all cells of a job, by the titles of their columns. Free it with json_free. */
+struct json *job_row(const struct json *job, int64_t now_ms);
+
 /* Prints all jobs of a JSON array in the form line->output. `single`: JSON and YAML print the first job itself, not a List. */
 int jobs_print(const struct json *jobs, const struct command_line *line, bool single, int64_t now_ms,
                struct buffer *out, struct error *error);

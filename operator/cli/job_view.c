@@ -8,6 +8,7 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/chief_line.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/pod_container.h"
 
@@ -324,11 +325,10 @@ const struct pod_line *job_view_pod(const struct job_view *view, const char *rol
 /* "… 12.3 ms  20812 examples/s  8s left" */
 static void take_rate(struct job_view *view, const char *line, int64_t now_ms)
 {
-    const char *after = strstr(line, " ms  ");
     double rate;
     char unit[sizeof view->unit];
     bool told = view->document_ms > 0 && now_ms - view->document_ms < DOCUMENT_FRESH_MS;
-    if (after && sscanf(after + 5, "%lf %31[a-z]/s", &rate, unit) == 2) {
+    if (chief_line_rate(line, &rate, unit)) {
         view->examples_per_second = told ? view->examples_per_second : rate;
         memcpy(view->unit, unit, sizeof unit);
     }
@@ -385,10 +385,10 @@ static void take_first_step(struct job_view *view, int64_t step, int64_t now_ms)
 
 static bool take_step(struct job_view *view, const char *line, int64_t now_ms)
 {
-    long long step, total;
-    double loss;
-    if (sscanf(line, "step %lld/%lld loss %lf", &step, &total, &loss) != 3)
+    struct chief_step told;
+    if (!chief_line_step(line, &told))
         return false;
+    int64_t step = told.step;
     if (view->first_step_ms == 0)
         view->first_step_ms = now_ms;
     bool told_before = !view->log_is_new && step <= view->step;
@@ -397,32 +397,29 @@ static bool take_step(struct job_view *view, const char *line, int64_t now_ms)
         return true;
     view->last_step_ms = now_ms;
     view->step = step;
-    view->total_steps = total;
-    view->loss = loss;
+    view->total_steps = told.total_steps;
+    view->loss = told.loss;
     view->doing[0] = '\0';
-    keep_loss(view, loss);
+    keep_loss(view, told.loss);
     take_rate(view, line, now_ms);
     return true;
 }
 
 static bool take_validation(struct job_view *view, const char *line)
 {
-    long long step;
-    double loss, accuracy;
-    int found = sscanf(line, "validation after step %lld: loss %lf, accuracy %lf", &step, &loss, &accuracy);
-    if (found < 2)
+    struct chief_validation told;
+    if (!chief_line_validation(line, &told))
         return false;
-    view->validation_step = step;
-    view->validation_loss = loss;
-    view->accuracy = found == 3 ? accuracy / 100 : NAN;
+    view->validation_step = told.step;
+    view->validation_loss = told.loss;
+    view->accuracy = told.accuracy;
     return true;
 }
 
 static bool take_recovery(struct job_view *view, const char *line, int64_t now_ms)
 {
-    long long step;
-    double seconds;
-    if (sscanf(line, "the crew is whole again: step %lld done %lf s", &step, &seconds) != 2)
+    int64_t step;
+    if (!chief_line_whole_again(line, &step))
         return false;
     view->recovery = (struct view_recovery){step, strstr(line, "one step was repeated") != NULL, now_ms};
     view->doing[0] = '\0';

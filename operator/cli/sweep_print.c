@@ -183,35 +183,46 @@ void sweep_print_table(const struct sweep_view *view, struct buffer *out)
     text_table_print(&table, out);
 }
 
-static void add_sweep(const struct json *object, bool with_namespace, int64_t now_ms, struct text_table *table)
+static void set_count(struct json *row, const char *title, const struct json *object, const char *path)
 {
-    static const char *const counts[] = {"status.trials.total", "status.trials.running", "status.trials.succeeded",
-                                         "status.trials.failed"};
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, json_integer_at(object, path, 0));
+    json_set_string(row, title, text);
+}
+
+struct json *sweep_row(const struct json *object, int64_t now_ms)
+{
+    struct json *row = json_new_object();
     const char *state = job_state(object);
     char age[24];
     object_age(object, now_ms, age, sizeof age);
-    if (with_namespace)
-        text_table_add(table, json_string_at(object, "metadata.namespace", ""));
-    text_table_add(table, json_string_at(object, "metadata.name", ""));
-    text_table_add(table, *state ? state : "Pending");
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        add_number(table, json_integer_at(object, counts[i], 0));
-    text_table_add(table, json_string_at(object, "status.best.trial", ""));
-    text_table_add(table, json_string_at(object, "status.best.objective", ""));
-    text_table_add(table, age);
+    json_set_string(row, "NAMESPACE", json_string_at(object, "metadata.namespace", ""));
+    json_set_string(row, "NAME", json_string_at(object, "metadata.name", ""));
+    json_set_string(row, "STATE", *state ? state : "Pending");
+    set_count(row, "TRIALS", object, "status.trials.total");
+    set_count(row, "RUNNING", object, "status.trials.running");
+    set_count(row, "SUCCEEDED", object, "status.trials.succeeded");
+    set_count(row, "FAILED", object, "status.trials.failed");
+    json_set_string(row, "BEST", json_string_at(object, "status.best.trial", ""));
+    json_set_string(row, "OBJECTIVE", json_string_at(object, "status.best.objective", ""));
+    json_set_string(row, "AGE", age);
+    return row;
 }
 
 void sweep_print_list(const struct json *sweeps, bool with_namespace, int64_t now_ms, struct buffer *out)
 {
-    static const char *const titles[] = {"NAMESPACE", "NAME",   "STATE", "TRIALS",    "RUNNING",
-                                         "SUCCEEDED", "FAILED", "BEST",  "OBJECTIVE", "AGE"};
-    unsigned count = sizeof titles / sizeof *titles, first = with_namespace ? 0 : 1;
+    SCOPED_JSON *titles = sweep_row(NULL, now_ms);
     SCOPED(text_table_release) struct text_table table;
-    text_table_init(&table, count - first);
-    for (unsigned i = first; i < count; i++)
-        text_table_add(&table, titles[i]);
-    for (const struct json *item = json_first(sweeps); item; item = json_next(item))
-        add_sweep(item, with_namespace, now_ms, &table);
+    if (!with_namespace)
+        json_remove(titles, "NAMESPACE");
+    text_table_init(&table, (unsigned)json_count(titles));
+    for (const struct json *title = json_first(titles); title; title = json_next(title))
+        text_table_add(&table, json_key(title));
+    for (const struct json *item = json_first(sweeps); item; item = json_next(item)) {
+        SCOPED_JSON *row = sweep_row(item, now_ms);
+        for (const struct json *title = json_first(titles); title; title = json_next(title))
+            text_table_add(&table, json_string(json_member(row, json_key(title)), ""));
+    }
     text_table_print(&table, out);
 }
 

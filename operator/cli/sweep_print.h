@@ -20,6 +20,8 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
 void sweep_print_table(const struct sweep_view *view, struct buffer *out);
 /* Appends a header and a line for each of the TrainingSweeps of a list, with the columns of `kubectl get`. */
 void sweep_print_list(const struct json *sweeps, bool with_namespace, int64_t now_ms, struct buffer *out);
+/* Returns the cells of a TrainingSweep in that list, by the titles of their columns. Free it with json_free. */
+struct json *sweep_row(const struct json *sweep, int64_t now_ms);
 /* Appends how the sweep ended, and the best trial with its parameters. */
 void sweep_print_result(const struct training_sweep *sweep, struct buffer *out);
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/chief_line.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool chief_line_step(const char *line, struct chief_step *ret_step)
+{
+    long long step, total;
+    double loss;
+    if (sscanf(line, "step %lld/%lld loss %lf", &step, &total, &loss) != 3)
+        return false;
+    *ret_step = (struct chief_step){step, total, loss};
+    return true;
+}
+
+bool chief_line_validation(const char *line, struct chief_validation *ret_validation)
+{
+    long long step;
+    double loss, accuracy;
+    int found = sscanf(line, "validation after step %lld: loss %lf, accuracy %lf", &step, &loss, &accuracy);
+    if (found < 2)
+        return false;
+    *ret_validation = (struct chief_validation){step, loss, found == 3 ? accuracy / 100 : NAN};
+    return true;
+}
+
+bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNIT_MAX])
+{
+    const char *after = strstr(line, " ms  ");
+    double rate;
+    char unit[CHIEF_UNIT_MAX];
+    if (!after || sscanf(after + 5, "%lf %31[a-z]/s", &rate, unit) != 2)
+        return false;
+    *ret_rate = rate;
+    memcpy(ret_unit, unit, sizeof unit);
+    return true;
+}
+
+bool chief_line_whole_again(const char *line, int64_t *ret_step)
+{
+    long long step;
+    double seconds;
+    if (sscanf(line, "the crew is whole again: step %lld done %lf s", &step, &seconds) != 2)
+        return false;
+    *ret_step = step;
+    return true;
+}
+
+bool chief_line_resumes(const char *line, int64_t *ret_step)
+{
+    long long step;
+    if (sscanf(line, "resumes from the checkpoint of step %lld", &step) != 1)
+        return false;
+    *ret_step = step;
+    return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the figures in lines of a chief's log, such as "step 20/300 loss 0.5" or "validation after step 20: loss 0.4", for
+ * job_view.h and for the curves of `cox ui`. Does no I/O.
+ */
+#ifndef COXSWAIN_CLI_CHIEF_LINE_H
+#define COXSWAIN_CLI_CHIEF_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct chief_step {
+    int64_t step, total_steps;
+    double loss;
+};
+
+struct chief_validation {
+    int64_t step;
+    double loss, accuracy; /* accuracy: 0 to 1; NAN: not in the line */
+};
+
+/* The unit of a rate, such as "examples". */
+#define CHIEF_UNIT_MAX 32
+
+/* Each returns false, and sets nothing, if the line is another one. */
+bool chief_line_step(const char *line, struct chief_step *ret_step);
+bool chief_line_validation(const char *line, struct chief_validation *ret_validation);
+/* The throughput in a line about a step: "… 12.3 ms  20812 examples/s  8s left". */
+bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNIT_MAX]);
+/* The first step of a crew after one of its members was lost. */
+bool chief_line_whole_again(const char *line, int64_t *ret_step);
+/* The checkpoint that a new crew continues from. */
+bool chief_line_resumes(const char *line, int64_t *ret_step);
+
+#endif
