@@ -437,6 +437,27 @@ OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "
     .name = #field_name, .kind = FIELD_STRING, MEMBER(data_files, field_name), LONE, RANGE(1, PATH_MAX_LENGTH),        \
     FORMAT(PATH), .description = words_about_it, ONLY_FOR(__VA_ARGS__)
 
+static const struct field data_input_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(data_input, name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, DATA_INPUT_NAME_MAX),
+     FORMAT(WORD),
+     .description = "Name of the input in the model's program.json, such as attention_mask."},
+    {.name = "file",
+     .kind = FIELD_STRING,
+     MEMBER(data_input, file),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description = "The NumPy array with this input of every example, a path in the folder."},
+};
+static OBJECT_TYPE(data_input_type, "Input file", data_input_fields, .size = sizeof(struct data_input),
+                   .map_key = "name");
+
 #define FILE_FIELDS                                                                                                    \
     {FILE_FIELD(images, "IDX and NPY: the file of images (may be gzipped), a path in the folder.", "IDX", "NPY")},     \
         {FILE_FIELD(labels, "IDX and NPY: the file of labels (may be gzipped), a path in the folder.", "IDX", "NPY")}, \
@@ -445,6 +466,16 @@ OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "
                     "CIFAR10, Tokens and TFRecord: the file, a path in the folder; a * in its last part "              \
                     "takes all files of such names, in their order.",                                                  \
                     "CIFAR10", "Tokens", "TFRecord")},                                                                 \
+        {.name = "inputs",                                                                                             \
+         .kind = FIELD_LIST,                                                                                           \
+         MEMBER(data_files, inputs),                                                                                   \
+         COMPANION(data_files, input_count),                                                                           \
+         RANGE(1, DATA_INPUTS_MAX),                                                                                    \
+         ONLY_FOR("NPY"),                                                                                              \
+         .type = &data_input_type,                                                                                     \
+         .description =                                                                                                \
+             "NPY: a file for each input of a program, instead of images. Every input needs one; the order "           \
+             "does not matter."},                                                                                      \
     {                                                                                                                  \
         .name = "first", .kind = FIELD_INTEGER, MEMBER(data_files, first), LONE, RANGE(0, COUNT_MAX),                  \
         .description = "Position of the first example to use; those before it are left out."                           \

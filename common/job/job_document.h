@@ -193,14 +193,23 @@ struct model_spec {
     enum batch_statistics statistics; /* of every batchNorm of the presets that have some; not said: Shard */
 };
 
+/* The file of one of a program's inputs. */
+#define DATA_INPUTS_MAX 16
+#define DATA_INPUT_NAME_MAX 63
+struct data_input {
+    const char *name, *file;
+};
+
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images; /* IDX, NPY */
-    const char *labels; /* IDX, NPY */
-    const char *text;   /* Bytes */
-    int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
-    int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
-    const char *files;  /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
+    const char *images;        /* IDX, NPY */
+    const char *labels;        /* IDX, NPY */
+    const char *text;          /* Bytes */
+    int64_t first;             /* use examples [first, …); FIELD_UNSET: from 0 */
+    int64_t last;              /* validation: the last n examples of train's files, which train then leaves out */
+    const char *files;         /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
+    struct data_input *inputs; /* NPY, instead of images */
+    unsigned input_count;
 };
 
 /* The random changes that training makes to its images each time; both 0: none. */

@@ -562,8 +562,14 @@ static bool split_is_dense(const struct json *self, const struct json *old)
 static bool idx_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const pairs[] = {"IDX", "NPY", NULL};
-    return !rule_is_one_of(self, "format", pairs) || (rule_has(self, "train.images") && rule_has(self, "train.labels"));
+    return !rule_is(self, "format", "IDX") || (rule_has(self, "train.images") && rule_has(self, "train.labels"));
+}
+
+static bool npy_files(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_is(self, "format", "NPY") ||
+           (rule_has(self, "train.images") != rule_has(self, "train.inputs") && rule_has(self, "train.labels"));
 }
 
 static bool listed_files(const struct json *self, const struct json *old)
@@ -589,14 +595,16 @@ static bool validation_last_or_files(const struct json *self, const struct json 
 {
     (void)old;
     return !rule_has(self, "validation.last") ||
-           !(rule_has(self, "validation.images") || rule_has(self, "validation.labels") ||
-             rule_has(self, "validation.text") || rule_has(self, "validation.files"));
+           !(rule_has(self, "validation.images") || rule_has(self, "validation.inputs") ||
+             rule_has(self, "validation.labels") || rule_has(self, "validation.text") ||
+             rule_has(self, "validation.files"));
 }
 
 static bool validation_pair(const struct json *self, const struct json *old)
 {
     (void)old;
-    return rule_has(self, "validation.images") == rule_has(self, "validation.labels");
+    bool images = rule_has(self, "validation.images"), inputs = rule_has(self, "validation.inputs");
+    return !(images && inputs) && (images || inputs) == rule_has(self, "validation.labels");
 }
 
 static bool epochs_or_steps(const struct json *self, const struct json *old)
@@ -1146,9 +1154,15 @@ const struct rule rules[] = {
      .about = &data_type,
      .field = "train",
      .holds = idx_files,
-     .cel = "!(self.format in ['IDX', 'NPY']) || "
-            "(has(self.train) && has(self.train.images) && has(self.train.labels))",
-     .message = "formats IDX and NPY need train.images and train.labels"},
+     .cel = "self.format != 'IDX' || (has(self.train) && has(self.train.images) && has(self.train.labels))",
+     .message = "format IDX needs train.images and train.labels"},
+    {.name = "NpyFiles",
+     .about = &data_type,
+     .field = "train",
+     .holds = npy_files,
+     .cel = "self.format != 'NPY' || "
+            "(has(self.train) && has(self.train.images) != has(self.train.inputs) && has(self.train.labels))",
+     .message = "format NPY needs train.labels and either train.images or train.inputs"},
     {.name = "ListedFiles",
      .about = &data_type,
      .field = "train",
@@ -1172,14 +1186,16 @@ const struct rule rules[] = {
      .field = "validation.last",
      .holds = validation_last_or_files,
      .cel = "!has(self.validation) || !has(self.validation.last) || !(has(self.validation.images) || "
-            "has(self.validation.labels) || has(self.validation.text) || has(self.validation.files))",
+            "has(self.validation.inputs) || has(self.validation.labels) || has(self.validation.text) || "
+            "has(self.validation.files))",
      .message = "give either last or files of their own, not both"},
     {.name = "ValidationPair",
      .about = &data_type,
      .field = "validation.labels",
      .holds = validation_pair,
-     .cel = "!has(self.validation) || has(self.validation.images) == has(self.validation.labels)",
-     .message = "validation images and labels come together"},
+     .cel = "!has(self.validation) || !(has(self.validation.images) && has(self.validation.inputs)) && "
+            "(has(self.validation.images) || has(self.validation.inputs)) == has(self.validation.labels)",
+     .message = "validation labels come together with either images or inputs"},
     {.name = "EpochsOrSteps",
      .about = &training_type,
      .field = "epochs",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
@@ -28,7 +29,7 @@ int dataset_path(const struct dataset_source *source, const char *path, char **r
 
 static bool names_files(const struct data_files *files)
 {
-    return files->images || files->labels || files->text || files->files;
+    return files->images || files->labels || files->text || files->files || files->input_count > 0;
 }
 
 /* Cuts [first, end) of the source's examples for this split. */
@@ -67,6 +68,18 @@ static int augment(struct dataset *dataset, const struct augmentation_spec *spec
     return 0;
 }
 
+/* Only arrays by name give a program several inputs. */
+static int check_inputs(enum data_format given, const struct example_format *format, struct error *error)
+{
+    if (format->input_count < 2 || given == DATA_FORMAT_NPY)
+        return 0;
+    return error_set(
+        error, ERROR_INVALID,
+        "data.format %s gives each example one input, but the model takes %u, such as %s; take NPY and name "
+        "a file for each in data.train.inputs",
+        data_format_words[given], format->input_count, format->inputs[0].name);
+}
+
 /* Validation without files and without `last`: no examples at all. */
 static struct dataset *empty_dataset(const struct example_format *format)
 {
@@ -92,6 +105,8 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
         .format = format,
     };
     struct dataset *dataset = NULL;
+    if (check_inputs(spec->format, format, error) < 0)
+        return -1;
     if (kinds[spec->format]->open(&source, &dataset, error) < 0)
         return -1;
     if (cut_split(dataset, spec, split, error) < 0 ||

@@ -12,7 +12,8 @@
  *   cifar10    the binary version (Krizhevsky 2009): a byte of label and 3,072 of
  *              pixels, whose planes become H W C
  *   npy        NumPy arrays (numpy.lib.format): images of uint8 (value / 255) or
- *              float32, channels last; labels of integers, or of float32
+ *              float32, channels last; labels of integers, or of float32. For a
+ *              program an array for each of its inputs, also of integers
  *   tokens     llm.c's files: a header of 1 KiB, then uint16 (GPT-2) or uint32
  *              (Llama 3); examples are windows as in bytes, within a file
  *   tfrecord   tf.train.Example; the image is bytes (value / 255, or float32

@@ -11,32 +11,53 @@
 #include "worker/data/pixels.h"
 #include "worker/data/value_order.h"
 
+/* One file, with an element of its first dimension for each example. */
+struct column {
+    struct file_bytes file;
+    struct npy array;
+    char *path; /* as the job has it; owned */
+};
+
 struct npy_dataset {
     struct dataset base;
-    struct file_bytes image_file, label_file;
-    struct npy images, labels;
-    char *image_path, *label_path; /* as the job has them */
+    unsigned input_count;
+    struct column inputs[EXAMPLE_INPUTS_MAX]; /* in the model's order */
+    struct column labels;
 };
+
+static void column_release(struct column *column)
+{
+    file_bytes_release(&column->file);
+    free(column->path);
+}
 
 static void npy_free(struct dataset *base)
 {
-    file_bytes_release(&((struct npy_dataset *)base)->image_file);
-    file_bytes_release(&((struct npy_dataset *)base)->label_file);
-    free(((struct npy_dataset *)base)->image_path);
-    free(((struct npy_dataset *)base)->label_path);
+    struct npy_dataset *dataset = (struct npy_dataset *)base;
+    for (unsigned i = 0; i < dataset->input_count; i++)
+        column_release(&dataset->inputs[i]);
+    column_release(&dataset->labels);
 }
 
-static int open_array(const struct dataset_source *source, const char *path, struct file_bytes *file,
-                      struct npy *ret_array, struct error *error)
+/* ---------------------------------------------------------------- opening */
+
+static const char *section_of(const struct dataset_source *source)
+{
+    return source->files == &source->spec->validation ? "data.validation" : "data.train";
+}
+
+static int open_column(const struct dataset_source *source, const char *path, struct column *column,
+                       struct error *error)
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format NPY needs images and labels");
-    if (dataset_path(source, path, &full, error) < 0 || file_bytes_open(full, file, error) < 0)
+        return error_set(error, ERROR_INVALID, "%s: format NPY needs labels, and images or inputs", section_of(source));
+    column->path = memory_copy_string(path);
+    if (dataset_path(source, path, &full, error) < 0 || file_bytes_open(full, &column->file, error) < 0)
         return -1;
-    if (npy_parse(file->bytes, file->length, ret_array, error) < 0)
+    if (npy_parse(column->file.bytes, column->file.length, &column->array, error) < 0)
         return error_wrap(error, "%s", full);
-    if (ret_array->rank == 0 || ret_array->shape[0] == 0)
+    if (column->array.rank == 0 || column->array.shape[0] == 0)
         return error_set(error, ERROR_INVALID, "%s: it holds no examples", full);
     return 0;
 }
@@ -44,6 +65,11 @@ static int open_array(const struct dataset_source *source, const char *path, str
 static bool is_float32(const struct npy *array)
 {
     return array->kind == 'f' && array->item_bytes == 4;
+}
+
+static int64_t values_of_example(const struct npy *array)
+{
+    return array->elements / array->shape[0];
 }
 
 static struct example_shape shape_of_example(const struct npy *array)
@@ -61,12 +87,34 @@ static int check_images(const struct npy *images, const struct example_format *f
     if (!bytes && !is_float32(images))
         return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8 or float32", images->kind,
                          images->item_bytes);
-    if (images->elements / images->shape[0] != format->input_elements)
+    if (values_of_example(images) != format->input_elements)
         return error_set(error, ERROR_INVALID,
                          "an image has %lld values, the model's input %lld; change model.inputShape or the files",
-                         (long long)(images->elements / images->shape[0]), (long long)format->input_elements);
+                         (long long)values_of_example(images), (long long)format->input_elements);
     struct example_shape shape = shape_of_example(images);
     return value_order_check("images", &shape, &format->input_shape, error);
+}
+
+/* Compares a file with the input of a program that it is for. */
+static int check_input(const struct column *column, const struct example_input *input, struct error *error)
+{
+    const struct npy *array = &column->array;
+    bool bytes = array->kind == 'u' && array->item_bytes == 1;
+    bool fits = input->type == ELEMENT_INT32 ? array->kind != 'f' : bytes || is_float32(array);
+    if (!fits)
+        return error_set(error, ERROR_INVALID,
+                         "%s has values of type %c%u, but the input %s of the model is %s; save them as %s",
+                         column->path, array->kind, array->item_bytes, input->name,
+                         input->type == ELEMENT_INT32 ? "int32" : "float32",
+                         input->type == ELEMENT_INT32 ? "integers" : "float32, or pixels as uint8");
+    if (values_of_example(array) != input->elements)
+        return error_set(
+            error, ERROR_INVALID,
+            "%s has %lld values for each example, but the input %s of the model takes %lld; change the file, "
+            "or export the program again with examples of this size",
+            column->path, (long long)values_of_example(array), input->name, (long long)input->elements);
+    struct example_shape shape = shape_of_example(array);
+    return value_order_check(input->name, &shape, &input->shape, error);
 }
 
 static int check_labels(const struct npy *labels, const struct example_format *format, struct error *error)
@@ -75,30 +123,131 @@ static int check_labels(const struct npy *labels, const struct example_format *f
     if (!fits)
         return error_set(error, ERROR_INVALID, "labels of type %c%u; save them as %s", labels->kind, labels->item_bytes,
                          format->target_type == ELEMENT_INT32 ? "integers" : "float32");
-    if (labels->elements / labels->shape[0] != format->target_elements)
-        return error_set(error, ERROR_INVALID, "%lld labels for an image, but the model takes %lld",
-                         (long long)(labels->elements / labels->shape[0]), (long long)format->target_elements);
+    if (values_of_example(labels) != format->target_elements)
+        return error_set(error, ERROR_INVALID, "%lld labels for an example, but the model takes %lld",
+                         (long long)values_of_example(labels), (long long)format->target_elements);
     struct example_shape shape = shape_of_example(labels);
     return value_order_check("labels", &shape, &format->target_shape, error);
 }
 
+static const char *file_of(const struct data_files *files, const char *name)
+{
+    for (unsigned i = 0; i < files->input_count; i++)
+        if (strcmp(files->inputs[i].name, name) == 0)
+            return files->inputs[i].file;
+    return NULL;
+}
+
+/* Writes "user, item and price". */
+static void list_names(const struct example_format *format, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < format->input_count && length < size; i++) {
+        const char *between = i == 0 ? "" : i + 1 < format->input_count ? ", " : " and ";
+        length += (size_t)snprintf(text + length, size - length, "%s%s", between, format->inputs[i].name);
+    }
+}
+
+/* Whether the job names a file for each input and no other. */
+static int check_names(const struct dataset_source *source, struct error *error)
+{
+    const struct data_files *files = source->files;
+    const struct example_format *format = source->format;
+    char names[256];
+    list_names(format, names, sizeof names);
+    if (format->input_count == 0)
+        return error_set(error, ERROR_INVALID,
+                         "%s.inputs is for programs, but the model is one of layers; name its file by images",
+                         section_of(source));
+    for (unsigned i = 0; i < files->input_count; i++) {
+        bool found = false;
+        for (unsigned k = 0; k < format->input_count; k++)
+            found = found || strcmp(files->inputs[i].name, format->inputs[k].name) == 0;
+        if (!found)
+            return error_set(error, ERROR_INVALID, "%s.inputs: the model has no input %s; it takes %s",
+                             section_of(source), files->inputs[i].name, names);
+    }
+    for (unsigned i = 0; i < format->input_count; i++)
+        if (file_of(files, format->inputs[i].name) == NULL)
+            return error_set(error, ERROR_INVALID,
+                             "%s.inputs: there is no file for the input %s of the model; it takes %s",
+                             section_of(source), format->inputs[i].name, names);
+    return 0;
+}
+
+/* `images` names the file of an only input. */
+static int open_only_input(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    const struct example_format *format = source->format;
+    char names[256];
+    list_names(format, names, sizeof names);
+    if (format->input_count > 1)
+        return error_set(error, ERROR_INVALID, "the model takes %s; name a file for each of them in %s.inputs", names,
+                         section_of(source));
+    dataset->input_count = 1;
+    if (open_column(source, source->files->images, &dataset->inputs[0], error) < 0)
+        return -1;
+    return format->input_type == ELEMENT_INT32 && format->input_count == 1
+               ? check_input(&dataset->inputs[0], &format->inputs[0], error)
+               : check_images(&dataset->inputs[0].array, format, error);
+}
+
+static int open_inputs(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    const struct example_format *format = source->format;
+    if (source->files->input_count == 0)
+        return open_only_input(dataset, source, error);
+    if (check_names(source, error) < 0)
+        return -1;
+    dataset->input_count = format->input_count;
+    for (unsigned i = 0; i < format->input_count; i++)
+        if (open_column(source, file_of(source->files, format->inputs[i].name), &dataset->inputs[i], error) < 0 ||
+            check_input(&dataset->inputs[i], &format->inputs[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+static const char *name_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void describe(struct npy_dataset *dataset)
+{
+    const struct column *first = &dataset->inputs[0];
+    char *text = dataset->base.description;
+    size_t size = sizeof dataset->base.description;
+    if (dataset->input_count == 1) {
+        snprintf(text, size, "arrays of %lld values (%c%u) from %s (%s)",
+                 (long long)dataset->base.format.input_elements, first->array.kind, first->array.item_bytes,
+                 name_of_file(first->path), first->file.how);
+        return;
+    }
+    size_t length = (size_t)snprintf(text, size, "records of %u inputs from", dataset->input_count);
+    for (unsigned i = 0; i < dataset->input_count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s %s", i > 0 ? "," : "",
+                                   name_of_file(dataset->inputs[i].path));
+}
+
 static int fill(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
-    struct npy *images = &dataset->images, *labels = &dataset->labels;
-    if (open_array(source, source->files->images, &dataset->image_file, images, error) < 0 ||
-        open_array(source, source->files->labels, &dataset->label_file, labels, error) < 0 ||
-        check_images(images, source->format, error) < 0 || check_labels(labels, source->format, error) < 0)
+    const struct column *first = &dataset->inputs[0], *labels = &dataset->labels;
+    if (open_inputs(dataset, source, error) < 0 ||
+        open_column(source, source->files->labels, &dataset->labels, error) < 0 ||
+        check_labels(&labels->array, source->format, error) < 0)
         return -1;
-    if (images->shape[0] != labels->shape[0])
-        return error_set(error, ERROR_INVALID, "data.train: %lld images but %lld labels", (long long)images->shape[0],
-                         (long long)labels->shape[0]);
-    dataset->base.count = images->shape[0];
-    dataset->image_path = memory_copy_string(source->files->images);
-    dataset->label_path = memory_copy_string(source->files->labels);
-    const char *slash = strrchr(source->files->images, '/');
-    snprintf(dataset->base.description, sizeof dataset->base.description, "arrays of %lld values (%c%u) from %s (%s)",
-             (long long)source->format->input_elements, images->kind, images->item_bytes,
-             slash ? slash + 1 : source->files->images, dataset->image_file.how);
+    for (unsigned i = 1; i <= dataset->input_count; i++) {
+        const struct column *other = i < dataset->input_count ? &dataset->inputs[i] : labels;
+        if (other->array.shape[0] != first->array.shape[0])
+            return error_set(error, ERROR_INVALID,
+                             "%s: %s has %lld examples, but %s has %lld; an example is one of each", section_of(source),
+                             first->path, (long long)first->array.shape[0], other->path,
+                             (long long)other->array.shape[0]);
+    }
+    dataset->base.count = first->array.shape[0];
+    describe(dataset);
     return 0;
 }
 
@@ -115,25 +264,68 @@ static int npy_open(const struct dataset_source *source, struct dataset **ret_da
     return 0;
 }
 
-static int check_finite(const char *path, int64_t index, const float *values, int64_t count, struct error *error)
+/* ---------------------------------------------------------------- reading */
+
+static int read_floats(const struct column *column, int64_t index, int64_t count, float *values, struct error *error)
 {
+    const uint8_t *from = column->array.data + index * count * column->array.item_bytes;
+    if (!is_float32(&column->array)) {
+        for (int64_t i = 0; i < count; i++)
+            values[i] = pixel_value(from[i]);
+        return 0;
+    }
+    memcpy(values, from, (size_t)count * sizeof *values);
     if (finite_values_check(values, 0, count, error) == 0)
         return 0;
-    return error_wrap(error, "%s: example %lld", path, (long long)index);
+    return error_wrap(error, "%s: example %lld", column->path, (long long)index);
+}
+
+/* The values of a program's int32 input, which lie within its vocabulary. */
+static int read_integers(const struct column *column, const struct example_input *input, int64_t index, int32_t *values,
+                         struct error *error)
+{
+    int64_t least = input->vocabulary > 0 ? 0 : INT32_MIN;
+    int64_t most = input->vocabulary > 0 ? input->vocabulary - 1 : INT32_MAX;
+    for (int64_t i = 0; i < input->elements; i++) {
+        int64_t value = npy_integer_at(&column->array, index * input->elements + i);
+        if (value < least || value > most)
+            return error_set(error, ERROR_INVALID,
+                             "%s: example %lld: value %lld is %lld, but the input %s of the model takes %lld to %lld",
+                             column->path, (long long)index, (long long)i, (long long)value, input->name,
+                             (long long)least, (long long)most);
+        values[i] = (int32_t)value;
+    }
+    return 0;
+}
+
+static int read_inputs(const struct npy_dataset *dataset, int64_t index, void *input, struct error *error)
+{
+    const struct example_format *format = &dataset->base.format;
+    if (format->input_count == 0)
+        return read_floats(&dataset->inputs[0], index, format->input_elements, input, error);
+    int32_t *at = input;
+    for (unsigned i = 0; i < format->input_count; i++) {
+        const struct example_input *of = &format->inputs[i];
+        int result = of->type == ELEMENT_INT32
+                         ? read_integers(&dataset->inputs[i], of, index, at, error)
+                         : read_floats(&dataset->inputs[i], index, of->elements, (float *)(void *)at, error);
+        if (result < 0)
+            return -1;
+        at += of->elements;
+    }
+    return 0;
 }
 
 static int read_label(const struct npy_dataset *dataset, int64_t index, void *target, struct error *error)
 {
     const struct example_format *format = &dataset->base.format;
     int64_t count = format->target_elements;
-    if (format->target_type == ELEMENT_FLOAT32) {
-        memcpy(target, dataset->labels.data + (size_t)(index * count) * sizeof(float), (size_t)count * sizeof(float));
-        return check_finite(dataset->label_path, index, target, count, error);
-    }
+    if (format->target_type == ELEMENT_FLOAT32)
+        return read_floats(&dataset->labels, index, count, target, error);
     for (int64_t i = 0; i < count; i++) {
-        int64_t label = npy_integer_at(&dataset->labels, index * count + i);
+        int64_t label = npy_integer_at(&dataset->labels.array, index * count + i);
         if (pixels_check_label(format, label, index, error) < 0)
-            return error_wrap(error, "%s", dataset->label_path);
+            return error_wrap(error, "%s", dataset->labels.path);
         ((int32_t *)target)[i] = (int32_t)label;
     }
     return 0;
@@ -142,27 +334,17 @@ static int read_label(const struct npy_dataset *dataset, int64_t index, void *ta
 static int npy_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
 {
     const struct npy_dataset *dataset = (const struct npy_dataset *)base;
-    int64_t count = base->format.input_elements;
-    const uint8_t *image = dataset->images.data + index * count * dataset->images.item_bytes;
-    float *values = input;
-    if (dataset->images.item_bytes == sizeof(float)) {
-        memcpy(values, image, (size_t)count * sizeof *values);
-        if (check_finite(dataset->image_path, index, values, count, error) < 0)
-            return -1;
-    } else {
-        for (int64_t i = 0; i < count; i++)
-            values[i] = pixel_value(image[i]);
-    }
-    return read_label(dataset, index, target, error);
+    return read_inputs(dataset, index, input, error) < 0 ? -1 : read_label(dataset, index, target, error);
 }
 
 static int npy_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
 {
     const struct npy_dataset *dataset = (const struct npy_dataset *)base;
     (void)index;
-    return file_bytes_check(&dataset->image_file, round, error) < 0
-               ? -1
-               : file_bytes_check(&dataset->label_file, round, error);
+    for (unsigned i = 0; i < dataset->input_count; i++)
+        if (file_bytes_check(&dataset->inputs[i].file, round, error) < 0)
+            return -1;
+    return file_bytes_check(&dataset->labels.file, round, error);
 }
 
 const struct dataset_kind dataset_npy = {npy_open, npy_free, npy_read, npy_check};

@@ -7,6 +7,9 @@
 #include "worker/model/graph_internal.h"
 #include "worker/model/graph_program.h"
 
+/* All types have four bytes: inputs of several types lie behind each other without gaps. */
+_Static_assert(sizeof(float) == sizeof(int32_t), "an example's inputs are counted in elements");
+
 static size_t element_bytes(enum element_type type)
 {
     return type == ELEMENT_FLOAT32 ? sizeof(float) : sizeof(int32_t);

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/job/string_format.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/xla/client.h"
 
+/* The second has `inputs` in place of `input`. */
 #define FORMAT "coxswain-program/1"
+#define FORMAT_INPUTS "coxswain-program/2"
 #define DOCUMENT "program.json"
 #define OUTPUT "entries.predict.output"
 /* Values of one tensor, and of one example. */
@@ -29,7 +32,7 @@ struct program {
     unsigned state_count;
     struct parameter_layout layout;
     struct example_format format;
-    struct xla_value input, target, output; /* of a whole call */
+    struct xla_value inputs[EXAMPLE_INPUTS_MAX], target, output; /* of a whole call */
     struct output_format output_format;
     bool predicts; /* there is an output */
     int64_t batch;
@@ -114,13 +117,13 @@ static int parse_tensors(struct program *program, struct error *error)
     return 0;
 }
 
-/* Reads the type and shape of `input`, `target` or an output, and puts the call's batch in front of the shape. */
-static int parse_field(const struct program *program, const char *name, struct xla_value *ret_value,
-                       int64_t *ret_elements, struct error *error)
+/* Reads the type and shape of an input, `target` or an output, called `name`, and puts the call's batch in front of the
+ * shape. */
+static int parse_field(const struct program *program, const struct json *field, const char *name,
+                       struct xla_value *ret_value, int64_t *ret_elements, struct error *error)
 {
     char member[48];
     unsigned rank;
-    const struct json *field = json_at(program->document, name);
     const char *type = json_string_at(field, "type", "");
     snprintf(member, sizeof member, "%s.shape", name);
     if (strcmp(type, "float32") != 0 && strcmp(type, "int32") != 0)
@@ -144,23 +147,89 @@ static struct example_shape shape_of_example(const struct xla_value *value)
     return shape;
 }
 
+static enum element_type element_of(const struct xla_value *value)
+{
+    return value->type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+}
+
+static int parse_vocabulary(const struct json *item, const char *member, struct example_input *input,
+                            struct error *error)
+{
+    const struct json *vocabulary = json_member(item, "vocabulary");
+    char name[48];
+    if (vocabulary == NULL)
+        return 0;
+    snprintf(name, sizeof name, "%s.vocabulary", member);
+    input->vocabulary = json_integer(vocabulary, 0);
+    if (input->type != ELEMENT_INT32 || input->vocabulary < 1 || input->vocabulary > INT32_MAX)
+        return wrong(error, name, "the number of values that an int32 input may have, or left out");
+    return 0;
+}
+
+/* `member` is what messages call it. */
+static int parse_input(struct program *program, const struct json *item, const char *member, const char *name,
+                       struct error *error)
+{
+    struct example_format *format = &program->format;
+    struct example_input *input = &format->inputs[format->input_count];
+    struct xla_value *value = &program->inputs[format->input_count];
+    if (strlen(name) > DATA_INPUT_NAME_MAX || !string_format_matches(STRING_FORMAT_WORD, name))
+        return error_set(error, ERROR_INVALID,
+                         DOCUMENT ": %s.name: must be at most %d letters, digits, '-', '_' and "
+                                  "'.', such as input_ids",
+                         member, DATA_INPUT_NAME_MAX);
+    for (unsigned i = 0; i < format->input_count; i++)
+        if (strcmp(format->inputs[i].name, name) == 0)
+            return error_set(error, ERROR_INVALID, DOCUMENT ": inputs: two are called %s", name);
+    if (parse_field(program, item, member, value, &input->elements, error) < 0)
+        return -1;
+    snprintf(input->name, sizeof input->name, "%s", name);
+    input->type = element_of(value);
+    input->shape = shape_of_example(value);
+    format->input_elements += input->elements;
+    if (format->input_elements > ELEMENTS_MAX / program->batch)
+        return wrong(error, "inputs", "small enough that a whole call has at most 2^31 values");
+    format->input_count++;
+    return parse_vocabulary(item, member, input, error);
+}
+
+static int parse_inputs(struct program *program, struct error *error)
+{
+    const struct json *list = json_member(program->document, "inputs");
+    char member[32];
+    unsigned number = 0;
+    if (strcmp(json_string_at(program->document, "format", ""), FORMAT) == 0)
+        return parse_input(program, json_member(program->document, "input"), "input", "input", error);
+    if (json_type(list) != JSON_ARRAY || json_count(list) < 1 || json_count(list) > EXAMPLE_INPUTS_MAX)
+        return error_set(error, ERROR_INVALID, DOCUMENT ": inputs: must be a list of 1 to %d inputs",
+                         EXAMPLE_INPUTS_MAX);
+    for (const struct json *item = json_first(list); item != NULL; item = json_next(item)) {
+        snprintf(member, sizeof member, "inputs[%u]", number++);
+        if (parse_input(program, item, member, json_string_at(item, "name", ""), error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int parse_fields(struct program *program, struct error *error)
 {
     struct example_format *format = &program->format;
-    if (parse_field(program, "input", &program->input, &format->input_elements, error) < 0 ||
-        parse_field(program, "target", &program->target, &format->target_elements, error) < 0)
+    if (parse_inputs(program, error) < 0 || parse_field(program, json_member(program->document, "target"), "target",
+                                                        &program->target, &format->target_elements, error) < 0)
         return -1;
-    format->input_type = program->input.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
-    format->target_type = program->target.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+    format->input_type = format->inputs[0].type;
+    format->target_type = element_of(&program->target);
     if (format->target_type == ELEMENT_INT32) {
         format->classes = json_integer_at(program->document, "target.classes", 0);
         if (format->classes < 1 || format->classes > INT32_MAX)
             return wrong(error, "target.classes", "the number of classes, or of the vocabulary");
     }
-    format->input_shape = shape_of_example(&program->input);
     format->target_shape = shape_of_example(&program->target);
-    if (format->input_type == ELEMENT_FLOAT32 && program->input.rank == 4)
-        memcpy(format->image, program->input.shape + 1, sizeof format->image);
+    if (format->input_count > 1)
+        return 0;
+    format->input_shape = format->inputs[0].shape;
+    if (format->input_type == ELEMENT_FLOAT32 && format->input_shape.rank == 3)
+        memcpy(format->image, format->input_shape.dims, sizeof format->image);
     return 0;
 }
 
@@ -186,11 +255,12 @@ static int parse_scores(struct program *program, struct error *error)
 static int parse_output(struct program *program, struct error *error)
 {
     struct output_format *output = &program->output_format;
-    if (json_at(program->document, OUTPUT) == NULL)
+    const struct json *field = json_at(program->document, OUTPUT);
+    if (field == NULL)
         return 0;
-    if (parse_field(program, OUTPUT, &program->output, &output->elements, error) < 0)
+    if (parse_field(program, field, OUTPUT, &program->output, &output->elements, error) < 0)
         return -1;
-    output->type = program->output.type == XLA_FLOAT32 ? ELEMENT_FLOAT32 : ELEMENT_INT32;
+    output->type = element_of(&program->output);
     output->rank = program->output.rank - 1;
     memcpy(output->shape, program->output.shape + 1, sizeof output->shape);
     program->predicts = true;
@@ -199,14 +269,16 @@ static int parse_output(struct program *program, struct error *error)
 
 static int parse_document(struct program *program, struct error *error)
 {
-    if (strcmp(json_string_at(program->document, "format", ""), FORMAT) != 0)
-        return wrong(error, "format", "\"" FORMAT "\"; was the program exported for another release?");
+    const char *format = json_string_at(program->document, "format", "");
+    if (strcmp(format, FORMAT) != 0 && strcmp(format, FORMAT_INPUTS) != 0)
+        return wrong(error, "format",
+                     "\"" FORMAT "\" or \"" FORMAT_INPUTS "\"; was the program exported for another release?");
     program->batch = json_integer_at(program->document, "batch", 0);
     if (program->batch < 1 || program->batch > PROGRAM_BATCH_MAX)
         return wrong(error, "batch", "from 1 to 65536 examples");
     if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0 || parse_output(program, error) < 0)
         return -1;
-    if (2 * program->layout.tensor_count + 8 > XLA_VALUES_MAX)
+    if (2 * program->layout.tensor_count + program->format.input_count + 7 > XLA_VALUES_MAX)
         return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": too many tensors");
     return 0;
 }
@@ -456,7 +528,7 @@ const char *program_engine(const struct program *program)
 }
 
 /* A call reads parameters and state where they are, if their place suits the plugin. The examples of a short call are
- * copied to fill the batch, and that may be copied again. */
+ * copied to fill the batch, and several inputs are copied to be arrays of their own; that may be copied again. */
 static int64_t copied_bytes(const struct program *program)
 {
     int64_t bytes =
@@ -507,14 +579,12 @@ static unsigned append_tensors(const struct program *program, const float *flat,
     return count;
 }
 
-/* Copies the examples of a short call and repeats them, from the first one, until the batch is full. Repeated examples,
- * unlike zeros, keep the statistics of a batch close to those of the data. */
-static void *fill_up(const void *from, size_t bytes, int64_t examples, int64_t batch)
+/* Copies `bytes` of each example, `stride` apart. Repeats those of a short call, from the first one, until the batch is
+ * full: repeated examples, unlike zeros, keep the statistics of a batch close to those of the data. */
+static void fill_up(char *filled, const char *from, size_t bytes, size_t stride, int64_t examples, int64_t batch)
 {
-    char *filled = memory_allocate((size_t)batch, bytes);
     for (int64_t i = 0; i < batch; i++)
-        memcpy(filled + (size_t)i * bytes, (const char *)from + (size_t)(i % examples) * bytes, bytes);
-    return filled;
+        memcpy(filled + (size_t)i * bytes, from + (size_t)(i % examples) * stride, bytes);
 }
 
 static enum entry entry_of(const struct program_call *call)
@@ -524,7 +594,7 @@ static enum entry entry_of(const struct program_call *call)
     return call->gradients != NULL ? ENTRY_TRAIN : ENTRY_EVALUATE;
 }
 
-/* The memory of one call. A short one has copies of what it reads, and of its outputs. */
+/* The memory of one call. A short one has copies of what it reads, and of its outputs; so have several inputs. */
 struct frame {
     struct xla_value *arguments, *results;
     unsigned argument_count, result_count;
@@ -549,27 +619,53 @@ static struct xla_value with_data(struct xla_value value, const void *data)
     return value;
 }
 
+/* Returns how many there are. */
+static unsigned append_inputs(const struct program *program, const struct program_call *call, struct frame *frame,
+                              struct xla_value *arguments)
+{
+    const struct example_format *format = &program->format;
+    size_t stride = example_input_bytes(format), before = 0; /* in an example */
+    if (format->input_count == 1 && call->examples == program->batch) {
+        arguments[0] = with_data(program->inputs[0], call->inputs);
+        return 1;
+    }
+    frame->inputs = memory_allocate((size_t)program->batch, stride);
+    for (unsigned i = 0; i < format->input_count; i++) {
+        size_t bytes = (size_t)format->inputs[i].elements * sizeof(float);
+        char *filled = (char *)frame->inputs + (size_t)program->batch * before;
+        fill_up(filled, (const char *)call->inputs + before, bytes, stride, call->examples, program->batch);
+        arguments[i] = with_data(program->inputs[i], filled);
+        before += bytes;
+    }
+    return format->input_count;
+}
+
+/* Target and weight. Returns how many there are. */
+static unsigned append_targets(const struct program *program, const struct program_call *call, struct frame *frame,
+                               struct xla_value *arguments)
+{
+    size_t bytes = example_target_bytes(&program->format);
+    if (call->examples < program->batch) {
+        frame->targets = memory_allocate((size_t)program->batch, bytes);
+        fill_up(frame->targets, call->targets, bytes, bytes, call->examples, program->batch);
+    }
+    frame->weight = memory_allocate((size_t)program->batch, sizeof *frame->weight);
+    for (int64_t i = 0; i < call->examples; i++)
+        frame->weight[i] = 1;
+    arguments[0] = with_data(program->target, frame->targets != NULL ? frame->targets : call->targets);
+    arguments[1] = (struct xla_value){.type = XLA_FLOAT32, .rank = 1, .shape = {program->batch}, .data = frame->weight};
+    return 2;
+}
+
 static void add_arguments(const struct program *program, const struct program_call *call, enum entry entry,
                           struct frame *frame)
 {
-    const struct example_format *format = &program->format;
-    bool is_short = call->examples < program->batch, has_targets = entry != ENTRY_PREDICT;
     struct xla_value *arguments = frame->arguments =
-        memory_allocate(program->layout.tensor_count + 4, sizeof *arguments);
-    if (is_short)
-        frame->inputs = fill_up(call->inputs, example_input_bytes(format), call->examples, program->batch);
-    if (is_short && has_targets)
-        frame->targets = fill_up(call->targets, example_target_bytes(format), call->examples, program->batch);
+        memory_allocate(program->layout.tensor_count + program->format.input_count + 3, sizeof *arguments);
     unsigned count = append_tensors(program, call->parameters, arguments);
-    arguments[count++] = with_data(program->input, is_short ? frame->inputs : call->inputs);
-    if (has_targets) {
-        frame->weight = memory_allocate((size_t)program->batch, sizeof *frame->weight);
-        for (int64_t i = 0; i < call->examples; i++)
-            frame->weight[i] = 1;
-        arguments[count++] = with_data(program->target, is_short ? frame->targets : call->targets);
-        arguments[count++] =
-            (struct xla_value){.type = XLA_FLOAT32, .rank = 1, .shape = {program->batch}, .data = frame->weight};
-    }
+    count += append_inputs(program, call, frame, arguments + count);
+    if (entry != ENTRY_PREDICT)
+        count += append_targets(program, call, frame, arguments + count);
     memcpy(frame->seed, call->seed, sizeof frame->seed);
     if (entry == ENTRY_TRAIN)
         arguments[count++] = (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = frame->seed};

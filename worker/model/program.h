@@ -76,7 +76,7 @@ int64_t program_call_bytes(const struct program *program);
  * evaluates. */
 struct program_call {
     const float *parameters;      /* program_layout()->elements */
-    const void *inputs, *targets; /* predictions need no targets */
+    const void *inputs, *targets; /* as program_example_format() has them; predictions need no targets */
     int64_t examples;             /* at least 1 */
     uint32_t seed[2];             /* for dropout; read by training calls only */
     float *gradients;             /* program_layout()->elements; for state, the new values */

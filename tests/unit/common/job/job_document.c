@@ -97,6 +97,23 @@ Test(job_document, reads_every_kind_of_field)
     cr_expect_str_eq(document.data.path, "mnist");
 }
 
+Test(job_document, names_a_file_for_each_input_of_a_program)
+{
+    static const char inputs[] = STRATEGY TRAINING
+        "model: {program: {path: /m/bert}}\n"
+        "data:\n"
+        "  format: NPY\n"
+        "  train: {inputs: [{name: input_ids, file: ids.npy}, {name: attention_mask, file: m.npy}], labels: y.npy}\n"
+        "  validation: {inputs: [{name: input_ids, file: held.npy}], labels: held-y.npy}\n";
+    SCOPED(job_document_release) struct job_document document = parsed(inputs);
+    cr_assert(document.data.train.input_count == 2 && document.data.validation.input_count == 1);
+    cr_expect_str_eq(document.data.train.inputs[1].name, "attention_mask");
+    cr_expect_str_eq(document.data.train.inputs[1].file, "m.npy");
+    SCOPED_JSON *json = job_document_to_json(&document);
+    const struct json *first = json_first(json_at(json, "data.validation.inputs"));
+    cr_expect_str_eq(json_string_at(first, "file", ""), "held.npy");
+}
+
 Test(job_document, goes_to_json_and_back_unchanged)
 {
     SCOPED(job_document_release) struct job_document document = parsed(full);
@@ -155,6 +172,15 @@ Test(job_document, names_the_field_and_what_to_write)
         {STRATEGY MODEL TRAINING "data: {format: IDX, train: {images: ../a, labels: b}}\n",
          "data.train.images: '../a' does not fit; give a path without empty, '.' and '..' parts, such as "
          "mnist/train.gz"},
+        {STRATEGY MODEL TRAINING "data: {format: NPY, train: {labels: y}}\n",
+         "data.train: format NPY needs train.labels and either train.images or train.inputs"},
+        {STRATEGY MODEL TRAINING "data: {format: NPY, train: {labels: y, images: x, inputs: [{name: a, file: x}]}}\n",
+         "data.train: format NPY needs train.labels and either train.images or train.inputs"},
+        {STRATEGY MODEL TRAINING
+         "data: {format: NPY, train: {labels: y, images: x}, validation: {inputs: [{name: a, file: x}]}}\n",
+         "data.validation.labels: validation labels come together with either images or inputs"},
+        {STRATEGY MODEL TRAINING "data: {format: IDX, train: {labels: y, images: x, inputs: [{name: a, file: x}]}}\n",
+         "data.train.inputs: is for format NPY only and would be ignored here; leave it out"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED_JSON *source = manifest_value(cases[i].yaml);

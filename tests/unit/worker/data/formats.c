@@ -308,9 +308,133 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     put_array("y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", numbers, 8);
     refused(&spec, &images, ERROR_INVALID, "integers");
     put_array("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", numbers, 12);
-    refused(&spec, &images, ERROR_INVALID, "2 images but 3 labels");
+    refused(&spec, &images, ERROR_INVALID, "x.npy has 2 examples, but ");
+    refused(&spec, &images, ERROR_INVALID, "y.npy has 3; an example is one of each");
     put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
     refused(&spec, &images, ERROR_INVALID, "uint8 or float32");
+}
+
+/* A program of two words, below 9, and a price. */
+static const struct example_format offers = {
+    .input_type = ELEMENT_INT32,
+    .input_elements = 3,
+    .target_type = ELEMENT_INT32,
+    .target_elements = 1,
+    .classes = 10,
+    .input_count = 2,
+    .inputs = {{"words", ELEMENT_INT32, 2, 9, {1, {2}}}, {"price", ELEMENT_FLOAT32, 1, 0, {0, {0}}}}};
+
+static void put_offers(void)
+{
+    static const int16_t words[] = {1, 2, 3, 4, 9, -1};
+    static const float prices[] = {0.5f, 1.5f, 2.5f};
+    static const uint8_t labels[] = {7, 8, 9};
+    put_array("w.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3, 2), }", words, sizeof words);
+    put_array("p.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", prices, sizeof prices);
+    put_array("y.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", labels, sizeof labels);
+}
+
+static struct data_spec spec_of_offers(struct data_input inputs[2])
+{
+    struct data_spec spec = spec_of(DATA_FORMAT_NPY, NULL);
+    inputs[0] = (struct data_input){"price", path_of("p.npy")};
+    inputs[1] = (struct data_input){"words", path_of("w.npy")};
+    spec.train.inputs = inputs;
+    spec.train.input_count = 2;
+    spec.train.labels = path_of("y.npy");
+    return spec;
+}
+
+Test(formats, npy_inputs_of_a_program_lie_behind_each_other, .init = make_place, .fini = remove_place)
+{
+    struct data_input inputs[2];
+    struct data_spec spec = spec_of_offers(inputs);
+    put_offers();
+    struct dataset *dataset = opened(&spec, &offers);
+    cr_expect_str_eq(dataset_description(dataset), "records of 2 inputs from w.npy, p.npy");
+    const int64_t indices[2] = {1, 0};
+    union {
+        int32_t integer;
+        float number;
+    } values[6];
+    int32_t targets[2];
+    cr_assert_eq(dataset_read(dataset, indices, 2, values, targets, NULL), 0);
+    cr_expect(values[0].integer == 3 && values[1].integer == 4 && values[2].number == 1.5f);
+    cr_expect(values[3].integer == 1 && values[4].integer == 2 && values[5].number == 0.5f);
+    cr_expect(targets[0] == 8 && targets[1] == 7);
+    unreadable(dataset, 2, "w.npy: example 2: value 0 is 9, but the input words of the model takes 0 to 8");
+    dataset_free(dataset);
+    struct example_format any = offers;
+    any.inputs[0].vocabulary = 0;
+    dataset = opened(&spec, &any);
+    const int64_t last = 2;
+    cr_assert_eq(dataset_read(dataset, &last, 1, values, targets, NULL), 0);
+    cr_expect(values[0].integer == 9 && values[1].integer == -1 && values[2].number == 2.5f);
+    dataset_free(dataset);
+    const int64_t large[] = {1, 2, 3, INT64_C(1) << 31, 5, 6};
+    put_array("w.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }", large, sizeof large);
+    dataset = opened(&spec, &any);
+    unreadable(dataset, 1, "value 1 is 2147483648, but the input words of the model takes -2147483648 to 2147483647");
+    dataset_free(dataset);
+}
+
+Test(formats, npy_inputs_hold_out_the_same_examples_of_each_file, .init = make_place, .fini = remove_place)
+{
+    struct data_input inputs[2];
+    struct data_spec spec = spec_of_offers(inputs);
+    struct dataset *dataset;
+    struct example_format any = offers;
+    float values[3];
+    int32_t target;
+    const int64_t first = 0;
+    put_offers();
+    spec.validation.last = 1;
+    any.inputs[0].vocabulary = 0;
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &any, &dataset, NULL), 0);
+    cr_assert_eq(dataset_count(dataset), 1);
+    cr_assert_eq(dataset_read(dataset, &first, 1, values, &target, NULL), 0);
+    cr_expect(values[2] == 2.5f && target == 9);
+    dataset_free(dataset);
+    spec.validation = spec.train;
+    spec.validation.labels = path_of("w.npy");
+    struct error error = ERROR_INIT;
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &offers, &dataset, &error), -1);
+    cr_expect(strstr(error.message, "2 labels for an example, but the model takes 1"), "%s", error.message);
+}
+
+Test(formats, npy_inputs_that_do_not_fit_are_refused, .init = make_place, .fini = remove_place)
+{
+    struct data_input inputs[2];
+    struct data_spec spec = spec_of_offers(inputs);
+    static const double doubles[] = {1, 2, 3};
+    put_offers();
+    inputs[0].name = "prize";
+    refused(&spec, &offers, ERROR_INVALID, "data.train.inputs: the model has no input prize; it takes words and price");
+    inputs[0].name = "price";
+    spec.train.input_count = 1;
+    refused(&spec, &offers, ERROR_INVALID,
+            "data.train.inputs: there is no file for the input words of the model; it takes words and price");
+    refused(&spec, &images, ERROR_INVALID, "data.train.inputs is for programs");
+    spec.train.input_count = 0;
+    spec.train.images = path_of("p.npy");
+    refused(&spec, &offers, ERROR_INVALID, "takes words and price; name a file for each of them in data.train.inputs");
+    spec = spec_of_offers(inputs);
+    inputs[1].file = path_of("p.npy");
+    refused(&spec, &offers, ERROR_INVALID, "p.npy has values of type f4, but the input words of the model is int32");
+    inputs[1].file = path_of("y.npy");
+    refused(&spec, &offers, ERROR_INVALID,
+            "y.npy has 1 values for each example, but the input words of the model takes 2");
+    inputs[1].file = path_of("none.npy");
+    refused(&spec, &offers, ERROR_NOT_FOUND, "none.npy");
+    inputs[1].file = path_of("w.npy");
+    put_array("p.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", doubles, sizeof doubles);
+    refused(&spec, &offers, ERROR_INVALID, "p.npy has values of type f8, but the input price of the model is float32");
+    put_array("p.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", doubles, 8);
+    refused(&spec, &offers, ERROR_INVALID, "w.npy has 3 examples, but ");
+    spec = spec_of(DATA_FORMAT_SYNTHETIC, NULL);
+    spec.examples = 3;
+    refused(&spec, &offers, ERROR_INVALID,
+            "data.format Synthetic gives each example one input, but the model takes 2, such as words");
 }
 
 /* As many values in another order are not what the model takes; a dimension of 1, or joined ones, change no order. */

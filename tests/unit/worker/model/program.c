@@ -33,6 +33,8 @@ Test(program, a_document_gives_layout_and_format)
     cr_expect_eq(layout->tensors[2].elements, 1);
     const struct example_format *format = program_example_format(program);
     cr_expect_eq(format->input_elements, 6);
+    cr_expect_eq(format->input_count, 1);
+    cr_expect_str_eq(format->inputs[0].name, "input");
     cr_expect_eq(format->image[1], 3);
     cr_expect_eq(format->input_shape.rank, 3);
     cr_expect_eq(format->input_shape.dims[0], 2);
@@ -50,11 +52,58 @@ Test(program, a_document_gives_layout_and_format)
     program_free(program);
 }
 
-/* Each replaces words of the good document, and is refused with words of the message. */
-static const struct {
+#define SEVERAL                                                                                                        \
+    "{\"format\":\"coxswain-program/2\",\"batch\":4,\"parameters\":[{\"name\":\"kernel\",\"shape\":[6,3]}],"           \
+    "\"inputs\":[{\"name\":\"ids\",\"type\":\"int32\",\"shape\":[8],\"vocabulary\":100},"                              \
+    "{\"name\":\"price\",\"type\":\"float32\",\"shape\":[2,3]},{\"name\":\"kind\",\"type\":\"int32\",\"shape\":[]}],"  \
+    "\"target\":{\"type\":\"float32\",\"shape\":[2]}}"
+
+Test(program, a_document_may_have_several_inputs)
+{
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(program_parse(SEVERAL, strlen(SEVERAL), &program, &error), 0, "%s", error.message);
+    const struct example_format *format = program_example_format(program);
+    cr_assert_eq(format->input_count, 3);
+    cr_expect_eq(format->input_elements, 8 + 6 + 1);
+    cr_expect_eq(example_input_bytes(format), 4 * (8 + 6 + 1));
+    cr_expect_str_eq(format->inputs[0].name, "ids");
+    cr_expect(format->inputs[0].type == ELEMENT_INT32 && format->inputs[0].vocabulary == 100);
+    cr_expect(format->inputs[1].type == ELEMENT_FLOAT32 && format->inputs[1].vocabulary == 0);
+    cr_expect(format->inputs[1].shape.rank == 2 && format->inputs[1].shape.dims[1] == 3);
+    cr_expect(format->inputs[2].elements == 1 && format->inputs[2].shape.rank == 0);
+    cr_expect(format->image[0] == 0 && format->input_shape.rank == 0);
+    program_free(program);
+}
+
+/* Each replaces words of a good document, and is refused with words of the message. */
+struct lie {
     const char *from, *to, *message;
-} lies[] = {
-    {"program/1", "program/2", "format: must be \"coxswain-program/1\""},
+};
+static const struct lie lies_of_several[] = {
+    {"program/2", "program/1", "input.type: must be float32 or int32"},
+    {"\"inputs\":[", "\"inputs\":7,\"others\":[", "inputs: must be a list of 1 to 16 inputs"},
+    {"\"inputs\":[", "\"inputs\":[],\"others\":[", "inputs: must be a list of 1 to 16 inputs"},
+    {"\"inputs\":[", "\"inputs\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,", "inputs: must be a list of 1 to 16 inputs"},
+    {"\"inputs\":[", "\"inputs\":[7,", "inputs[0].name: must be at most 63 letters"},
+    {"\"price\"", "\"\"", "inputs[1].name: must be at most 63 letters"},
+    {"\"price\"", "\"a price\"", "inputs[1].name: must be at most 63 letters"},
+    {"\"price\"", "\"../price\"", "inputs[1].name: must be at most 63 letters"},
+    {"\"price\"", "\"p123456789012345678901234567890123456789012345678901234567890123\"",
+     "inputs[1].name: must be at most 63 letters"},
+    {"\"price\"", "\"ids\"", "inputs: two are called ids"},
+    {"float32", "float64", "inputs[1].type: must be float32 or int32"},
+    {"[2,3]", "[2,0]", "inputs[1].shape: must be positive sizes"},
+    {"[2,3]", "[536870913]", "inputs[1].shape: must be small enough"},
+    {"[2,3]", "[536870912]", "inputs: must be small enough"},
+    {":100", ":0", "inputs[0].vocabulary: must be the number of values"},
+    {":100", ":4294967296", "inputs[0].vocabulary: must be the number of values"},
+    {":100", ":\"100\"", "inputs[0].vocabulary: must be the number of values"},
+    {"[2,3]", "[2,3],\"vocabulary\":6", "inputs[1].vocabulary: must be the number of values"},
+};
+static const struct lie lies[] = {
+    {"program/1", "program/2", "inputs: must be a list of 1 to 16 inputs"},
+    {"program/1", "program/3", "format: must be \"coxswain-program/1\" or \"coxswain-program/2\""},
     {"\"batch\":4", "\"batch\":0", "batch: must be from 1 to 65536"},
     {"\"batch\":4", "\"batch\":65537", "batch: must be from 1 to 65536"},
     {"\"batch\":4", "\"batch\":\"4\"", "batch: must be from 1 to 65536"},
@@ -97,19 +146,24 @@ Test(program, a_document_without_predict_has_no_output)
     program_free(program);
 }
 
+static void refuse(const char *good, const struct lie *lie)
+{
+    char text[2048];
+    struct program *program;
+    struct error error = ERROR_INIT;
+    const char *place = strstr(good, lie->from);
+    cr_assert_not_null(place, "%s", lie->from);
+    int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(place - good), good, lie->to, place + strlen(lie->from));
+    cr_expect(program_parse(text, (size_t)length, &program, &error) < 0, "%s", lie->to);
+    cr_expect_not_null(strstr(error.message, lie->message), "%s: %s", lie->to, error.message);
+}
+
 Test(program, a_wrong_document_is_refused_with_the_member_that_is_wrong)
 {
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
-        char text[2048];
-        struct program *program;
-        struct error error = ERROR_INIT;
-        const char *place = strstr(GOOD, lies[i].from);
-        cr_assert_not_null(place, "%s", lies[i].from);
-        int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(place - GOOD), GOOD, lies[i].to,
-                              place + strlen(lies[i].from));
-        cr_expect(program_parse(text, (size_t)length, &program, &error) < 0, "%s", lies[i].to);
-        cr_expect_not_null(strstr(error.message, lies[i].message), "%s: %s", lies[i].to, error.message);
-    }
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
+        refuse(GOOD, &lies[i]);
+    for (size_t i = 0; i < sizeof lies_of_several / sizeof lies_of_several[0]; i++)
+        refuse(SEVERAL, &lies_of_several[i]);
 }
 
 Test(program, a_folder_without_a_document_is_refused_by_its_path)
