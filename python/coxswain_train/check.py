@@ -55,11 +55,11 @@ def check_entry(entry: Entry, exported: jax.export.Exported, examples_are_alone:
             f"{entry.name}: {different} of the exported function differs from the original: does the loss function "
             f"use random numbers without the seed key, or change something outside it?"
         )
-    if len(entry.arguments) < 5 or len(entry.arguments[2]) < 2 or not examples_are_alone:
+    if len(entry.arguments) < 5 or len(entry.arguments[3]) < 2 or not examples_are_alone:
         return
     trained, kept, inputs, targets, weight, *seed = entry.arguments
     weight = np.append(weight[:-1], np.float32(0))
-    padded = [np.append(values[:-1], np.flip(values[:1]), axis=0) for values in (inputs, targets)]
+    padded = jax.tree.map(lambda values: np.append(values[:-1], np.flip(values[:1]), axis=0), (inputs, targets))
     results = (call(trained, kept, *batch, weight, *seed) for batch in ((inputs, targets), padded))
     different = first_difference(entry, *results)
     if different is not None:

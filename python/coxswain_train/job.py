@@ -56,6 +56,17 @@ def merged(fields: Any, changes: Any) -> Any:
     return result
 
 
+def with_listed_inputs(data: Fields) -> Fields:
+    """Returns spec.coxswain.data with the files of inputs, given as {name: file}, as the list that the API has."""
+    result = dict(data)
+    for part in ("train", "validation"):
+        files = result.get(part)
+        if isinstance(files, Mapping) and isinstance(files.get("inputs"), Mapping):
+            listed = [{"name": name, "file": file} for name, file in files["inputs"].items()]
+            result[part] = {**files, "inputs": listed}
+    return result
+
+
 def cox_program() -> str:
     found = shutil.which(os.environ.get("COXSWAIN_COX") or "cox")
     if found is None:
@@ -75,8 +86,8 @@ class TrainingJob:
     """A TrainingJob of coxswain.dev/v1beta1. docs/api.md has all fields of its spec.
 
     `model` is the name of a preset or the fields of spec.coxswain.model; `program`, in its place, is a folder that an
-    export function of this package has written. `data` has the fields of spec.coxswain.data. `optimizer` is the optimizer's
-    type or its fields, `strategy` the strategy's. `checkpoint` has the fields of spec.coxswain.checkpoint, as in
+    export function of this package has written. `data` has the fields of spec.coxswain.data; the files of several inputs may
+    also be a dict by name. `optimizer` is the optimizer's type or its fields, `strategy` the strategy's. `checkpoint` has the fields of spec.coxswain.checkpoint, as in
     {"everySteps": 100}; without it nothing is saved but the trained weights.
 
     `storage` names folders, and data and other fields refer to these names. In a cluster each is a PersistentVolumeClaim of that
@@ -117,7 +128,7 @@ class TrainingJob:
         coxswain = {
             "strategy": {"type": strategy} if isinstance(strategy, str) else strategy,
             "model": trained,
-            "data": data,
+            "data": with_listed_inputs(data),
             "training": {
                 "epochs": epochs,
                 "steps": steps,

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,23 @@ from safetensors.numpy import save
 from coxswain_train.check import Entry, ExportError, check_entry
 
 FORMAT = "coxswain-program/1"
+FORMAT_INPUTS = "coxswain-program/2"  # has a list of inputs in place of one
 # Limits of the worker.
 BATCH_MAX = 65536
 TENSOR_RANK_MAX = 4
 EXAMPLES_RANK_MAX = 8
 NAME_MAX = 95  # bytes
+INPUTS_MAX = 16
+INPUT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+VOCABULARY_MAX = 2**31 - 1
 FILES = {"lossAndGradients": "loss_and_gradients", "evaluate": "evaluate", "predict": "predict"}
 # What XLA compiles itself. Other custom calls are functions of jaxlib, which the worker does not have.
 CUSTOM_CALLS = {"ApproxTopK", "Sharding"}
 
 Tree = Any  # a pytree of float32 arrays
-Loss = Callable[[Tree, Tree, jax.Array, jax.Array, jax.Array, bool], tuple[jax.Array, jax.Array | None, Tree]]
-Predict = Callable[[Tree, Tree, jax.Array], jax.Array]
+Inputs = Any  # one array of examples, or a dict or tuple of such arrays, which may hold others
+Loss = Callable[[Tree, Tree, Any, jax.Array, jax.Array, bool], tuple[jax.Array, jax.Array | None, Tree]]
+Predict = Callable[[Tree, Tree, Any], jax.Array]
 Arrays = list[Any]
 
 
@@ -76,19 +81,74 @@ def examples_of(values: ArrayLike, what: str) -> NDArray[Any]:
     return array.astype(dtype)
 
 
-def check_examples(inputs: NDArray[Any], targets: NDArray[Any], batch: int) -> None:
+def inputs_of(values: Inputs) -> Inputs:
+    """Returns the example input, or each of several, as float32 or int32."""
+    if not isinstance(values, dict | tuple):
+        return examples_of(values, "input")
+    named = jax.tree_util.tree_flatten_with_path(values)[0]
+    if not 1 <= len(named) <= INPUTS_MAX:
+        raise ExportError(f"the example input has {len(named)} arrays, but must have from 1 to {INPUTS_MAX}")
+    arrays, names = [], set()
+    for path, leaf in named:
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        if not INPUT_NAME.fullmatch(name):
+            raise ExportError(
+                f"the input {name!r} needs a name of at most 63 letters, digits, '-', '_' and '.': name the arrays by the keys "
+                f"of a dict"
+            )
+        if name in names:
+            raise ExportError(f"two inputs are called {name}: rename one of them")
+        names.add(name)
+        arrays.append(examples_of(leaf, f"input {name}"))
+    return jax.tree.unflatten(jax.tree.structure(values), arrays)
+
+
+def named_inputs(inputs: Inputs) -> dict[str, NDArray[Any]]:
+    """Returns what `inputs_of` gave by name, in the order in which JAX flattens it. An only array is called input."""
+    paths = jax.tree_util.tree_flatten_with_path(inputs)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator=".") or "input": leaf for path, leaf in paths}
+
+
+def examples_at(inputs: Inputs, numbers: Any) -> Inputs:
+    return jax.tree.map(lambda array: array[numbers], inputs)
+
+
+def check_examples(inputs: Inputs, targets: NDArray[Any], batch: int) -> None:
     """Refuses sizes with which no batch can be made. Every export checks them before it tries the model on the example."""
     if not 1 <= batch <= BATCH_MAX:
         raise ExportError(f"batch is {batch}, but must be from 1 to {BATCH_MAX}")
-    if len(inputs) != len(targets):
-        raise ExportError(f"there are {len(inputs)} example inputs, but {len(targets)} example targets")
+    for name, array in named_inputs(inputs).items():
+        if len(array) != len(targets):
+            of = "" if array is inputs else f" of {name}"
+            raise ExportError(f"there are {len(array)} example inputs{of}, but {len(targets)} example targets")
+
+
+def input_fields(inputs: Inputs, vocabularies: Mapping[str, int]) -> dict[str, Any]:
+    """Returns what the document says of the inputs."""
+    named = named_inputs(inputs)
+    for name, vocabulary in vocabularies.items():
+        if name not in named:
+            raise ExportError(f"vocabularies has {name!r}, but the inputs are {', '.join(named)}")
+        if named[name].dtype != np.int32 or not 1 <= vocabulary <= VOCABULARY_MAX:
+            raise ExportError(f"the vocabulary of {name} is {vocabulary}, but must be at least 1, and the input int32")
+        least, most = named[name].min(), named[name].max()
+        if least < 0 or most >= vocabulary:
+            raise ExportError(f"the vocabulary of {name} is {vocabulary}, but the example has values from {least} to {most}")
+    fields = {
+        name: {"type": array.dtype.name, "shape": list(array.shape[1:])}
+        | ({"vocabulary": vocabularies[name]} if name in vocabularies else {})
+        for name, array in named.items()
+    }
+    if not isinstance(inputs, dict | tuple):
+        return {"input": fields["input"]}
+    return {"inputs": [{"name": name, **field} for name, field in fields.items()]}
 
 
 def export_jax(
     folder: str | os.PathLike[str],
     loss: Loss,
     parameters: Tree,
-    example_input: ArrayLike,
+    example_input: Inputs,
     example_target: ArrayLike,
     *,
     state: Tree = None,
@@ -96,6 +156,7 @@ def export_jax(
     classes: int | None = None,
     predict: Predict | None = None,
     scores: str | None = None,
+    vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
     """Exports a training step to `folder`, after checking that the exported functions compute what `loss` does.
@@ -106,7 +167,9 @@ def export_jax(
     else the mean within each example is taken. `training` is a bool of Python; `seed_key` differs for each call.
 
     `parameters` and `state` are pytrees of float32 arrays, with their first values. Examples have a leading axis; there may
-    be any number. `classes` is the number of classes, or the vocabulary, of int32 targets.
+    be any number. A model of several inputs has a dict or a tuple of arrays as its example, of which the functions get one
+    batch each; their names are their keys, or numbers. `vocabularies` may say, by name, below what number the values of an
+    int32 input are: the worker then refuses others, which XLA would not report. `classes` is the number of classes, or the vocabulary, of int32 targets.
 
     `predict(parameters, state, input)` returns the output, [batch, ...] of float32 or int32. If it is a float for each of the
     classes of an example's one target, `scores` may say what: "logits" or "probabilities". Then the worker's --predict names the
@@ -119,12 +182,13 @@ def export_jax(
     both = first_parameters.keys() & first_state.keys()
     if both:
         raise ExportError(f"a parameter and a state are both called {min(both)}: rename one of them")
-    inputs, targets = examples_of(example_input, "input"), examples_of(example_target, "target")
+    inputs, targets = inputs_of(example_input), examples_of(example_target, "target")
     check_examples(inputs, targets, batch)
     if targets.dtype == np.int32 and (classes is None or targets.min() < 0 or targets.max() >= classes):
         raise ExportError(f"int32 targets need `classes`, a number above all of them; it is {classes}")
-    taken = np.arange(batch) % len(inputs)
-    inputs, targets = inputs[taken], targets[taken]
+    described = input_fields(inputs, vocabularies or {})
+    taken = np.arange(batch) % len(targets)
+    inputs, targets = examples_at(inputs, taken), targets[taken]
 
     parameters_form, state_form = jax.tree.structure(parameters), jax.tree.structure(state)
 
@@ -195,11 +259,11 @@ def export_jax(
         # Statistics of a batch, and so the gradients, may depend on all its examples.
         check_entry(entry, exported, examples_are_alone=entry.name == "evaluate" or not first_state)
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT if "input" in described else FORMAT_INPUTS,
         "batch": batch,
         "parameters": [{"name": name, "shape": list(np.shape(value))} for name, value in first_parameters.items()],
         "state": [{"name": name, "shape": list(np.shape(value))} for name, value in first_state.items()],
-        "input": {"type": inputs.dtype.name, "shape": list(inputs.shape[1:])},
+        **described,
         "target": {"type": targets.dtype.name, "shape": list(targets.shape[1:])} | ({"classes": classes} if classes else {}),
         "entries": {entry.name: {"file": FILES[entry.name] + ".mlirbc"} for entry in entries},
         "weights": "weights.safetensors",

@@ -126,6 +126,76 @@ def test_evaluate_and_predict(program: Program) -> None:
     np.testing.assert_allclose(program.run("predict", INPUT[:BATCH])[0], logits, rtol=1e-5, atol=1e-6)
 
 
+TABLES = {"user": random.normal(size=(9, 3)).astype("f"), "item": random.normal(size=(8, 3)).astype("f")}
+OFFERS = {
+    "item": random.integers(0, 8, (6,)),
+    "price": random.normal(size=(6, 2, 3)).astype("f"),
+    "user": random.integers(0, 9, (6,)),
+}
+
+
+def rating(parameters: Any, state: Any, input: Any) -> Any:
+    return (parameters["user"][input["user"]] * parameters["item"][input["item"]] + input["price"].sum(1)).sum(-1)
+
+
+def rating_loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    return (rating(parameters, state, input) - target) ** 2, None, state
+
+
+def export_ratings(folder: pathlib.Path, input: Any = OFFERS, **further: Any) -> Program:
+    target = np.arange(6, dtype="f")
+    options = {"parameters": TABLES, "function": rating_loss, "state": None, "classes": None, "target": target} | further
+    return export(folder, input=input, **options)
+
+
+def test_several_inputs(tmp_path: pathlib.Path) -> None:
+    program = export_ratings(tmp_path, vocabularies={"user": 9}, predict=rating)
+    assert program.document["format"] == "coxswain-program/2" and "input" not in program.document
+    assert program.document["inputs"] == [
+        {"name": "item", "type": "int32", "shape": []},
+        {"name": "price", "type": "float32", "shape": [2, 3]},
+        {"name": "user", "type": "int32", "shape": [], "vocabulary": 9},
+    ]
+    batch = {name: values[:BATCH].astype("f" if name == "price" else "i") for name, values in OFFERS.items()}
+    arrays, target, weight = list(batch.values()), np.arange(BATCH, dtype="f"), np.array([1, 0, 1, 1], "f")
+
+    def total(parameters: Any) -> Any:
+        return (rating_loss(parameters, None, batch, target, None, True)[0] * weight).sum()
+
+    value, gradients = jax.value_and_grad(total)(TABLES)
+    loss, _, got, _ = program.train(*arrays, target, weight, SEED)
+    np.testing.assert_allclose(loss, value, rtol=1e-5)
+    assert_close(got, gradients)
+    np.testing.assert_allclose(program.run("predict", *arrays)[0], rating(TABLES, None, batch), rtol=1e-5)
+
+
+def test_inputs_by_position(tmp_path: pathlib.Path) -> None:
+    def loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+        return rating_loss(parameters, state, {"item": input[0], "price": input[1], "user": input[2]}, target, key, training)
+
+    program = export_ratings(tmp_path, tuple(OFFERS.values()), function=loss)
+    assert [input["name"] for input in program.document["inputs"]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "changes, options, message",
+    [
+        ({"price": OFFERS["price"][:5]}, {}, "there are 5 example inputs of price, but 6 example targets"),
+        ({"price": OFFERS["price"] > 0}, {}, "the example input price is bool"),
+        ({"a price": OFFERS["price"]}, {}, "the input 'a price' needs a name"),
+        ({"a": {"b": OFFERS["user"]}, "a.b": OFFERS["user"]}, {}, "two inputs are called a.b"),
+        ({str(number): OFFERS["user"] for number in range(14)}, {}, "has 17 arrays, but must have from 1 to 16"),
+        ({}, {"vocabularies": {"users": 9}}, "vocabularies has 'users', but the inputs are item, price, user"),
+        ({}, {"vocabularies": {"price": 9}}, "the vocabulary of price is 9, but must be at least 1, and the input int32"),
+        ({}, {"vocabularies": {"user": int(OFFERS["user"].max())}}, "but the example has values from"),
+    ],
+)
+def test_mistaken_inputs(tmp_path: pathlib.Path, changes: Any, options: Any, message: str) -> None:
+    with pytest.raises(ExportError, match=re.escape(message)):
+        export_ratings(tmp_path, {**OFFERS, **changes}, **options)
+    assert not (tmp_path / "program.json").exists()
+
+
 def test_an_output_need_not_be_scores(tmp_path: pathlib.Path) -> None:
     program = export(tmp_path, predict=lambda *arguments: outputs(*arguments).argsort(-1).astype("i"))
     assert program.document["entries"]["predict"]["output"] == {"type": "int32", "shape": [CLASSES]}

@@ -84,6 +84,15 @@ def test_the_manifest_of_a_program() -> None:
     assert described.result().path == pathlib.Path("runs/digits.safetensors")
 
 
+def test_files_of_inputs_may_be_named_by_a_dict() -> None:
+    files = {"inputs": {"ids": "i.npy", "mask": "m.npy"}, "labels": "y.npy"}
+    data = {"format": "NPY", "train": files, "validation": {"last": 10}}
+    spec = TrainingJob("bert", program="bert", data=data, batch_size=8, epochs=1).manifest()["spec"]["coxswain"]
+    listed = [{"name": "ids", "file": "i.npy"}, {"name": "mask", "file": "m.npy"}]
+    assert spec["data"] == {"format": "NPY", "train": {"inputs": listed, "labels": "y.npy"}, "validation": {"last": 10}}
+    assert files["inputs"] == {"ids": "i.npy", "mask": "m.npy"}
+
+
 def test_values_that_are_used_twice_stand_twice() -> None:
     relu, shape = {"type": "ReLU"}, (4,)
     described = job_of(model={"inputShape": shape, "layers": [relu, {"type": "Dense", "units": 10}, relu]})

@@ -4,6 +4,9 @@
     export.py mlp FOLDER BATCH      a JAX function, 28x28 digits
     export.py wide FOLDER BATCH     the same, of many parameters at odd places
     export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
+    export.py towers FOLDER BATCH   a recommender of three inputs: a user, an item and a price
+    export.py towers-data           the arrays that it learns from, users.npy, items.npy, prices.npy and bought.npy, and files that it
+                                    cannot learn from
     export.py predict WEIGHTS IMAGES OUTPUTS   what that Keras model predicts for the last images with trained weights, against the
                                     worker's outputs; prints the largest difference
     export.py losses IMAGES LABELS STEPS RATE   the losses of full-batch gradient descent on the same function, by JAX alone
@@ -90,6 +93,71 @@ def export_keras(folder, batch):
     images, classes = example(batch)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch)
+
+
+USERS, ITEMS = 40, 30
+
+
+def towers_of(parameters, inputs):
+    users, items = parameters["users"][inputs["user"]], parameters["items"][inputs["item"]]
+    return (users * items).sum(1) + inputs["price"] @ parameters["price"]
+
+
+def towers_losses(parameters, state, inputs, bought, key, training):
+    scores = jnp.stack([jnp.zeros(len(bought)), towers_of(parameters, inputs)], 1)
+    losses = -jnp.take_along_axis(jax.nn.log_softmax(scores), bought[:, None], 1)[:, 0]
+    return losses, scores.argmax(1) == bought, state
+
+
+def towers_predict(parameters, state, inputs):
+    return jnp.stack([jnp.zeros(len(inputs["user"])), towers_of(parameters, inputs)], 1)
+
+
+def towers_data(count):
+    random = np.random.default_rng(5)
+    tastes, kinds = random.integers(0, 2, USERS), random.integers(0, 2, ITEMS)
+    users, items = random.integers(0, USERS, count), random.integers(0, ITEMS, count)
+    prices = random.normal(size=(count, 2)).astype(np.float32)
+    bought = (2.0 * (tastes[users] == kinds[items]) - 1 - prices[:, 0] > 0).astype(np.int32)
+    return {"user": users.astype(np.int32), "item": items.astype(np.int32), "price": prices}, bought
+
+
+def towers_parameters():
+    random = np.random.default_rng(6)
+    tables = {name: jnp.asarray(random.normal(0, 0.5, (rows, 4)), jnp.float32) for name, rows in (("users", USERS), ("items", ITEMS))}
+    return {**tables, "price": jnp.zeros(2, jnp.float32)}
+
+
+def export_towers(folder, batch):
+    inputs, bought = towers_data(batch)
+    sizes = {"user": USERS, "item": ITEMS}
+    coxswain_train.export_jax(
+        folder,
+        towers_losses,
+        towers_parameters(),
+        inputs,
+        bought,
+        batch=batch,
+        classes=2,
+        vocabularies=sizes,
+        predict=towers_predict,
+        scores="logits",
+    )
+
+
+def write_towers_data():
+    inputs, bought = towers_data(700)
+    # Other types of the same numbers, as NumPy makes them.
+    np.save("users.npy", inputs["user"].astype(np.int64))
+    np.save("items.npy", inputs["item"].astype(np.uint8))
+    np.save("prices.npy", inputs["price"])
+    np.save("bought.npy", bought)
+    np.save("fewer.npy", inputs["item"][:699])
+    np.save("doubles.npy", inputs["price"].astype(np.float64))
+    np.save("wider.npy", np.zeros((700, 3), np.float32))
+    strangers = inputs["user"].copy()
+    strangers[3] = USERS
+    np.save("strangers.npy", strangers)
 
 
 def torch_module():
@@ -191,6 +259,10 @@ def print_losses(images_path, labels_path, steps, rate):
 if __name__ == "__main__":
     if sys.argv[1] == "mlp":
         export_mlp(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "towers":
+        export_towers(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "towers-data":
+        write_towers_data()
     elif sys.argv[1] == "wide":
         export_mlp(sys.argv[2], int(sys.argv[3]), 16383)
     elif sys.argv[1] == "keras":
