@@ -174,6 +174,8 @@ used_by = $(sort $(foreach r,$(ROOMS),$(if $(findstring "$(folder_$(r))/,$(forea
 rooms_of = $(filter $(call used_by,$(1)),$(ROOMS))
 
 # ---------------------------------------------------------------- compiling
+FUZZ := $(BUILD)/fuzz
+
 # What every object depends on besides its sources: rewritten only when it would differ.
 CONFIGURATION := $(BUILD)/configuration
 configuration_text = $(COMPILE) | $(LDFLAGS) | $(NVCC) | $(module_versions)
@@ -195,6 +197,9 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(CONFIGURATION)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c $< -o $@
+
+# The files of the page of `cox ui` are in this object.
+$(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(addprefix operator/cli/ui/,page.html page.css page.js chart.js)
 
 # In kernels a square root that may set errno keeps its loop from going over vectors, and so does arithmetic for one of two cases that
 # might trap in the other; the bits are the same.
@@ -330,7 +335,6 @@ $(eval $(call test_program_rules,delay_line,tests/cost/delay_line.c,))
 $(eval $(call test_program_rules,cost_model,$(filter-out tests/cost/delay_line.c,$(wildcard tests/cost/*.c)),-lm))
 
 # Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
-FUZZ := $(BUILD)/fuzz
 FUZZ_SECONDS ?= 5
 FUZZ_COMPILE = $(CLANG) $(CPPFLAGS_OURS) -Wall -Wno-unknown-warning-option -O1 -gline-tables-only -fno-omit-frame-pointer
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
@@ -473,6 +477,10 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 check-python: ## the Python package coxswain-train: its tests and types; installs its packages into ~/.cache/coxswain once
 	@BUILD=$(abspath $(BUILD)) scripts/check-python
 
+.PHONY: check-page
+check-page: all ## the page of cox ui in a headless Chromium, which it installs if it can
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/page/check
+
 .PHONY: chaos
 chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost
 	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py
@@ -601,7 +609,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
+		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
 		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

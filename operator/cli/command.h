@@ -25,6 +25,7 @@
     X(describe, "NAME...", "all there is to know of a job")                                                            \
     X(why, "NAME", "what a job waits for, in one sentence")                                                            \
     X(top, "[NAME]", "watch training live: throughput, loss, time left")                                               \
+    X(ui, "[options]", "the same as a page in the browser")                                                            \
     X(logs, "NAME", "the logs of all its pods as one")                                                                 \
     X(wait, "NAME", "until it is over, or runs, or is suspended")                                                      \
     X(suspend, "NAME...", "remove the pods; the job waits")                                                            \

@@ -35,6 +35,7 @@ static const struct option table[] = {
     {"workers", required_argument, NULL, 'W'},
     {"once", no_argument, NULL, 'O'},
     {"no-wait", no_argument, NULL, 'N'},
+    {"port", required_argument, NULL, 'p'},
     {NULL, 0, NULL, 0},
 };
 static const char always[] = "nkch";
@@ -108,7 +109,7 @@ static bool take(const struct command_usage *usage, struct command_line *line, i
     bool *flags[128] = {
         ['A'] = &line->all_namespaces, ['w'] = &line->watch,   ['f'] = &line->follow,      ['T'] = &line->timestamps,
         ['O'] = &line->once,           ['N'] = &line->no_wait, ['a'] = &line->all_attempts};
-    int64_t *numbers[128] = {['t'] = &line->tail, ['i'] = &line->index, ['W'] = &line->workers};
+    int64_t *numbers[128] = {['t'] = &line->tail, ['i'] = &line->index, ['W'] = &line->workers, ['p'] = &line->port};
     if (texts[letter])
         *texts[letter] = argument;
     else if (flags[letter])
@@ -145,7 +146,7 @@ static int refuse(const struct command_usage *usage)
 
 int command_line_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line)
 {
-    *ret_line = (struct command_line){.index = -1, .tail = -1, .workers = -1, .timeout_ms = -1};
+    *ret_line = (struct command_line){.index = -1, .tail = -1, .workers = -1, .port = -1, .timeout_ms = -1};
     for (int letter; (letter = getopt_long(count, words, short_forms, table, NULL)) != -1;) {
         if (letter == 'h') {
             fputs(usage->text, stdout);

@@ -20,8 +20,8 @@ struct command_line {
     const char *selector, *role, *container, *condition;
     enum output_form output;
     bool all_namespaces, follow, watch, timestamps, once, no_wait, all_attempts;
-    int64_t index, tail, workers; /* -1: not given */
-    int64_t timeout_ms;           /* -1: none */
+    int64_t index, tail, workers, port; /* -1: not given */
+    int64_t timeout_ms;                 /* -1: none */
     char **names;
     int name_count;
 };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/assets.h"
+
+#include <string.h>
+
+/* The assembler reads the files; the Makefile makes this file's object depend on them. */
+#define EMBED(name, file)                                                                                              \
+    __asm__(".pushsection .rodata\n"                                                                                   \
+            "ui_" #name ":\n"                                                                                          \
+            ".incbin \"operator/cli/ui/" file "\"\n"                                                                   \
+            "ui_" #name "_end:\n"                                                                                      \
+            ".byte 0\n"                                                                                                \
+            ".popsection\n");                                                                                          \
+    extern const char ui_##name[] __attribute__((visibility("hidden")));                                               \
+    extern const char ui_##name##_end[] __attribute__((visibility("hidden")))
+
+EMBED(html, "page.html");
+EMBED(css, "page.css");
+EMBED(script, "page.js");
+EMBED(chart, "chart.js");
+
+const struct ui_asset *ui_asset_find(const char *path)
+{
+    static struct ui_asset assets[] = {
+        {"/", "text/html; charset=utf-8", ui_html, 0},
+        {"/page.css", "text/css; charset=utf-8", ui_css, 0},
+        {"/page.js", "text/javascript; charset=utf-8", ui_script, 0},
+        {"/chart.js", "text/javascript; charset=utf-8", ui_chart, 0},
+    };
+    static const char *const ends[] = {ui_html_end, ui_css_end, ui_script_end, ui_chart_end};
+    for (size_t i = 0; i < sizeof assets / sizeof *assets; i++) {
+        if (strcmp(assets[i].path, path) != 0)
+            continue;
+        assets[i].length = (size_t)(ends[i] - assets[i].bytes);
+        return &assets[i];
+    }
+    return NULL;
+}

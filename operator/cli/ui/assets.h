@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files of the page of `cox ui`, which the build puts into the program: page.html, page.css, page.js, chart.js.
+ */
+#ifndef COXSWAIN_CLI_UI_ASSETS_H
+#define COXSWAIN_CLI_UI_ASSETS_H
+
+#include <stddef.h>
+
+struct ui_asset {
+    const char *path, *content_type; /* path: as the browser asks for it */
+    const char *bytes;               /* not terminated */
+    size_t length;
+};
+
+/* Returns the file with this path; NULL if there is none. */
+const struct ui_asset *ui_asset_find(const char *path);
+
+#endif

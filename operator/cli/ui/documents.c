@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/documents.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/job/enum_words.h"
+#include "common/yaml.h"
+#include "operator/cli/job_condition.h"
+#include "operator/cli/job_describe.h"
+#include "operator/cli/job_table.h"
+#include "operator/cli/job_view.h"
+#include "operator/cli/pod_place.h"
+#include "operator/cli/sweep_best.h"
+#include "operator/cli/sweep_export.h"
+#include "operator/cli/sweep_print.h"
+
+#define MANIFEST_MAX (1024 * 1024)
+#define TRIALS_MAX (32 * 1024 * 1024)
+#define LINE_MAX_LENGTH 4096
+
+static const char *text_at(const struct json *object, const char *path)
+{
+    return json_string_at(object, path, "");
+}
+
+/* ---------------------------------------------------------------- lines of the list */
+
+static struct json *row_complete(struct json *row, const char *kind, const struct json *object)
+{
+    json_remove(row, "AGE");
+    json_set_string(row, "kind", kind);
+    json_set_string(row, "created", text_at(object, "metadata.creationTimestamp"));
+    json_set_string(row, "finished", text_at(object, "status.completionTime"));
+    json_set_boolean(row, "suspend", json_boolean_at(object, "spec.suspend", false));
+    return row;
+}
+
+struct json *ui_job_row(const struct json *job)
+{
+    struct json *row = row_complete(job_row(job, 0), "job", job);
+    json_set_integer(row, "step", json_integer_at(job, "status.progress.step", -1));
+    json_set_integer(row, "total", json_integer_at(job, "status.progress.totalSteps", -1));
+    json_set_string(row, "sweep", json_string(json_member(json_at(job, "metadata.labels"), LABEL_SWEEP_NAME), ""));
+    return row;
+}
+
+struct json *ui_sweep_row(const struct json *sweep)
+{
+    struct json *row = row_complete(sweep_row(sweep, 0), "sweep", sweep);
+    int64_t done = json_integer_at(sweep, "status.trials.succeeded", 0) +
+                   json_integer_at(sweep, "status.trials.failed", 0) +
+                   json_integer_at(sweep, "status.trials.stopped", 0);
+    json_set_integer(row, "step", done);
+    json_set_integer(row, "total", json_integer_at(sweep, "status.trials.total", -1));
+    json_set_string(row, "metric", json_string_at(sweep, "spec.objective.metric", "validationLoss"));
+    return row;
+}
+
+/* ---------------------------------------------------------------- one job */
+
+static void set_conditions(struct json *document, const struct json *object)
+{
+    struct json *list = json_set_array(document, "conditions");
+    const struct json *conditions = json_at(object, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
+        struct json *row = json_append(list, json_new_object());
+        json_set_string(row, "type", text_at(item, "type"));
+        json_set_string(row, "status", text_at(item, "status"));
+        json_set_string(row, "reason", text_at(item, "reason"));
+        json_set_string(row, "message", text_at(item, "message"));
+        json_set_string(row, "time", text_at(item, "lastTransitionTime"));
+    }
+}
+
+static void set_pods(struct json *document, const struct json *pods)
+{
+    struct json *list = json_set_array(document, "pods");
+    for (const struct json *pod = json_first(pods); pod; pod = json_next(pod)) {
+        struct pod_line line = {.index = 0};
+        const struct json *labels = json_at(pod, "metadata.labels");
+        pod_line_describe(&line, pod);
+        struct json *row = json_append(list, json_new_object());
+        json_set_string(row, "name", text_at(pod, "metadata.name"));
+        json_set_string(row, "role", json_string(json_member(labels, LABEL_ROLE), "pod"));
+        json_set_string(row, "index", json_string(json_member(labels, LABEL_INDEX), ""));
+        json_set_string(row, "state", line.words);
+        json_set_string(row, "why", line.failure_line);
+        json_set_string(row, "node", text_at(pod, "spec.nodeName"));
+        json_set_string(row, "created", text_at(pod, "metadata.creationTimestamp"));
+        json_set_boolean(row, "current", pod_is_current(pod));
+    }
+}
+
+static void set_events(struct json *document, const struct json *events)
+{
+    struct json *list = json_set_array(document, "events");
+    for (const struct json *event = json_first(events); event; event = json_next(event)) {
+        struct json *row = json_append(list, json_new_object());
+        json_set_string(row, "time", text_at(event, "metadata.creationTimestamp"));
+        json_set_string(row, "type", text_at(event, "type"));
+        json_set_string(row, "reason", text_at(event, "reason"));
+        json_set_string(row, "about", text_at(event, "regarding.name"));
+        json_set_string(row, "note", text_at(event, "note"));
+    }
+}
+
+/* Without what the API server adds for itself. */
+static int set_manifest(struct json *document, const struct json *object, struct error *error)
+{
+    SCOPED_JSON *shown = json_copy(object);
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_MAX);
+    json_remove(json_at(shown, "metadata"), "managedFields");
+    if (yaml_print(shown, &text, error) < 0)
+        return -1;
+    json_set_string(document, "manifest", buffer_text(&text));
+    return 0;
+}
+
+int ui_job_document(const struct why_input *input, struct json **ret_document, struct error *error)
+{
+    SCOPED_BUFFER why, description;
+    buffer_init(&why, WHY_MAX);
+    buffer_init(&description, DESCRIPTION_MAX);
+    why_print(input, &why);
+    job_describe(input, &description);
+    struct json *document = json_new_object();
+    json_set(document, "row", ui_job_row(input->job));
+    json_set_string(document, "uid", text_at(input->job, "metadata.uid"));
+    json_set_string(document, "why", buffer_text(&why));
+    json_set_string(document, "description", buffer_text(&description));
+    json_set_boolean(document, "over", job_is_over(input->job));
+    set_conditions(document, input->job);
+    set_pods(document, input->pods);
+    set_events(document, input->events);
+    if (set_manifest(document, input->job, error) < 0) {
+        json_free(document);
+        return -1;
+    }
+    *ret_document = document;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- one sweep */
+
+static void set_summary(struct json *document, const struct sweep_view *view, int64_t now_ms)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, LINE_MAX_LENGTH);
+    sweep_print_line(view, now_ms, &text);
+    json_set_string(document, "summary", buffer_text(&text));
+    buffer_clear(&text);
+    if (sweep_is_over(view->sweep))
+        sweep_print_result(view->sweep, &text);
+    json_set_string(document, "result", buffer_text(&text));
+}
+
+static void set_best(struct json *document, const struct training_sweep *sweep)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_MAX);
+    if (sweep->status.best.trial && sweep_best_print(sweep, &text, NULL) == 0)
+        json_set_string(document, "best", buffer_text(&text));
+}
+
+static int set_trials(struct json *document, const struct sweep_view *view, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, TRIALS_MAX);
+    struct json *trials;
+    if (sweep_export_json(view, &text, error) < 0 ||
+        json_parse(buffer_text(&text), text.length, TRIALS_MAX, &trials, error) < 0)
+        return -1;
+    json_set(document, "trials", trials);
+    return 0;
+}
+
+int ui_sweep_document(const struct json *object, const struct sweep_view *view, int64_t now_ms,
+                      struct json **ret_document, struct error *error)
+{
+    const struct training_sweep *sweep = view->sweep;
+    struct json *document = json_new_object();
+    json_set(document, "row", ui_sweep_row(object));
+    json_set_string(document, "metric", sweep->objective.metric);
+    json_set_string(document, "goal", text_at(object, "spec.objective.goal"));
+    json_set_boolean(document, "over", sweep_is_over(sweep));
+    struct json *labels = json_set_array(document, "parameters");
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        json_append_string(labels, sweep_parameter_label(sweep, i));
+    set_summary(document, view, now_ms);
+    set_best(document, sweep);
+    set_conditions(document, object);
+    if (set_trials(document, view, error) < 0 || set_manifest(document, object, error) < 0) {
+        json_free(document);
+        return -1;
+    }
+    *ret_document = document;
+    return 0;
+}

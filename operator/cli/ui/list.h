@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the list of all jobs and sweeps for the page of `cox ui`, with watches. Each line has the number of the change that it came with,
+ * so that a page that asks every second is sent only what has changed since it asked last.
+ */
+#ifndef COXSWAIN_CLI_UI_LIST_H
+#define COXSWAIN_CLI_UI_LIST_H
+
+#include "operator/kube/client.h"
+
+struct ui_list;
+
+/* Starts the watches, in one namespace, or in all if `name_space` is NULL. The client must outlive the list. */
+struct ui_list *ui_list_start(struct kube_client *client, const char *name_space);
+void ui_list_free(struct ui_list *list);
+
+/* Appends {"version", "whole", "rows": […], "gone": [key…], "trouble"} to `out`: what has changed since `version`, or with "whole":
+ * true everything. "trouble" says in a sentence why the list may be out of date; "": it is not. */
+int ui_list_write(const struct ui_list *list, uint64_t version, struct buffer *out, struct error *error);
+
+/* Returns the sentence that says why the cluster cannot be asked now; "": it answers. */
+const char *ui_list_trouble(const struct ui_list *list);
+
+#endif

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page of `cox ui`. It asks its server each second what has changed in the list, and every two seconds for what is shown of one job
+// or sweep. All texts come from the server; nothing is put into the page as HTML.
+"use strict";
+
+const LIST_MS = 1000, DETAIL_MS = 2000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
+
+const rows = new Map(); // "job/namespace/name" -> row
+let version = 0, synced = false, lost = false, view = null, namespaces = false;
+
+if (location.search) history.replaceState(null, "", location.pathname + location.hash); // the token is in the cookie now
+
+// ---------------------------------------------------------------- small things
+
+const byId = (id) => document.getElementById(id);
+
+function make(name, attributes, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+        if (key === "text") element.textContent = value;
+        else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+        else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    element.append(...children);
+    return element;
+}
+
+function setText(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+}
+
+function duration(ms) {
+    const seconds = Math.max(0, Math.round(ms / 1000)), minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60);
+    if (seconds < 120) return seconds + "s";
+    if (minutes < 120) return minutes + "m" + (minutes < 10 && seconds % 60 ? seconds % 60 + "s" : "");
+    return hours < 48 ? hours + "h" : Math.floor(hours / 24) + "d";
+}
+
+const since = (time) => time ? duration(Date.now() - Date.parse(time)) : "";
+const took = (row) => row.created ? duration((row.finished ? Date.parse(row.finished) : Date.now()) - Date.parse(row.created)) : "";
+const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}`;
+const addressOf = (row) => `#/${row.kind}/${encodeURIComponent(row.NAMESPACE)}/${encodeURIComponent(row.NAME)}`;
+const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
+
+function stateClass(state) {
+    if (state === "Succeeded" || state === "Complete") return "good";
+    if (state === "Running") return "busy";
+    return state.startsWith("Fail") ? "bad" : "wait";
+}
+
+async function ask(path, options) {
+    const response = await fetch(path, {cache: "no-store", ...options});
+    if (response.status === 401) throw new Error(await response.text());
+    const text = await response.text();
+    let document;
+    try { document = JSON.parse(text); } catch { throw new Error(text || `the server answered ${response.status}`); }
+    if (!response.ok) {
+        const error = new Error(document.error);
+        error.status = response.status;
+        throw error;
+    }
+    return document;
+}
+
+const addressed = (path, place, more) => path + "?" + new URLSearchParams({namespace: place.namespace, name: place.name, ...more});
+
+function table(titles, lines, empty) {
+    if (lines.length === 0) return make("p", {class: "empty", text: empty});
+    const body = make("tbody", {}, ...lines.map((cells) => make("tr", {class: cells.className},
+        ...cells.map((cell, i) => make("td", {class: i < titles.length - 1 ? "tight" : null}, cell)))));
+    return make("div", {class: "scroll", tabindex: 0}, make("table", {}, make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col", text: title})))), body));
+}
+
+// ---------------------------------------------------------------- the list's data
+
+async function pollList() {
+    try {
+        const answer = await ask("/api/list?since=" + version);
+        if (answer.whole) rows.clear();
+        for (const key of answer.gone) rows.delete(key);
+        for (const row of answer.rows) rows.set(keyOf(row), row);
+        version = answer.version;
+        synced = answer.synced;
+        lost = false;
+        tellConnection(answer.trouble || "");
+        if (view && view.listChanged) view.listChanged();
+    } catch (error) {
+        lost = true;
+        tellConnection(error instanceof TypeError
+            ? "cox ui does not answer any more, and the page shows what was known last. Start cox ui again, and open the URL that it prints."
+            : error.message);
+    }
+    setTimeout(pollList, LIST_MS);
+}
+
+function tellConnection(trouble) {
+    const box = byId("connection"), alert = byId("trouble");
+    box.className = trouble ? "lost" : "live";
+    setText(box, trouble ? "not up to date" : "live");
+    setText(alert, trouble);
+    alert.hidden = !trouble;
+}
+
+// ---------------------------------------------------------------- the list's page
+
+const listChoice = {text: "", state: "", kind: "", sort: "created", down: true};
+
+const columns = [
+    {title: "Name", sort: (row) => row.NAME, fill: fillName},
+    {title: "Namespace", sort: (row) => row.NAMESPACE, fill: (cell, row) => setText(cell, row.NAMESPACE), namespace: true},
+    {title: "State", sort: (row) => row.STATE, fill: fillState},
+    {title: "Progress", sort: (row) => row.total > 0 ? row.step / row.total : -1, fill: fillProgress, className: "middle"},
+    {title: "Metric", sort: (row) => metricOf(row) === "" ? Infinity : Number(metricOf(row)), fill: fillMetric, className: "number"},
+    {title: "Time", key: "created", sort: (row) => row.created, fill: (cell, row) => setText(cell, took(row)), className: "number middle"},
+    {title: "Left", sort: (row) => row.ETA || "", fill: (cell, row) => setText(cell, row.ETA || ""), className: "number wide"},
+    {title: "Restarts", sort: (row) => Number(row.RESTARTS || 0), fill: (cell, row) => setText(cell, row.RESTARTS || ""), className: "number wide"},
+];
+
+function fillName(cell, row) {
+    let link = cell.firstChild;
+    if (!link) {
+        link = make("a", {});
+        cell.append(link, make("span", {class: "tag"}));
+    }
+    if (link.getAttribute("href") !== addressOf(row)) link.setAttribute("href", addressOf(row));
+    setText(link, row.NAME);
+    link.title = row.NAME;
+    cell.lastChild.hidden = row.kind !== "sweep";
+    setText(cell.lastChild, row.kind);
+}
+
+function fillState(cell, row) {
+    if (!cell.firstChild) cell.append(make("span", {}));
+    const state = row.STATE || "not seen yet";
+    cell.firstChild.className = "state " + stateClass(state);
+    setText(cell.firstChild, state);
+}
+
+function fillProgress(cell, row) {
+    if (!cell.firstChild) cell.append(make("div", {class: "progress"}, make("progress", {max: 1, "aria-label": "progress"}), make("span", {})));
+    const [bar, words] = cell.firstChild.children;
+    const known = row.step >= 0 && row.total > 0;
+    bar.hidden = !known;
+    if (known) bar.value = row.step / row.total;
+    setText(words, !known ? row.STEP || "" : row.kind === "sweep" ? `${row.step} of ${row.total}` : Math.floor(100 * row.step / row.total) + " %");
+    words.title = row.STEP || "";
+}
+
+function fillMetric(cell, row) {
+    const metric = metricOf(row);
+    setText(cell, metric === "" || metric === undefined ? "" : row.kind === "sweep" ? figureText(Number(metric)) : metric);
+    cell.title = row.kind === "sweep" ? row.metric : "loss";
+}
+
+function listView() {
+    const main = byId("main");
+    main.className = "list";
+    const search = make("input", {type: "search", id: "filter", placeholder: "part of a name", value: listChoice.text});
+    const state = make("select", {id: "state"});
+    const kind = make("select", {id: "kind"}, ...[["", "jobs and sweeps"], ["job", "jobs"], ["sweep", "sweeps"]].map(([value, text]) => make("option", {value, text})));
+    kind.value = listChoice.kind;
+    const count = make("span", {class: "faint", role: "status", "aria-live": "polite"});
+    const head = make("div", {role: "row"}), space = make("div", {class: "space"});
+    const scroller = make("div", {class: "rows", tabindex: 0, role: "rowgroup", "aria-label": "jobs and sweeps"}, space);
+    const grid = make("div", {class: "grid", role: "table", "aria-label": "Jobs and sweeps"}, make("div", {class: "head", role: "rowgroup"}, head), scroller);
+    const empty = make("div", {class: "empty"});
+    main.replaceChildren(make("div", {class: "filters"}, make("label", {for: "filter", text: "Filter"}), search, make("label", {for: "state", text: "State"}), state,
+        make("label", {for: "kind", text: "Show"}), kind, count), grid, empty);
+    setTrail([]);
+    const pool = [];
+    let shown = [], headFor = null;
+
+    function writeHead() {
+        const now = `${namespaces}${listChoice.sort}${listChoice.down}`;
+        if (now === headFor) return;
+        headFor = now;
+        grid.classList.toggle("with-namespace", namespaces);
+        const focused = head.contains(document.activeElement) ? document.activeElement.textContent : null;
+        head.replaceChildren(...columns.filter((column) => namespaces || !column.namespace).map((column) => {
+            const key = column.key || column.title, chosen = listChoice.sort === key;
+            const button = make("button", {text: column.title + (chosen ? listChoice.down ? " ▾" : " ▴" : ""), onclick: () => {
+                listChoice.down = chosen ? !listChoice.down : false;
+                listChoice.sort = key;
+                update();
+                const again = [...head.querySelectorAll("button")].find((other) => other.textContent.startsWith(column.title));
+                if (again) again.focus();
+            }});
+            return make("span", {role: "columnheader", class: column.className, "aria-sort": chosen ? listChoice.down ? "descending" : "ascending" : "none"}, button);
+        }));
+        if (focused) [...head.querySelectorAll("button")].filter((button) => button.textContent.slice(0, 4) === focused.slice(0, 4)).forEach((button) => button.focus());
+    }
+
+    function writeStates() {
+        const states = ["", ...new Set([...rows.values()].map((row) => row.STATE).filter(Boolean).sort())];
+        if (listChoice.state && !states.includes(listChoice.state)) states.push(listChoice.state);
+        if (states.length === state.options.length && states.every((word, i) => state.options[i].value === word)) return;
+        state.replaceChildren(...states.map((word) => make("option", {value: word, text: word || "any"})));
+        state.value = listChoice.state;
+    }
+
+    function newLine() {
+        const line = make("div", {class: "row", role: "row"});
+        for (const column of columns) line.append(make("span", {role: "cell", class: column.className}));
+        space.append(line);
+        return line;
+    }
+
+    // Only the lines that can be seen exist.
+    function draw() {
+        const first = Math.max(0, Math.floor(scroller.scrollTop / ROW_HEIGHT) - ROWS_BEYOND);
+        const last = Math.min(shown.length, Math.ceil((scroller.scrollTop + scroller.clientHeight) / ROW_HEIGHT) + ROWS_BEYOND);
+        while (pool.length < last - first) pool.push(newLine());
+        pool.forEach((line, i) => {
+            const at = first + i, row = shown[at];
+            line.hidden = at >= last;
+            if (line.hidden) return;
+            line.style.top = at * ROW_HEIGHT + "px";
+            line.setAttribute("aria-rowindex", at + 2);
+            columns.forEach((column, j) => {
+                const cell = line.children[j];
+                cell.hidden = Boolean(column.namespace) && !namespaces;
+                if (!cell.hidden) column.fill(cell, row);
+            });
+        });
+    }
+
+    function update() {
+        namespaces = new Set([...rows.values()].map((row) => row.NAMESPACE)).size > 1;
+        writeHead();
+        writeStates();
+        const text = listChoice.text.toLowerCase();
+        const column = columns.find((one) => (one.key || one.title) === listChoice.sort), sign = listChoice.down ? -1 : 1;
+        shown = [...rows.values()].filter((row) => (!text || row.NAME.toLowerCase().includes(text)) && (!listChoice.state || row.STATE === listChoice.state) &&
+            (!listChoice.kind || row.kind === listChoice.kind));
+        const values = new Map(shown.map((row) => [row, column.sort(row)]));
+        shown.sort((a, b) => {
+            const left = values.get(a), right = values.get(b);
+            return left < right ? -sign : left > right ? sign : a.NAME.localeCompare(b.NAME, "en", {numeric: true});
+        });
+        space.style.height = shown.length * ROW_HEIGHT + "px";
+        grid.setAttribute("aria-rowcount", shown.length + 1);
+        grid.hidden = shown.length === 0;
+        setText(count, shown.length === rows.size ? `${rows.size} in all` : `${shown.length} of ${rows.size}`);
+        empty.hidden = shown.length > 0;
+        if (!empty.hidden)
+            setText(empty, !synced ? "Reading the list…" : rows.size > 0 ? "Nothing matches; change the filter, the state or what is shown."
+                : "There are no jobs and no sweeps here. Start one with kubectl apply -f FILE, or look at all namespaces with cox ui -A.");
+        draw();
+    }
+
+    search.addEventListener("input", () => { listChoice.text = search.value; update(); });
+    state.addEventListener("change", () => { listChoice.state = state.value; update(); });
+    kind.addEventListener("change", () => { listChoice.kind = kind.value; update(); });
+    scroller.addEventListener("scroll", () => requestAnimationFrame(draw));
+    const resized = () => draw();
+    addEventListener("resize", resized);
+    // Arrow keys go from name to name.
+    scroller.addEventListener("keydown", (event) => {
+        const move = {ArrowDown: 1, ArrowUp: -1}[event.key];
+        if (!move) return;
+        const line = document.activeElement.closest(".row");
+        const at = line ? Number(line.getAttribute("aria-rowindex")) - 2 + move : Math.round(scroller.scrollTop / ROW_HEIGHT);
+        if (at < 0 || at >= shown.length) return;
+        event.preventDefault();
+        const top = at * ROW_HEIGHT;
+        if (top < scroller.scrollTop) scroller.scrollTop = top;
+        if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
+        draw();
+        const target = pool.find((other) => !other.hidden && Number(other.getAttribute("aria-rowindex")) === at + 2);
+        if (target) target.querySelector("a").focus({preventScroll: true});
+    });
+    update();
+    return {listChanged: update, end: () => removeEventListener("resize", resized)};
+}
+
+function setTrail(words) {
+    byId("trail").textContent = words.length ? "/ " + words.join(" / ") : "";
+    document.title = words.length ? words[words.length - 1] + " – Coxswain" : "Coxswain";
+}
+
+// ---------------------------------------------------------------- what a job and a sweep share
+
+function confirmed(title, text, verb) {
+    const dialog = byId("confirm");
+    byId("confirm-title").textContent = title;
+    byId("confirm-text").textContent = text;
+    byId("confirm-yes").textContent = verb;
+    dialog.returnValue = "no";
+    dialog.showModal();
+    return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
+}
+
+function actionsOf(place, said) {
+    const kind = place.kind;
+    const act = async (verb, words) => {
+        said.textContent = words;
+        try {
+            await ask(addressed("/api/" + verb, place, {kind}), {method: "POST"});
+            if (view && view.refresh) view.refresh();
+        } catch (error) {
+            said.textContent = error.message;
+        }
+    };
+    const suspend = make("button", {id: "suspend", text: "Suspend", onclick: () => act("suspend", "It is being suspended: its pods save and end.")});
+    const resume = make("button", {id: "resume", text: "Resume", onclick: () => act("resume", "It goes on, from its last checkpoint.")});
+    const remove = make("button", {id: "delete", class: "danger", text: "Delete…", onclick: async () => {
+        const what = kind === "sweep" ? "The sweep and the jobs of all its trials are deleted." : "The job and its pods are deleted, and with the pods their logs.";
+        if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.");
+    }});
+    return {buttons: [suspend, resume, remove], update: (row, over) => {
+        suspend.hidden = row.suspend;
+        resume.hidden = !row.suspend;
+        suspend.disabled = resume.disabled = over;
+    }};
+}
+
+function tabs(names, chosen) {
+    const list = make("div", {role: "tablist"});
+    const panels = {};
+    const show = (name) => {
+        for (const tab of list.children) {
+            const selected = tab.dataset.name === name;
+            tab.setAttribute("aria-selected", selected);
+            tab.tabIndex = selected ? 0 : -1;
+            panels[tab.dataset.name].hidden = !selected;
+        }
+        chosen(name);
+    };
+    names.forEach(([name, title]) => {
+        list.append(make("button", {role: "tab", id: "tab-" + name, "aria-controls": "panel-" + name, "data-name": name, text: title, onclick: () => show(name)}));
+        panels[name] = make("section", {role: "tabpanel", id: "panel-" + name, "aria-labelledby": "tab-" + name});
+    });
+    list.addEventListener("keydown", (event) => {
+        const move = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+        if (!move) return;
+        const all = [...list.children], next = all[(all.indexOf(document.activeElement) + move + all.length) % all.length];
+        next.focus();
+        show(next.dataset.name);
+    });
+    return {list, panels, show};
+}
+
+function facts(pairs) {
+    return pairs.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {text: name}), make("dd", {text: value})));
+}
+
+const conditionTable = (conditions) => table(["Condition", "Status", "Since", "Reason", "Message"],
+    conditions.map((one) => [one.type, one.status, since(one.time), one.reason, one.message]), "No operator has looked at it yet.");
+
+// Calls `read` now and every DETAIL_MS until `end` is called.
+function repeat(read) {
+    let ended = false, timer = null, running = false;
+    const turn = async () => {
+        if (running) return;
+        clearTimeout(timer);
+        running = true;
+        await read();
+        running = false;
+        if (!ended) timer = setTimeout(turn, DETAIL_MS);
+    };
+    turn();
+    return {now: turn, end: () => { ended = true; clearTimeout(timer); }};
+}
+
+// ---------------------------------------------------------------- one job
+
+function jobView(place) {
+    const main = byId("main");
+    main.className = "";
+    setTrail([place.namespace, place.name]);
+    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", role: "status", "aria-live": "polite"});
+    const why = make("p", {class: "why", id: "why", role: "status", "aria-live": "polite"}), numbers = make("dl", {class: "facts"});
+    const actions = actionsOf({...place, kind: "job"}, said);
+    const lossFigure = make("figure", {id: "loss"}), rateFigure = make("figure", {id: "rate"}), accuracyFigure = make("figure", {id: "accuracy"});
+    const logarithmic = make("input", {type: "checkbox", id: "logarithmic", onchange: () => drawCurves()});
+    const log = make("pre", {class: "log", id: "log", tabindex: 0, "aria-label": "merged log of all pods"});
+    const logFilter = make("input", {type: "search", id: "log-filter", placeholder: "part of a line", oninput: () => drawLog()});
+    const logPod = make("select", {id: "log-pod", onchange: () => { logText = null; again.now(); }}, make("option", {value: "", text: "all pods"}));
+    const logSaid = make("span", {class: "faint", role: "status"});
+    const manifest = make("pre", {tabindex: 0, "aria-label": "manifest"}), description = make("pre", {tabindex: 0, "aria-label": "what cox describe prints"});
+    let current = "curves", curves = null, document_ = null, logText = null, gone = false;
+    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; if (again) again.now(); });
+    set.panels.curves.append(make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, lossFigure, rateFigure, accuracyFigure),
+        make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
+    set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
+    set.panels.manifest.append(manifest);
+    set.panels.describe.append(description);
+    main.replaceChildren(make("h2", {}, place.name + " ", state), why, numbers, make("div", {class: "actions"}, ...actions.buttons), said, set.list, ...Object.values(set.panels));
+
+    function drawCurves() {
+        if (!curves || current !== "curves") return;
+        const marks = curves.marks.map(([event, step]) => ({
+            kind: {restart: "restart", "whole again": "whole", checkpoint: "checkpoint"}[event], x: step,
+            text: {restart: `a new chief began with step ${step}`, "whole again": `the crew was whole again with step ${step}`, checkpoint: `checkpoint of step ${step}`}[event]}));
+        const training = curves.points.map((p) => [p[0], p[1], p[3]]), held = curves.tests.map((p) => [p[0], p[1]]);
+        const rates = curves.points.map((p) => [p[0], p[2], p[3]]), right = curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]]);
+        const empty = "No steps are known: the curves come from lines such as step 20/300 loss 0.5 in the chief's log.";
+        chart(lossFigure, {title: "Loss", series: [{name: "training", className: "first", points: training}, {name: "held out", className: "second", points: held}], marks, logarithmic: logarithmic.checked, empty});
+        chart(rateFigure, {title: "Throughput", unit: (curves.unit || "examples") + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, empty});
+        accuracyFigure.hidden = right.length === 0;
+        if (right.length > 0) chart(accuracyFigure, {title: "Accuracy on held-out examples", unit: "%", series: [{name: "accuracy", className: "second", points: right}], marks});
+    }
+
+    function drawLog() {
+        if (logText === null) return;
+        const text = logFilter.value.toLowerCase(), atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 30;
+        const lines = logText.split("\n");
+        if (lines[lines.length - 1] === "") lines.pop();
+        const kept = text ? lines.filter((line) => line.toLowerCase().includes(text)) : lines;
+        setText(log, kept.join("\n") || (lines.length ? "No line has these words." : "No pod has written a line yet."));
+        setText(logSaid, `${kept.length} lines` + (text ? ` of ${lines.length}` : "") + `; of each pod the last ${LOG_LINES}`);
+        if (atEnd) log.scrollTop = log.scrollHeight;
+    }
+
+    function writePods() {
+        const podLines = document_.pods.map((pod) => {
+            const cells = [`${pod.role} ${pod.index}`, pod.name + (pod.current ? "" : " (replaced)"), pod.state, since(pod.created), pod.node, pod.why];
+            return cells;
+        });
+        const events = [...document_.events].reverse().slice(0, 100).map((event) => [since(event.time), event.type, event.reason, event.about + ": " + event.note]);
+        set.panels.pods.replaceChildren(make("h3", {text: "Pods"}), table(["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods."),
+            make("h3", {text: "Conditions"}), conditionTable(document_.conditions),
+            make("h3", {text: "Events"}), table(["Age", "Type", "Reason", "What"], events, "There are no events any more: a cluster keeps them for an hour."));
+        const places = ["", ...new Set(document_.pods.map((pod) => `${pod.role}/${pod.index}`))];
+        if (places.length !== logPod.options.length || places.some((value, i) => logPod.options[i].value !== value)) {
+            const chosen = logPod.value;
+            logPod.replaceChildren(...places.map((value) => make("option", {value, text: value ? value.replace("/", " ") : "all pods"})));
+            logPod.value = places.includes(chosen) ? chosen : "";
+        }
+    }
+
+    function writeHead() {
+        const row = document_.row;
+        state.className = "state " + stateClass(row.STATE);
+        setText(state, row.STATE);
+        setText(why, document_.why);
+        numbers.replaceChildren(...facts([["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
+            ["Strategy", row.STRATEGY], ["Time", took(row)]]));
+        if (row.sweep) numbers.append(make("div", {}, make("dt", {text: "Sweep"}), make("dd", {}, make("a", {href: `#/sweep/${encodeURIComponent(place.namespace)}/${encodeURIComponent(row.sweep)}`, text: row.sweep}))));
+        actions.update(row, document_.over);
+    }
+
+    function isGone() {
+        gone = true;
+        setText(state, "deleted");
+        state.className = "state wait";
+        setText(why, `${place.name} has been deleted. What it stored on volumes is still there; what is shown here is what was known last.`);
+        for (const button of actions.buttons) button.disabled = true;
+        said.textContent = "";
+    }
+
+    async function read() {
+        if (gone || lost) return;
+        try {
+            document_ = await ask(addressed("/api/job", place));
+            writeHead();
+            writePods();
+            setText(manifest, document_.manifest);
+            setText(description, document_.description);
+            if (current === "curves") {
+                const answer = await ask(addressed("/api/curves", place, {known: curves ? curves.version : 0}));
+                if (answer.points) { curves = answer; }
+                drawCurves();
+            }
+            if (current === "log") {
+                const [role, index] = logPod.value.split("/");
+                logText = (await ask(addressed("/api/log", place, {tail: LOG_LINES, ...(logPod.value ? {role, index} : {})}))).text;
+                drawLog();
+            }
+        } catch (error) {
+            if (error.status === 404) isGone();
+            else if (!(error instanceof TypeError) && error.status !== 503) setText(said, error.message);
+        }
+    }
+
+    let again = null;
+    set.show("curves");
+    again = repeat(read);
+    const resized = () => drawCurves();
+    addEventListener("resize", resized);
+    return {refresh: () => again.now(), listChanged: null, end: () => { again.end(); removeEventListener("resize", resized); }};
+}
+
+// ---------------------------------------------------------------- one sweep
+
+function sweepView(place) {
+    const main = byId("main");
+    main.className = "";
+    setTrail([place.namespace, place.name]);
+    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", role: "status", "aria-live": "polite"});
+    const summary = make("p", {class: "why", id: "why", role: "status", "aria-live": "polite"});
+    const actions = actionsOf({...place, kind: "sweep"}, said);
+    const figure = make("figure", {id: "objective"}), trials = make("div", {id: "trials"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
+    const conditions = make("div", {}), manifest = make("pre", {tabindex: 0, "aria-label": "manifest"});
+    let document_ = null, gone = false, again = null;
+    const set = tabs([["trials", "Trials"], ["best", "Best trial"], ["conditions", "Conditions"], ["manifest", "Manifest"]], () => {});
+    set.panels.trials.append(figure, trials);
+    set.panels.best.append(best);
+    set.panels.conditions.append(conditions);
+    set.panels.manifest.append(manifest);
+    main.replaceChildren(make("h2", {}, place.name + " ", state, make("span", {class: "tag", text: "sweep"})), summary, make("div", {class: "actions"}, ...actions.buttons), said, set.list, ...Object.values(set.panels));
+
+    function write() {
+        const row = document_.row, done = document_.trials.filter((trial) => trial.objective !== null);
+        state.className = "state " + stateClass(row.STATE);
+        setText(state, row.STATE);
+        actions.update(row, document_.over);
+        const chosen = document_.trials.find((trial) => trial.best);
+        const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
+        setText(summary, (document_.result || document_.summary).split("\n")[0] + bestWords);
+        chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
+            series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])}],
+            logarithmic: done.length > 2 && done.every((trial) => trial.objective > 0) && Math.max(...done.map((trial) => trial.objective)) > 50 * Math.min(...done.map((trial) => trial.objective))});
+        const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
+        const lines = shown.map((trial) => {
+            const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
+            const cells = [make("a", {href: `#/job/${encodeURIComponent(place.namespace)}/${encodeURIComponent(trial.name)}`, text: trial.trial}),
+                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), trial.best ? "best" : ""];
+            if (trial.best) cells.className = "best";
+            return cells;
+        });
+        trials.replaceChildren(table(["Trial", "State", ...document_.parameters, document_.metric, "Time", ""], lines, "No trial has started yet."));
+        if (shown.length < document_.trials.length) trials.append(make("p", {class: "faint", text: `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`}));
+        setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
+        conditions.replaceChildren(conditionTable(document_.conditions));
+        setText(manifest, document_.manifest);
+    }
+
+    async function read() {
+        if (gone || lost) return;
+        try {
+            document_ = await ask(addressed("/api/sweep", place));
+            write();
+        } catch (error) {
+            if (error.status === 404) {
+                gone = true;
+                setText(state, "deleted");
+                setText(summary, `${place.name} has been deleted. What its trials stored on volumes is still there; what is shown here is what was known last.`);
+                for (const button of actions.buttons) button.disabled = true;
+                said.textContent = "";
+            } else if (!(error instanceof TypeError) && error.status !== 503) setText(said, error.message);
+        }
+    }
+
+    set.show("trials");
+    again = repeat(read);
+    const resized = () => { if (document_ && !set.panels.trials.hidden) write(); };
+    addEventListener("resize", resized);
+    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", resized); }};
+}
+
+// ---------------------------------------------------------------- addresses
+
+function route() {
+    const [, kind, namespace, name] = location.hash.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return ""; } });
+    if (view) view.end();
+    view = null;
+    byId("main").scrollTop = 0;
+    const place = {namespace, name};
+    view = kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
+}
+
+addEventListener("hashchange", () => { route(); byId("main").focus(); });
+route();
+pollList();

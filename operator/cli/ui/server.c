@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/http_server.h"
+#include "common/job/rules.h"
+#include "common/job/string_format.h"
+#include "common/job/training_sweep.h"
+#include "common/memory.h"
+#include "operator/cli/access.h"
+#include "operator/cli/job_evidence.h"
+#include "operator/cli/job_suspend.h"
+#include "operator/cli/log_read.h"
+#include "operator/cli/sweep_read.h"
+#include "operator/cli/ui/assets.h"
+#include "operator/cli/ui/curves.h"
+#include "operator/cli/ui/documents.h"
+#include "operator/cli/ui/gate.h"
+#include "operator/cli/ui/list.h"
+
+#define BODY_MAX 4096 /* of a request; none is looked at */
+#define CONNECTIONS_MAX 64
+#define WAITING_MAX 64
+#define ANSWER_MAX (64 * 1024 * 1024)
+#define TAIL_DEFAULT 500
+#define TAIL_MAX 20000
+#define NAME_MAX_LENGTH 254
+
+#define JSON_TYPE "application/json"
+
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+struct waiting;
+/* Answers a request, by blocking requests of the cluster. Appends the answer, JSON, to `out`. */
+typedef int ui_action(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error);
+
+/* A request that waits for its answer. Its strings are copies, since the browser may go away meanwhile. */
+struct waiting {
+    struct http_exchange *exchange; /* NULL: the browser is gone */
+    ui_action *action;
+    bool sweep;
+    char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
+    int64_t index, tail, known;
+};
+
+struct ui_server {
+    struct cluster *cluster;
+    struct http_server *http;
+    struct ui_gate gate;
+    struct ui_list *list;
+    struct ui_curves *curves;
+    struct waiting *waiting[WAITING_MAX]; /* the oldest first */
+    unsigned waiting_count;
+};
+
+/* ---------------------------------------------------------------- answers */
+
+static void respond(struct http_exchange *exchange, int status, const char *type, const void *body, size_t length)
+{
+    static const char *const headers[][2] = {{"Content-Security-Policy", policy},
+                                             {"X-Content-Type-Options", "nosniff"},
+                                             {"Referrer-Policy", "no-referrer"},
+                                             {"Cross-Origin-Opener-Policy", "same-origin"},
+                                             {"Cross-Origin-Resource-Policy", "same-origin"},
+                                             {"Cache-Control", "no-store"}};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        http_exchange_set_header(exchange, headers[i][0], headers[i][1]);
+    http_exchange_respond(exchange, status, type, body, length);
+}
+
+static void respond_text(struct http_exchange *exchange, int status, const char *text)
+{
+    respond(exchange, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static void respond_error(struct http_exchange *exchange, int status, const char *sentence)
+{
+    SCOPED_JSON *document = json_new_object();
+    SCOPED_BUFFER text;
+    buffer_init(&text, ANSWER_MAX);
+    json_set_string(document, "error", sentence);
+    json_print(document, &text, NULL);
+    respond(exchange, status, JSON_TYPE, buffer_text(&text), text.length);
+}
+
+/* The status that the cluster answered, else 502. */
+static void respond_failure(struct http_exchange *exchange, struct error *error)
+{
+    int status = error->http_status >= 400 ? error->http_status : error->kind == ERROR_INVALID ? 422 : 502;
+    access_explain(error);
+    respond_error(exchange, status, error->message);
+}
+
+static int print_document(struct json *document, struct buffer *out, struct error *error)
+{
+    int result = json_print(document, out, error);
+    json_free(document);
+    return result;
+}
+
+/* ---------------------------------------------------------------- what waits for the cluster */
+
+static int job_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    SCOPED(job_evidence_release) struct job_evidence evidence = {.job = NULL};
+    struct json *document;
+    if (job_evidence_gather(server->cluster, request->name, &evidence, error) < 0)
+        return -1;
+    struct why_input input = job_evidence_input(&evidence);
+    return ui_job_document(&input, &document, error) < 0 ? -1 : print_document(document, out, error);
+}
+
+static int job_and_pods(struct ui_server *server, const struct waiting *request, struct json **ret_job,
+                        struct json **ret_pods, struct error *error)
+{
+    struct resource_path path = cluster_job_path(server->cluster, request->name);
+    if (cluster_get(server->cluster, &path, ret_job, error) < 0)
+        return -1;
+    return cluster_pods(server->cluster, request->name, ret_pods, error);
+}
+
+static int curves_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *job = NULL;
+    SCOPED_JSON *pods = NULL;
+    const struct history *history;
+    if (job_and_pods(server, request, &job, &pods, error) < 0 ||
+        ui_curves_read(server->curves, server->cluster, job, pods, &history, error) < 0)
+        return -1;
+    return print_document(history_json(history, (uint64_t)request->known), out, error);
+}
+
+static void leave_out(const char *speaker, const struct json *pod, const struct error *cause)
+{
+    (void)speaker, (void)pod, (void)cause; /* the page says how many */
+}
+
+static int print_log(struct log_texts *texts, bool prefix, struct buffer *out, struct error *error)
+{
+    struct log_style style = {.prefix = prefix};
+    SCOPED_BUFFER text;
+    buffer_init(&text, ANSWER_MAX / 2);
+    for (unsigned i = 0; i < texts->count; i++)
+        if (strlen(texts->logs[i].speaker) > style.width)
+            style.width = (unsigned)strlen(texts->logs[i].speaker);
+    while (log_merge_line(&style, texts->logs, texts->count, &text))
+        continue;
+    struct json *document = json_new_object();
+    json_set_string(document, "text", buffer_text(&text));
+    json_set_integer(document, "unread", texts->unread);
+    return print_document(document, out, error);
+}
+
+static int log_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    struct command_line line = {.role = *request->role ? request->role : NULL,
+                                .index = request->index,
+                                .tail = request->tail < 0 ? TAIL_DEFAULT : request->tail,
+                                .all_attempts = true};
+    SCOPED_JSON *job = NULL;
+    SCOPED_JSON *pods = NULL;
+    SCOPED(log_texts_release) struct log_texts texts = {.count = 0};
+    if (job_and_pods(server, request, &job, &pods, error) < 0 ||
+        log_texts_read(server->cluster, &line, pods, leave_out, &texts, error) < 0)
+        return -1;
+    return print_log(&texts, request->index < 0, out, error);
+}
+
+static int sweep_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
+    SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
+    SCOPED_JSON *object = NULL;
+    struct resource_path path = cluster_sweep_path(server->cluster, request->name);
+    struct json *document;
+    if (cluster_get(server->cluster, &path, &object, error) < 0)
+        return -1;
+    training_sweep_parse(object, &sweep, NULL);
+    if (sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
+        ui_sweep_document(object, &trials.view, clock_now_ms(), &document, error) < 0)
+        return -1;
+    return print_document(document, out, error);
+}
+
+static int set_suspend(struct ui_server *server, const struct waiting *request, bool suspend, struct error *error)
+{
+    return (request->sweep ? sweep_suspend : job_suspend)(server->cluster, request->name, suspend, error);
+}
+
+static int suspend(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    return set_suspend(server, request, true, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
+}
+
+static int resume(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    return set_suspend(server, request, false, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
+}
+
+static int delete (struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    struct resource_path path = request->sweep ? cluster_sweep_path(server->cluster, request->name)
+                                               : cluster_job_path(server->cluster, request->name);
+    return cluster_delete(server->cluster, &path, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
+}
+
+static const struct {
+    const char *path, *method;
+    ui_action *action;
+    bool sweep;
+} actions[] = {
+    {"/api/job", "GET", job_get, false},      {"/api/curves", "GET", curves_get, false},
+    {"/api/log", "GET", log_get, false},      {"/api/sweep", "GET", sweep_get, true},
+    {"/api/suspend", "POST", suspend, false}, {"/api/resume", "POST", resume, false},
+    {"/api/delete", "POST", delete, false},
+};
+
+/* ---------------------------------------------------------------- the queue */
+
+static void browser_gone(void *context)
+{
+    ((struct waiting *)context)->exchange = NULL;
+}
+
+static int64_t number_of(const struct http_exchange *exchange, const char *name, int64_t max)
+{
+    const char *text = http_exchange_query(exchange, name);
+    int64_t number;
+    return text && number_parse(text, &number) && number <= max ? number : -1;
+}
+
+static bool copy_query(const struct http_exchange *exchange, const char *name, char *text, size_t size)
+{
+    const char *value = http_exchange_query(exchange, name);
+    return value && (size_t)snprintf(text, size, "%s", value) < size;
+}
+
+/* False: no object can have such a name. */
+static bool read_request(const struct http_exchange *exchange, struct waiting *request)
+{
+    const char *kind = http_exchange_query(exchange, "kind");
+    request->sweep |= kind && strcmp(kind, "sweep") == 0;
+    request->index = number_of(exchange, "index", INT32_MAX);
+    request->tail = number_of(exchange, "tail", TAIL_MAX);
+    request->known = number_of(exchange, "known", INT32_MAX);
+    copy_query(exchange, "role", request->role, sizeof request->role);
+    return copy_query(exchange, "namespace", request->name_space, sizeof request->name_space) &&
+           copy_query(exchange, "name", request->name, sizeof request->name) &&
+           string_format_matches(STRING_FORMAT_NAME, request->name_space) &&
+           (request->sweep ? sweep_name_holds : job_name_holds)(request->name);
+}
+
+static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep)
+{
+    struct waiting *request = memory_allocate(1, sizeof *request);
+    *request = (struct waiting){.exchange = exchange, .action = action, .sweep = sweep};
+    const char *refusal =
+        !read_request(exchange, request)       ? "No job or sweep can have this name, or its namespace is missing."
+        : *ui_list_trouble(server->list)       ? ui_list_trouble(server->list)
+        : server->waiting_count == WAITING_MAX ? "Too many requests wait; close some of the page's windows."
+                                               : NULL;
+    if (refusal) {
+        respond_error(exchange, server->waiting_count == WAITING_MAX || *ui_list_trouble(server->list) ? 503 : 400,
+                      refusal);
+        free(request);
+        return;
+    }
+    server->waiting[server->waiting_count++] = request;
+    http_exchange_defer(exchange, browser_gone, request);
+}
+
+static struct waiting *waiting_take(struct ui_server *server)
+{
+    struct waiting *request = server->waiting[0];
+    memmove(server->waiting, server->waiting + 1, --server->waiting_count * sizeof *server->waiting);
+    return request;
+}
+
+static void answer(struct ui_server *server, struct waiting *request)
+{
+    SCOPED_BUFFER out;
+    struct error error = ERROR_INIT;
+    const char *name_space = server->cluster->name_space;
+    buffer_init(&out, ANSWER_MAX);
+    server->cluster->name_space = request->name_space;
+    int result = request->action(server, request, &out, &error);
+    server->cluster->name_space = name_space;
+    if (!request->exchange)
+        return;
+    if (result < 0 || server->cluster->interrupted)
+        respond_failure(request->exchange, &error);
+    else
+        respond(request->exchange, 200, JSON_TYPE, buffer_text(&out), out.length);
+}
+
+void ui_server_work(struct ui_server *server)
+{
+    while (server->waiting_count > 0 && !server->cluster->interrupted) {
+        struct waiting *request = waiting_take(server);
+        if (request->exchange)
+            answer(server, request);
+        free(request);
+    }
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void respond_list(struct ui_server *server, struct http_exchange *exchange)
+{
+    SCOPED_BUFFER out;
+    struct error error = ERROR_INIT;
+    int64_t since = number_of(exchange, "since", INT32_MAX);
+    buffer_init(&out, ANSWER_MAX);
+    if (ui_list_write(server->list, since < 0 ? 0 : (uint64_t)since, &out, &error) < 0)
+        respond_failure(exchange, &error);
+    else
+        respond(exchange, 200, JSON_TYPE, buffer_text(&out), out.length);
+}
+
+static void route(struct ui_server *server, struct http_exchange *exchange)
+{
+    const char *path = http_exchange_path(exchange), *method = http_exchange_method(exchange);
+    const struct ui_asset *asset = ui_asset_find(path);
+    bool reads = strcmp(method, "GET") == 0;
+    if (asset && reads) {
+        respond(exchange, 200, asset->content_type, asset->bytes, asset->length);
+        return;
+    }
+    if (strcmp(path, "/api/list") == 0 && reads) {
+        respond_list(server, exchange);
+        return;
+    }
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (strcmp(actions[i].path, path) == 0 && strcmp(actions[i].method, method) == 0) {
+            wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
+            return;
+        }
+    respond_error(exchange, 404, "There is nothing at this address.");
+}
+
+static void set_cookie(struct ui_server *server, struct http_exchange *exchange)
+{
+    SCOPED_FREE char *cookie =
+        memory_format("%s=%s; HttpOnly; SameSite=Strict; Path=/", server->gate.cookie, server->gate.token);
+    http_exchange_set_header(exchange, "Set-Cookie", cookie);
+}
+
+static void handle(void *context, struct http_exchange *exchange)
+{
+    struct ui_server *server = context;
+    const struct ui_request request = {.method = http_exchange_method(exchange),
+                                       .host = http_exchange_header(exchange, "Host"),
+                                       .origin = http_exchange_header(exchange, "Origin"),
+                                       .cookies = http_exchange_header(exchange, "Cookie"),
+                                       .token = http_exchange_query(exchange, "token")};
+    enum ui_verdict verdict = ui_gate_judge(&server->gate, &request);
+    if (verdict == UI_ADMITTED_BY_URL)
+        set_cookie(server, exchange);
+    if (verdict == UI_ADMITTED || verdict == UI_ADMITTED_BY_URL) {
+        route(server, exchange);
+        return;
+    }
+    const char *sentence;
+    int status = ui_verdict_status(verdict, &sentence);
+    respond_text(exchange, status, sentence);
+}
+
+/* ---------------------------------------------------------------- life */
+
+int ui_server_start(struct cluster *cluster, const char *name_space, uint16_t port, struct ui_server **ret_server,
+                    struct error *error)
+{
+    struct ui_server *server = memory_allocate(1, sizeof *server);
+    struct http_server_options options = {.address = "127.0.0.1",
+                                          .port = port,
+                                          .max_body = BODY_MAX,
+                                          .max_connections = CONNECTIONS_MAX,
+                                          .handler = handle,
+                                          .context = server};
+    server->cluster = cluster;
+    if (ui_gate_init(&server->gate, error) < 0 ||
+        http_server_start_on_loop(&options, cluster->loop, &server->http, error) < 0) {
+        free(server);
+        return -1;
+    }
+    ui_gate_set_port(&server->gate, http_server_port(server->http));
+    server->list = ui_list_start(cluster->client, name_space);
+    server->curves = ui_curves_new();
+    *ret_server = server;
+    return 0;
+}
+
+void ui_server_free(struct ui_server *server)
+{
+    http_server_free(server->http);
+    while (server->waiting_count > 0)
+        free(waiting_take(server));
+    ui_curves_free(server->curves);
+    ui_list_free(server->list);
+    free(server);
+}
+
+char *ui_server_url(const struct ui_server *server)
+{
+    return memory_format("http://127.0.0.1:%u/?token=%s", http_server_port(server->http), server->gate.token);
+}

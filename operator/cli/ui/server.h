@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Serves the page of `cox ui` and what it asks for, on loopback. gate.h says which requests are answered. The list comes from watches
+ * and is answered at once; a request for a job, a sweep or a log waits in a queue, and is answered by ui_server_work, which makes
+ * blocking requests of the cluster. Meanwhile the loop goes on, so the list and the page stay alive.
+ *
+ * GET  /  /page.css  /page.js  /chart.js
+ * GET  /api/list?since=VERSION
+ * GET  /api/job /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
+ * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
+ */
+#ifndef COXSWAIN_CLI_UI_SERVER_H
+#define COXSWAIN_CLI_UI_SERVER_H
+
+#include "operator/cli/cluster.h"
+
+struct ui_server;
+
+/* Starts serving on 127.0.0.1; `port` 0: any free one. `name_space` NULL: the jobs of all namespaces. The cluster must outlive the server. */
+int ui_server_start(struct cluster *cluster, const char *name_space, uint16_t port, struct ui_server **ret_server,
+                    struct error *error);
+void ui_server_free(struct ui_server *server);
+
+/* Returns the URL with the token; free it with free(). */
+char *ui_server_url(const struct ui_server *server);
+
+/* Answers the requests that wait. Call it after each turn of the loop. */
+void ui_server_work(struct ui_server *server);
+
+#endif

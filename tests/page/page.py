@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at the page of `cox ui` as a person does. Called by tests/page/check."""
+
+import http.client
+import json
+import os
+import signal
+import ssl
+import sys
+import time
+import traceback
+import urllib.request
+from urllib.parse import urlsplit
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+URL, SERVER, TOKEN, CA = sys.argv[1:5]
+WORK = os.getcwd()
+SHOTS = os.environ["SHOTS"]
+JOBS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
+SWEEPS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps"
+PODS = "/api/v1/namespaces/default/pods"
+PATIENCE = 60
+trust = ssl.create_default_context(cafile=CA)
+
+
+def api(method, path, body=None):
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    request = urllib.request.Request(SERVER + path, method=method, data=json.dumps(body).encode() if body else None,
+                                     headers={"Authorization": "Bearer " + TOKEN, "Content-Type": kind})
+    with urllib.request.urlopen(request, context=trust, timeout=30) as answer:
+        return json.load(answer)
+
+
+def training(steps, **more):
+    return {"strategy": {"type": "MultiWorkerMirrored"}, "model": {"preset": "mlp", "width": 16},
+            "data": {"format": "Synthetic", "examples": 2000, "validation": {"last": 200}},
+            "training": {"steps": steps, "batchSize": 50, "optimizer": {"type": "SGD", "learningRate": 0.05}},
+            "evaluation": {"everySteps": 20}, **more}
+
+
+def pods_that_wait(**more):
+    """Batches are as slow as the file `delay` says."""
+    return {"template": {"spec": {"containers": [{"name": "trainer", "env": [
+        {"name": "COXSWAIN_READ_DELAY", "value": WORK + "/delay"}]}]}}, **more}
+
+
+def job(name, spec, **metadata):
+    api("POST", JOBS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name, **metadata}, "spec": spec})
+
+
+def until(wanted, seconds=PATIENCE):
+    """Waits until `wanted` returns something true, and returns that. What is not in the page yet does not count."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            found = wanted()
+        except Exception:  # an element that has just been replaced
+            found = None
+        if found or time.monotonic() > end:
+            return found
+        time.sleep(0.2)
+
+
+def check(name, passed, why=""):
+    print(f"ok {name}" if passed else f"not ok {name}: {str(why)[:400]}", flush=True)
+    return passed
+
+
+def browser(width=1280, height=860):
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", f"--window-size={width},{height}",
+                 "--disable-background-networking", "--disable-component-update", "--user-data-dir=" + WORK + "/chromium"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.chrome.service.Service("/usr/bin/chromedriver"))
+
+
+def scheme(page, word):
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": word}]})
+
+
+def size(page, width, height):
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+
+def shot(page, name):
+    page.save_screenshot(f"{SHOTS}/{name}.png")
+
+
+def text(page, selector):
+    return page.find_element(By.CSS_SELECTOR, selector).text
+
+
+def raw(method="GET", path="/", **headers):
+    """A request as no browser sends it: status, headers, body."""
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(URL).port, timeout=20)
+    connection.putrequest(method, path, skip_host=True)
+    headers.setdefault("Host", f"127.0.0.1:{urlsplit(URL).port}")
+    for key, value in headers.items():
+        connection.putheader(key, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, answer.headers, answer.read().decode()
+
+
+def gate():
+    port, query = urlsplit(URL).port, urlsplit(URL).query
+    cookie = f"cox-ui-{port}={query.split('=')[1]}"
+    own = f"http://127.0.0.1:{port}"
+    status, headers, body = raw(path="/?" + query)
+    check("the token opens the page, and becomes a cookie that scripts do not see", status == 200 and "HttpOnly" in headers["Set-Cookie"]
+          and "SameSite=Strict" in headers["Set-Cookie"] and "default-src 'none'" in headers["Content-Security-Policy"]
+          and "<script src=" in body and "<script>" not in body, (status, dict(headers)))
+    refused = [raw(path="/?token=" + "0" * 64)[0], raw()[0], raw(path="/api/list")[0], raw(path="/page.js", Cookie=cookie + "0")[0]]
+    check("without the token, or with another one, nothing is answered", refused == [401] * 4, refused)
+    hosts = [raw(path="/?" + query, Host="evil.example")[0], raw(path="/api/list", Host=f"evil.example:{port}", Cookie=cookie)[0],
+             raw(path="/api/list", Cookie=cookie)[0]]
+    check("nor to another host name", hosts == [421, 421, 200], hosts)
+    delete = "/api/delete?kind=job&namespace=default&name=none"
+    posts = [raw("POST", delete, Cookie=cookie)[0], raw("POST", delete, Cookie=cookie, Origin="http://127.0.0.1:1")[0],
+             raw("POST", delete, Origin=own)[0], raw("GET", delete, Cookie=cookie)[0], raw("POST", delete, Cookie=cookie, Origin=own)[0]]
+    check("only the page itself changes something", posts == [403, 403, 401, 404, 404], posts)
+    wrong = [raw(path="/api/job?namespace=default&name=A_b", Cookie=cookie)[0], raw(path="/../etc/passwd", Cookie=cookie)[0],
+             raw(path="/api/job", Cookie=cookie)[0]]
+    check("names that nothing can have, and other paths, are refused", wrong == [400, 404, 400], wrong)
+
+
+def the_list(page):
+    page.get(URL)
+    check("the token leaves the address", until(lambda: "token" not in page.current_url), page.current_url)
+    check("the list shows the jobs and the sweep", until(lambda: all(name in text(page, ".rows") for name in ("digits", "broken", "rates"))), text(page, "main"))
+    check("the job that fails is shown as failed", until(lambda: "Failed" in text(page, ".rows")), text(page, ".rows"))
+    field = page.find_element(By.ID, "filter")
+    field.send_keys("digi")
+    check("the filter leaves what matches", until(lambda: text(page, ".rows").startswith("digits") and "broken" not in text(page, ".rows")), text(page, ".rows"))
+    field.send_keys(Keys.BACKSPACE * 4)
+    page.execute_script("document.querySelector('.rows').focus()")
+    page.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    check("arrow keys go from name to name", until(lambda: page.switch_to.active_element.tag_name == "a"), page.switch_to.active_element.tag_name)
+
+
+def open_job(page, name):
+    page.get(URL.split("?")[0] + f"#/job/default/{name}")
+    return until(lambda: text(page, "h2").startswith(name))
+
+
+def curves(page):
+    open_job(page, "digits")
+    check("a job begins with the sentence of cox why", until(lambda: text(page, "#why").startswith("digits waits for nothing: it runs")), text(page, "main"))
+    check("its losses are a curve", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve")), text(page, "#loss"))
+    before = text(page, ".facts")
+    check("it is live", until(lambda: text(page, ".facts") != before), before)
+    chief = next(pod for pod in api("GET", PODS)["items"] if pod["metadata"]["name"].startswith("digits-worker-0-"))
+    os.kill(int(chief["status"]["containerStatuses"][0]["containerID"].split("//")[1]), signal.SIGKILL)
+    check("a killed chief shows as a restart", until(lambda: "\n1" in text(page, ".facts").split("Restarts")[1]), text(page, ".facts"))
+    check("and is marked in the curves", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss line.restart")), text(page, "#loss"))
+    check("the curve goes on, and held-out examples have one of their own", until(lambda: "held out" in text(page, "#loss")), text(page, "#loss"))
+
+
+def tabs(page):
+    page.find_element(By.ID, "tab-log").click()
+    check("the log has the lines of all pods", until(lambda: "worker-0 |" in text(page, "#log") and "worker-1 |" in text(page, "#log")), text(page, "#panel-log"))
+    shot(page, "log")
+    page.find_element(By.ID, "log-filter").send_keys("loss")
+    check("and a filter", until(lambda: all("loss" in line for line in text(page, "#log").splitlines()) and text(page, "#log")), text(page, "#log"))
+    page.find_element(By.ID, "tab-pods").click()
+    check("pods and conditions are tables", until(lambda: "digits-worker-1-" in text(page, "#panel-pods") and "CrewComplete" in text(page, "#panel-pods")), text(page, "main"))
+    shot(page, "pods")
+    page.find_element(By.ID, "tab-manifest").click()
+    check("the manifest is there", until(lambda: "kind: TrainingJob" in text(page, "#panel-manifest")), text(page, "main"))
+    page.find_element(By.ID, "tab-curves").click()
+
+
+def actions(page):
+    page.find_element(By.ID, "suspend").click()
+    check("Suspend suspends", until(lambda: "Suspended" in text(page, "h2") and "suspended" in text(page, "#why")), text(page, "main"))
+    page.find_element(By.ID, "resume").click()
+    check("Resume lets it go on", until(lambda: "Running" in text(page, "h2")), text(page, "main"))
+    page.find_element(By.ID, "delete").click()
+    until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+    page.find_element(By.CSS_SELECTOR, "#confirm button[value=no]").click()
+    time.sleep(1)
+    check("Delete asks, and takes no for an answer", api("GET", JOBS + "/digits")["metadata"].get("deletionTimestamp") is None)
+    page.find_element(By.ID, "delete").click()
+    until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+    page.find_element(By.ID, "confirm-yes").click()
+    check("and a yes: the page says that the job is gone", until(lambda: "digits has been deleted" in text(page, "#why")), text(page, "main"))
+    page.get(URL.split("?")[0] + "#/")
+    check("the list has it no more", until(lambda: "broken" in text(page, ".rows") and "digits" not in text(page, ".rows")), text(page, "main"))
+
+
+def failed(page):
+    open_job(page, "broken")
+    check("a failed job says why", until(lambda: "failed" in text(page, "#why") and "Failed" in text(page, "h2")), text(page, "main"))
+    shot(page, "failed")
+
+
+def sweep(page):
+    page.get(URL.split("?")[0] + "#/sweep/default/rates")
+    check("a sweep shows its trials, the objective as a chart, and the best",
+          until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#objective circle")) == 4 and page.find_elements(By.CSS_SELECTOR, "#objective circle.best")
+                and "best" in text(page, "tr.best") and "rates is complete" in text(page, "#why")), text(page, "main"))
+    shot(page, "sweep-light")
+    scheme(page, "dark")
+    shot(page, "sweep-dark")
+    scheme(page, "light")
+    page.find_element(By.ID, "tab-best").click()
+    check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))
+
+
+def many(page):
+    """10,000 rows, made in the page: only those that can be seen are elements."""
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: text(page, ".rows"))
+    figures = page.execute_script("""
+        for (let i = 0; i < 10000; i++) rows.set("job/default/many-" + i, {kind: "job", NAME: "many-" + i, NAMESPACE: "default", STATE: i % 3 ? "Running" : "Succeeded",
+            STEP: i + "/10000", LOSS: String(i / 100), RESTARTS: "0", ETA: "", created: "2026-01-01T00:00:00Z", finished: "", step: i, total: 10000});
+        const begun = performance.now();
+        view.listChanged();
+        const update = performance.now() - begun, scroller = document.querySelector(".rows");
+        scroller.scrollTop = 5000 * 40;
+        const again = performance.now();
+        view.listChanged();
+        return [document.querySelectorAll(".rows .row").length, update, performance.now() - again];""")
+    check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and max(figures[1:]) < 500, figures)
+    check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
+    page.refresh()
+
+
+def the_end(page):
+    """The control plane ends, then cox ui."""
+    open_job(page, "broken")
+    until(lambda: "failed" in text(page, "#why"))
+    os.kill(int(os.environ["STANDALONE"]), signal.SIGTERM)
+    check("when the control plane ends, the page says so and keeps what it knows",
+          until(lambda: "API server has not answered" in text(page, "#trouble") and "failed" in text(page, "#why")), text(page, "body"))
+    shot(page, "ended")
+    os.kill(int(os.environ["PAGE"]), signal.SIGTERM)
+    check("the same for cox ui itself", until(lambda: "cox ui does not answer any more" in text(page, "#trouble") and "failed" in text(page, "#why")), text(page, "body"))
+
+
+def pictures(page):
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: "digits" in text(page, ".rows"))
+    for word in ("light", "dark"):
+        scheme(page, word)
+        shot(page, "list-" + word)
+    size(page, 420, 800)
+    shot(page, "list-narrow")
+    open_job(page, "digits")
+    until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve"))
+    time.sleep(0.5)
+    shot(page, "job-narrow")
+    wide = page.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    check("nothing is wider than a narrow window", wide[0] <= wide[1], wide)
+    size(page, 1280, 860)
+    time.sleep(2.5)
+    for word in ("dark", "light"):
+        scheme(page, word)
+        time.sleep(0.3)
+        shot(page, "job-" + word)
+
+
+def scripts_are_silent(page):
+    said = [line["message"] for line in page.get_log("browser") if line["level"] == "SEVERE" and "/api/" not in line["message"]]
+    check("no script fails, and the policy keeps nothing out", not said, said)
+
+
+def main():
+    with open("delay", "w") as file:
+        file.write("40")
+    job("digits", {"runPolicy": {"backoffLimit": 3}, "coxswain": training(4000, checkpoint={"storage": "runs", "everySteps": 50}),
+                   "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}], "workers": pods_that_wait(replicas=2)})
+    job("broken", {"runPolicy": {"backoffLimit": 0}, "coxswain": training(10),
+                   "workers": {"template": {"spec": {"containers": [{"name": "trainer", "readinessProbe": None,
+                                                                     "command": ["/bin/sh", "-c", "echo ValueError: no such file; exit 3"]}]}}}})
+    api("POST", SWEEPS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "rates"}, "spec": {
+        "parallelism": 2, "parameters": [{"path": "coxswain.training.optimizer.learningRate", "values": [0.001, 0.01, 0.1, 0.3]}],
+        "algorithm": {"type": "Grid"}, "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}})
+    gate()
+    page = browser()
+    try:
+        for look in (the_list, curves, tabs, pictures, failed, sweep):
+            look(page)
+        scripts_are_silent(page)
+        open_job(page, "digits")
+        for look in (actions, many, the_end):
+            look(page)
+    except Exception:  # told as a failed case
+        check("the page could be looked at to the end", False, traceback.format_exc()[-400:].replace("\n", " "))
+        shot(page, "trouble")
+    finally:
+        page.quit()
+
+
+main()
