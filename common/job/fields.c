@@ -1319,6 +1319,16 @@ static const struct field run_policy_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(1, COUNT_MAX),
      .description = "The job fails after this number of seconds, without the time suspended. Default: no deadline."},
+    {.name = "progressDeadlineSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, progress_deadline_seconds),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, COUNT_MAX),
+     .description =
+         "The whole crew starts over, which spends backoffLimit, if it reports no new step for this number of seconds "
+         "while all its pods run. The time to the first step counts, and so do evaluations and saves. With pytorch, "
+         "tensorflow and jax, give progress, too. Default: no deadline."},
     {.name = "ttlSecondsAfterFinished",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, ttl_seconds_after_finished),
@@ -1604,6 +1614,13 @@ static const struct field controller_state_fields[] = {
          "When the last failure was counted that a disruption of the same crew may explain afterwards: within "
          "60 seconds it is counted as a disruption instead."},
     NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew had that failure."),
+    {.name = "progressedAt",
+     .kind = FIELD_TIME,
+     MEMBER(job_status, progressed_ms),
+     LONE,
+     .flags = FIELD_PRECISE,
+     .description = "Jobs with progressDeadlineSeconds: when a new step was last seen, or, before the first step, when "
+                    "all pods were first seen to run. The deadline counts from then."},
     TIME("chiefFinishTime", job_status, chief_finish_ms,
          "Elastic PyTorch jobs: when the chief, or worker 0, exited with 0. A worker that starts later does not "
          "take part."),

@@ -297,6 +297,15 @@ static bool gang_timeout(const struct json *self, const struct json *old)
     return !rule_has(self, "scheduleTimeoutSeconds") || rule_is(self, "scheduler", "Coscheduling");
 }
 
+/* The operator asks our own worker for its steps. */
+static bool progress_deadline(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "runPolicy.progressDeadlineSeconds") || rule_has(self, "coxswain") ||
+           rule_has(self, "pytorch.progress") || rule_has(self, "tensorflow.progress") ||
+           rule_has(self, "jax.progress");
+}
+
 static bool one_failure_match(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -951,6 +960,15 @@ const struct rule rules[] = {
      .holds = gang_timeout,
      .cel = "!has(self.scheduleTimeoutSeconds) || self.scheduler == 'Coscheduling'",
      .message = "is an option of Coscheduling; leave it out"},
+    {.name = "ProgressDeadline",
+     .about = &training_job_spec_type,
+     .field = "runPolicy.progressDeadlineSeconds",
+     .holds = progress_deadline,
+     .cel = "!has(self.runPolicy.progressDeadlineSeconds) || has(self.coxswain) || "
+            "(has(self.pytorch) && has(self.pytorch.progress)) || "
+            "(has(self.tensorflow) && has(self.tensorflow.progress)) || (has(self.jax) && has(self.jax.progress))",
+     .message = "nothing says what steps the script makes: give progress in its section, such as "
+                "pytorch.progress.logPatterns, or leave this out"},
     {.name = "OneFailureMatch",
      .about = &failure_rule_type,
      .field = "onExitCodes",

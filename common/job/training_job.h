@@ -90,6 +90,7 @@ struct gang_spec {
 struct run_policy {
     int64_t backoff_limit;
     int64_t active_deadline_seconds;    /* FIELD_UNSET: none */
+    int64_t progress_deadline_seconds;  /* FIELD_UNSET: none */
     int64_t ttl_seconds_after_finished; /* FIELD_UNSET: kept */
     enum clean_pod_policy clean_pod_policy;
     enum restart_scope restart_scope;
@@ -179,6 +180,8 @@ struct job_status {
     int64_t attempt, incarnation;
     int64_t charged_ms;         /* the last failure that a disruption may still explain; FIELD_UNSET: none */
     int64_t charged_attempt;    /* attempt of that failure; FIELD_UNSET: none */
+    int64_t progressed_ms;      /* since when the crew is without a new step; FIELD_UNSET: it is not at work, or has no
+                                 * deadline for progress */
     int64_t chief_finish_ms;    /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
     int64_t suspended_ms;       /* time spent suspended in all, which deadlines leave out */
     int64_t recovered_restarts; /* restart_count when a crew had last run so long that its back-offs begin anew … */

@@ -349,6 +349,24 @@ static void print_back_off(const struct why_input *input, struct buffer *out)
     print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
 }
 
+/* The time is the operator's own memory; where another version keeps it elsewhere, nothing is printed. */
+static void print_progress_deadline(const struct why_input *input, struct buffer *out)
+{
+    int64_t deadline_ms = 1000 * json_integer_at(input->job, "spec.runPolicy.progressDeadlineSeconds", 0);
+    int64_t from_ms = time_at(input->job, "status.controllerState.progressedAt", 0);
+    int64_t since_ms = input->now_ms - from_ms;
+    if (deadline_ms == 0 || from_ms == 0 || since_ms < deadline_ms / 2)
+        return;
+    buffer_append_string(out, "; no new step for ", NULL);
+    print_duration(since_ms, out);
+    buffer_append_string(out, ", and progressDeadlineSeconds allows ", NULL);
+    print_duration(deadline_ms, out);
+    if (since_ms < deadline_ms)
+        return;
+    buffer_append_string(out, ": ", NULL);
+    print_words(json_string_at(job_condition(input->job, "Running"), "message", ""), out);
+}
+
 /* Nothing that it waits for, and yet what its owner must know. */
 static void print_failing_saves(const struct why_input *input, struct buffer *out)
 {
@@ -393,6 +411,7 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
     if (waits)
         buffer_format(out, ", and %s", buffer_text(&wait));
     print_back_off(input, out);
+    print_progress_deadline(input, out);
     print_failing_saves(input, out);
     return true;
 }

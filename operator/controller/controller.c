@@ -15,6 +15,7 @@
 #include "operator/controller/execute/execute.h"
 #include "operator/controller/execute/job_entry.h"
 #include "operator/controller/execute/log_reader.h"
+#include "operator/controller/execute/progress_look.h"
 #include "operator/controller/execute/progress_poll.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
@@ -271,6 +272,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
         .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_told},
+        .look = progress_look_of(entry, job),
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,

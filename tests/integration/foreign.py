@@ -80,6 +80,8 @@ def main():
         total += reduce(rank, peers, step * (rank + 1))
         while step + 1 >= HOLD and rank == 1:
             time.sleep(1)
+        if rank == 0:
+            print(f"step {step + 1}/{STEPS}", flush=True)
         if rank == 0 and (step + 1) % SAVE_EVERY == 0:
             save(path, step + 1, total)
     print(f"sum {total}", flush=True)

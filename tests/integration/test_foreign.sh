@@ -5,7 +5,7 @@
 # that crews on the same port do not meet each other, a killed worker, the crew's new attempt from its own checkpoint. The
 # program is foreign.py; the real frameworks are in tests/frameworks. And how an elastic crew ends, of which one has finished
 # and is removed, one fails too late to be replaced, and more are asked for. And a sweep over an environment variable of a script
-# that reports a metric in its termination message. Prints ok/not ok lines (see tests/run).
+# that reports a metric in its termination message. And a crew that hangs because one of its processes is frozen. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 if ! command -v python3 >/dev/null; then
@@ -180,6 +180,35 @@ progress_from_a_log() {
     verdict $? "a pattern that is none is refused in words ($1)" "$(cat answer.json)"
 }
 
+# hanging NAME STEP: a crew of two whose first attempt goes no further than STEP steps, and that may do without a step for five seconds
+hanging() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"image\":\"none\",
+        \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1,\"progressDeadlineSeconds\":5},
+        \"storage\":[{\"name\":\"scripts\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"scripts\"}},
+            {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"pytorch\":{\"checkpoint\":{\"storage\":\"runs\",\"path\":\"$1\"},
+            \"progress\":{\"logPatterns\":[\"step (?<step>\\\\d+)/(?<totalSteps>\\\\d+)\"]}},
+        \"workers\":{\"replicas\":2,\"template\":{\"spec\":{\"terminationGracePeriodSeconds\":2,\"containers\":[{
+            \"name\":\"trainer\",
+            \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\",\"$2\"]}]}}}}}" >answer.json
+}
+
+# A rank that is frozen says nothing, and its peer waits for it in the sum of a step. Neither ends by itself.
+a_frozen_rank() {
+    hanging frozen 50
+    until_true 60 progress_has frozen '"step":50,'
+    verdict $? "a crew whose rank 1 is about to be frozen has made 50 steps ($1)" "$(cat answer.json; api GET "$jobs_path/frozen")"
+    kill -STOP "$(process_of "$(member frozen 1)")"
+    wait_for frozen state Succeeded 90 && [[ $(field frozen attempt) == 2 && $(field frozen failures) == 1 ]]
+    verdict $? "the crew starts over when progressDeadlineSeconds has passed, and succeeds ($1)" "$(api GET "$jobs_path/frozen")"
+    says "$(member frozen 0)" 'attempt 2, begins after step [1-9]' && says "$(member frozen 0)" "^$(expected 2)\$"
+    verdict $? "from its own checkpoint to the right sum, too ($1)" "$(log_of "$(member frozen 0)")"
+    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q \
+        'progressDeadlineSeconds is 5: the last one is step 50 of 100; pods that ran: frozen-worker-0-1, frozen-worker-1-1'
+    verdict $? "an event says after which step, and which pods ran ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
+}
+
 has_event() {
     api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "\"$1\""
 }
@@ -209,6 +238,7 @@ for isolation in auto rewrite; do
     progress_from_a_log "$isolation"
     api DELETE apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps/scores >answer.json
     [[ $isolation != auto ]] || stop_a_script_early "$isolation"
+    [[ $isolation != auto ]] || a_frozen_rank "$isolation"
 
     plane_stop
     operator='' standalone=''

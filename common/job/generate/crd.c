@@ -342,7 +342,7 @@ static const struct definition job_definition = {
     .short_name = "tj",
     .description = "A TrainingJob trains a neural network on a crew of pods and carries on when some of them are lost.",
     .spec_description =
-        "What is to be trained, on what, and how. Of it suspend, the deadline, the time to live and the workers "
+        "What is to be trained, on what, and how. Of it suspend, the deadlines, the time to live and the workers "
         "of an elastic job may change at any time; image, templates, devices.resourceName and backoffLimit "
         "while the job is suspended.",
     .spec = &training_job_spec_type,

@@ -66,6 +66,8 @@ static void forget_log(struct job_entry *entry)
     free(entry->log.ended_pod);
     free(entry->log.flaw);
     entry->log = (struct log_look){0};
+    free(entry->look.pod);
+    entry->look = (struct progress_look){0};
 }
 
 void job_entry_free(struct job_entry *entry)
@@ -408,6 +410,8 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->poll_ms += by_ms;
     entry->log.turn_ms += by_ms;
     entry->log.ended_ms += by_ms;
+    entry->look.asked_ms += by_ms;
+    entry->look.since_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
     for (size_t i = 0; i < entry->node_count; i++)

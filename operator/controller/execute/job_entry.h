@@ -43,6 +43,13 @@ struct log_look {
     bool flaw_told;         /* an event has said so */
 };
 
+/* Reports on progress from one pod (progress_look.h). */
+struct progress_look {
+    char *pod; /* its UID; NULL: there was none */
+    int64_t asked_ms, since_ms;
+    bool found; /* see plan.h */
+};
+
 struct job_entry {
     char *key;
     const struct pod_record **pods; /* borrowed from the informer's cache, kept current by its events */
@@ -110,6 +117,7 @@ struct job_entry {
     int64_t unanswered_since_ms; /* since when that pod has not reported; FIELD_UNSET: it has, or was not polled */
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_look log;
+    struct progress_look look;
 };
 
 struct job_entry *job_entry_new(const char *key);

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/contract/log_report.h"
 #include "common/memory.h"
+#include "operator/controller/execute/progress_look.h"
 #include "operator/controller/execute/progress_pace.h"
 #include "operator/controller/plan/crew.h"
 
@@ -30,6 +31,7 @@ struct log_request {
     struct job_entry *entry;
     char *uid, *pod; /* of the job, and of the pod */
     bool ended;      /* the pod had when it was asked */
+    int64_t asked_ms;
     char *patterns[LOG_PATTERNS_MAX];
     unsigned pattern_count;
     struct buffer text; /* the newest KEPT_MAX bytes */
@@ -131,10 +133,12 @@ static void take_answer(struct log_request *request, const struct error *failure
     } else {
         const char *const *patterns = (const char *const *)request->patterns;
         const char *text = buffer_text(&request->text);
-        if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &flaw) == 0)
+        if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &flaw) == 0) {
+            progress_look_note(entry, request->pod, request->asked_ms, status_document_has_progress(&report));
             keep_report(request, &report);
-        else
+        } else {
             entry->log.turn_ms = clock_now_ms() + COSTLY_MS;
+        }
     }
     keep_flaw(entry, &flaw);
     entry->log.ended_read |= !failure && has_ended(entry, request->pod) && request->ended;
@@ -193,6 +197,7 @@ static void ask(struct log_reader *reader, struct job_entry *entry, const struct
                                     .uid = memory_copy_string(job->uid),
                                     .pod = memory_copy_string(pod->uid),
                                     .ended = pod_view_ended(pod),
+                                    .asked_ms = clock_now_ms(),
                                     .pattern_count = spec->log_pattern_count};
     for (unsigned i = 0; i < spec->log_pattern_count; i++)
         request->patterns[i] = memory_copy_string(spec->log_patterns[i]);
@@ -234,6 +239,13 @@ int64_t log_reader_unread_since(struct job_entry *entry, const struct training_j
     return entry->log.ended_ms;
 }
 
+/* A frozen process may fail its probe, and the deadline needs its log all the same. */
+static bool has_a_log(const struct training_job *job, const struct pod_view *chief)
+{
+    bool started = *chief->init_container == '\0' && chief->started_ms != FIELD_UNSET;
+    return chief->ready || (started && job->run_policy.progress_deadline_seconds != FIELD_UNSET);
+}
+
 int64_t log_reader_look(struct log_reader *reader, struct job_entry *entry, const struct training_job *job,
                         int64_t now_ms)
 {
@@ -242,7 +254,7 @@ int64_t log_reader_look(struct log_reader *reader, struct job_entry *entry, cons
     if (entry->log.call || !find_chief(entry, job, &room, &chief))
         return PLAN_NEVER;
     bool ended = pod_view_ended(&chief);
-    if (ended ? !is_unread(entry, &chief) : !chief.ready)
+    if (ended ? !is_unread(entry, &chief) : !has_a_log(job, &chief))
         return PLAN_NEVER;
     if (now_ms < entry->log.turn_ms)
         return entry->log.turn_ms;

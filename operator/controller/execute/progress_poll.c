@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "operator/controller/execute/progress_look.h"
 #include "operator/controller/execute/progress_pace.h"
 #include "operator/controller/plan/crew.h"
 
@@ -25,7 +26,8 @@ struct question {
     struct progress_poller *poller;
     struct job_entry *entry;
     char *uid, *chief; /* of the job, and of the pod that is asked */
-    char *evaluator;   /* its address; NULL: there is none that could be asked, or it is asked already */
+    int64_t asked_ms;
+    char *evaluator; /* its address; NULL: there is none that could be asked, or it is asked already */
 };
 
 struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context)
@@ -144,6 +146,8 @@ static void chief_answered(void *context, const struct http_response *response)
     entry->poll = NULL;
     bool told = is_answer(response) &&
                 keep_document(entry, question->uid, question->chief, response->body, response->body_length);
+    if (told)
+        progress_look_note(entry, question->chief, question->asked_ms, status_document_has_progress(entry->document));
     if (!is_cancelled(response)) {
         enum chief_voice voice = voice_of(response, told);
         count(poller, voice);
@@ -170,8 +174,11 @@ static struct question *question_new(struct progress_poller *poller, struct job_
     struct question *question = memory_allocate(1, sizeof *question);
     struct pod_room room;
     struct pod_view evaluator;
-    *question = (struct question){
-        .poller = poller, .entry = entry, .uid = memory_copy_string(job->uid), .chief = memory_copy_string(chief->uid)};
+    *question = (struct question){.poller = poller,
+                                  .entry = entry,
+                                  .asked_ms = clock_now_ms(),
+                                  .uid = memory_copy_string(job->uid),
+                                  .chief = memory_copy_string(chief->uid)};
     if (job_entry_find_pod(entry, job, ROLE_EVALUATOR, &room, &evaluator) && can_be_asked(&evaluator))
         question->evaluator = memory_copy_string(evaluator.ip);
     return question;

@@ -26,6 +26,7 @@
     X(STATUS_TIME_BACKOFF_PS, replicas[ROLE_PS].backoff_until_ms)                                                      \
     X(STATUS_TIME_BACKOFF_EVALUATOR, replicas[ROLE_EVALUATOR].backoff_until_ms)                                        \
     X(STATUS_TIME_CHARGED, charged_ms)                                                                                 \
+    X(STATUS_TIME_PROGRESSED, progressed_ms)                                                                           \
     X(STATUS_TIME_CERTIFICATE, certificate_from_ms)                                                                    \
     X(STATUS_TIME_RUNNING, conditions[CONDITION_RUNNING].last_transition_ms)                                           \
     X(STATUS_TIME_RESTARTING, conditions[CONDITION_RESTARTING].last_transition_ms)                                     \

@@ -6,6 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/utf8.h"
+#include "operator/controller/plan/progress_deadline.h"
 
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
 {
@@ -82,6 +83,16 @@ static const char *readiness(struct planning *planning, int64_t away)
         planning->job->document.workers - away, planning->job->document.workers, planning->job->elastic.min_workers);
 }
 
+static const char *with_deadline(struct planning *planning, const char *words)
+{
+    if (!progress_deadline_is_blind(planning))
+        return words;
+    return planning_format(planning,
+                           "%s; progressDeadlineSeconds has passed, but whether there was a step cannot be seen, so "
+                           "that the crew is left alone",
+                           words);
+}
+
 static const char *completeness(struct planning *planning, int64_t away)
 {
     const char *ready = readiness(planning, away), *chief = role_name(crew_chief_role(planning->job));
@@ -117,7 +128,8 @@ static void update_running(struct planning *planning)
     const struct slot *missing = first_missing(planning, &count, &away);
     if (!missing && planning->crew.slot_count > 0) {
         const char *reason = away > 0 ? "CrewSufficient" : "CrewComplete";
-        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, reason, completeness(planning, away));
+        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, reason,
+                      with_deadline(planning, completeness(planning, away)));
         if (!is_restarting(planning))
             condition_end(planning, CONDITION_RESTARTING, reason, "all required pods are ready again");
         return;

@@ -8,8 +8,8 @@
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/failure_policy.h"
 #include "operator/controller/plan/limit.h"
-#include "operator/controller/plan/restart_delay.h"
 #include "operator/controller/plan/restart_scope.h"
+#include "operator/controller/plan/restart_wait.h"
 #include "operator/controller/plan/take_back.h"
 
 struct verdict {
@@ -254,28 +254,11 @@ static const char *consequence(struct planning *planning, const struct verdict *
     return verdict->cause->role == ROLE_EVALUATOR ? "it is replaced" : "the crew waits for its successor";
 }
 
-static int64_t since(int64_t count, int64_t recovered)
-{
-    return recovered == FIELD_UNSET ? count : count - recovered;
-}
-
 /* `kind`: as which the end was counted. */
 static int64_t delay_ms(struct planning *planning, const struct verdict *verdict, enum ending_kind kind)
 {
-    struct job_status *next = planning->next;
-    uint64_t seed = restart_delay_seed(planning->job->uid, next->incarnation);
-    int64_t worked_ms = ran_ms(planning, verdict->cause);
     bool failed = kind == ENDING_FAILURE || kind == ENDING_OUT_OF_MEMORY;
-    int64_t failures = next->restarts.failures + next->restarts.out_of_memory;
-    if (worked_ms >= RESTART_DELAY_RECOVERED_MS) {
-        next->recovered_restarts = next->restart_count - 1;
-        next->recovered_failures = failures - failed;
-    }
-    int64_t wait_ms = restart_delay_ms(since(next->restart_count, next->recovered_restarts), worked_ms, seed);
-    if (planning->job->framework == FRAMEWORK_COXSWAIN || !failed)
-        return wait_ms;
-    int64_t failure_ms = restart_delay_failure_ms(since(failures, next->recovered_failures), worked_ms, seed);
-    return failure_ms > wait_ms ? failure_ms : wait_ms;
+    return restart_wait_ms(planning, ran_ms(planning, verdict->cause), failed);
 }
 
 static void restart(struct planning *planning, const struct verdict *verdict, enum ending_kind kind, const char *what)

@@ -164,6 +164,13 @@ struct log_input {
     bool flaw_told;      /* an event has said so */
 };
 
+/* Reports on progress that this operator got from the present chief, with progress in them or none. In memory only. */
+struct look_input {
+    int64_t asked_ms; /* when the newest was asked for; FIELD_UNSET: there was none */
+    int64_t since_ms; /* when the first was asked for */
+    bool found;       /* the newest has a step, an epoch or a metric */
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -198,6 +205,7 @@ struct plan_input {
     const char *crew_message;        /* what the chief reports that it waits for, NULL: nothing */
     enum chief_voice chief_voice;
     struct log_input log;
+    struct look_input look;
     struct saves_input saves;
     struct strangers_input strangers;
     bool progress_due; /* it is the job's turn to have its progress written */

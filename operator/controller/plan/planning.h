@@ -54,7 +54,8 @@ bool suspend_plan(struct planning *planning);
 bool start_plan(struct planning *planning);
 bool take_back_plan(struct planning *planning); /* a counted failure that a disruption explains after all */
 bool limit_plan(struct planning *planning);     /* backoffLimit is used up, but a disruption may still explain that */
-bool judge_plan(struct planning *planning);     /* which pods ended and why, and what follows from it */
+bool progress_deadline_plan(struct planning *planning); /* progressDeadlineSeconds */
+bool judge_plan(struct planning *planning);             /* which pods ended and why, and what follows from it */
 bool scale_plan(struct planning *planning);
 bool gang_plan(struct planning *planning);        /* the PodGroup, and whether its pods may be created */
 bool replace_plan(struct planning *planning);     /* superseded pods are deleted */

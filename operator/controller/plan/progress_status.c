@@ -76,6 +76,21 @@ struct progress progress_from_document(const struct status_document *document, c
     return progress;
 }
 
+static bool same_metrics(const struct progress *before, const struct progress *after)
+{
+    bool same = before->metric_count == after->metric_count;
+    for (unsigned i = 0; same && i < after->metric_count; i++)
+        same = strcmp(before->metrics[i].name, after->metrics[i].name) == 0 &&
+               strcmp(before->metrics[i].value, after->metrics[i].value) == 0 &&
+               before->metrics[i].step == after->metrics[i].step;
+    return same;
+}
+
+bool progress_moved(const struct progress *before, const struct progress *after)
+{
+    return before->step != after->step || before->data_epoch != after->data_epoch || !same_metrics(before, after);
+}
+
 void progress_rest(struct progress *progress)
 {
     progress->examples_per_second = NULL;

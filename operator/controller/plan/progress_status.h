@@ -17,6 +17,9 @@
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
                                        bool is_whole, struct arena *arena);
 
+/* Returns whether `after` shows work that `before` does not: another step, epoch or metric. */
+bool progress_moved(const struct progress *before, const struct progress *after);
+
 /* Removes speed and remaining time, which are unknown while the crew does not train. */
 void progress_rest(struct progress *progress);
 

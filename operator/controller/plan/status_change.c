@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "operator/controller/plan/progress_status.h"
+
 static bool same_text(const char *left, const char *right)
 {
     return strcmp(left ? left : "", right ? right : "") == 0;
@@ -39,7 +41,8 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
 
 static bool counts_differ(const struct job_status *before, const struct job_status *after)
 {
-    bool differ = !same_text(before->ready_summary, after->ready_summary);
+    bool differ = !same_text(before->ready_summary, after->ready_summary) ||
+                  (before->progressed_ms == FIELD_UNSET) != (after->progressed_ms == FIELD_UNSET);
     for (int role = 0; role < ROLE_COUNT; role++) {
         const struct replica_status *left = &before->replicas[role], *right = &after->replicas[role];
         differ |= left->active != right->active || left->ready != right->ready || left->succeeded != right->succeeded ||
@@ -51,25 +54,14 @@ static bool counts_differ(const struct job_status *before, const struct job_stat
     return differ;
 }
 
-static bool same_metrics(const struct progress *before, const struct progress *after)
-{
-    bool same = before->metric_count == after->metric_count;
-    for (unsigned i = 0; same && i < after->metric_count; i++)
-        same = same_text(before->metrics[i].name, after->metrics[i].name) &&
-               same_text(before->metrics[i].value, after->metrics[i].value) &&
-               before->metrics[i].step == after->metrics[i].step;
-    return same;
-}
-
 static bool same_progress(const struct progress *before, const struct progress *after)
 {
-    return before->step == after->step && before->total_steps == after->total_steps &&
-           before->percent == after->percent && before->data_epoch == after->data_epoch &&
-           before->seconds_remaining == after->seconds_remaining &&
+    return !progress_moved(before, after) && before->total_steps == after->total_steps &&
+           before->percent == after->percent && before->seconds_remaining == after->seconds_remaining &&
            before->last_checkpoint_step == after->last_checkpoint_step &&
            before->updated_at_ms == after->updated_at_ms &&
            same_text(before->examples_per_second, after->examples_per_second) &&
-           same_text(before->goodput, after->goodput) && same_metrics(before, after);
+           same_text(before->goodput, after->goodput);
 }
 
 enum status_change status_compare(const struct job_status *before, const struct job_status *after)
@@ -86,5 +78,6 @@ enum status_change status_compare(const struct job_status *before, const struct 
         return STATUS_DECISION;
     if (counts)
         return STATUS_COUNTS;
-    return same_progress(&before->progress, &after->progress) ? STATUS_SAME : STATUS_PROGRESS;
+    bool same = before->progressed_ms == after->progressed_ms && same_progress(&before->progress, &after->progress);
+    return same ? STATUS_SAME : STATUS_PROGRESS;
 }

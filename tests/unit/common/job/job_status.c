@@ -15,6 +15,7 @@ static const char full[] =
     "\"updatedAt\":\"2026-11-20T14:01:00Z\"},"
     "\"controllerState\":{\"attempt\":2,\"incarnation\":5,"
     "\"chargedAt\":\"2026-11-20T14:00:04.500000Z\",\"chargedAttempt\":1,"
+    "\"progressedAt\":\"2026-11-20T14:01:00.250000Z\","
     "\"chiefFinishTime\":\"2026-11-20T14:02:00Z\",\"suspendedMilliseconds\":1500,"
     "\"recoveredRestarts\":2,\"recoveredFailures\":0,\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
     "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-2,3\",\"backingOff\":\"3\","

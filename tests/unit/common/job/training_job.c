@@ -23,7 +23,7 @@ static const char elastic[] =
     "    data: {format: Synthetic, examples: 10}\n"
     "    training: {epochs: 1, batchSize: 8}\n"
     "    checkpoint: {storage: runs}\n"
-    "  runPolicy: {activeDeadlineSeconds: 60, cleanPodPolicy: None}\n"
+    "  runPolicy: {activeDeadlineSeconds: 60, progressDeadlineSeconds: 30, cleanPodPolicy: None}\n"
     "status: {controllerState: {incarnation: 4}, startTime: \"2026-11-20T14:00:01Z\"}\n";
 
 Test(training_job, reads_metadata_spec_and_status)
@@ -44,7 +44,7 @@ Test(training_job, reads_metadata_spec_and_status)
     cr_expect_str_eq(json_string_at(job.roles[ROLE_WORKER].template, "metadata.labels.a", ""), "b");
     cr_expect(job.elastic.enabled && job.elastic.min_workers == 2 && job.elastic.max_workers == 8);
     cr_expect(!job.suspend && job.run_policy.backoff_limit == 6);
-    cr_expect(job.run_policy.active_deadline_seconds == 60);
+    cr_expect(job.run_policy.active_deadline_seconds == 60 && job.run_policy.progress_deadline_seconds == 30);
     cr_expect(job.run_policy.ttl_seconds_after_finished == FIELD_UNSET);
     cr_expect(job.run_policy.clean_pod_policy == CLEAN_NONE && job.run_policy.restart_scope == RESTART_SCOPE_AUTO);
     expect_printed(job.document.storage[0].source, "{\"persistentVolumeClaim\":{\"claimName\":\"c\"}}");

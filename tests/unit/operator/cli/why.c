@@ -96,6 +96,22 @@ Test(why, saves_that_fail)
            "[]", "[]", "digits waits for nothing: it runs; but it cannot save (VolumeFull): save step 4: full");
 }
 
+#define WITHOUT_STEP(seconds, message)                                                                                 \
+    JOB("'runPolicy':{'progressDeadlineSeconds':" #seconds "}",                                                        \
+        "'controllerState':{'progressedAt':'2026-11-20T14:00:20Z'},'progress':{'step':50,'totalSteps':100},"           \
+        "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete','message':'" message "'}]")
+
+Test(why, a_crew_without_a_new_step)
+{
+    expect(WITHOUT_STEP(81, "all pods are ready"), "[]", "[]", "digits waits for nothing: it runs, step 50 of 100");
+    expect(WITHOUT_STEP(80, "all pods are ready"), "[]", "[]",
+           "digits waits for nothing: it runs, step 50 of 100; no new step for 40s, and progressDeadlineSeconds allows "
+           "80s");
+    expect(WITHOUT_STEP(40, "the crew is left alone."), "[]", "[]",
+           "digits waits for nothing: it runs, step 50 of 100; no new step for 40s, and progressDeadlineSeconds allows "
+           "40s: the crew is left alone");
+}
+
 Test(why, strangers_at_the_ports_of_a_crew_whose_members_are_missing)
 {
     expect(JOB("", "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"

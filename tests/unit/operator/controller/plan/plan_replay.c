@@ -481,6 +481,28 @@ static bool is_remembered_to_finish(const struct model_pod *pod, const struct jo
     return false;
 }
 
+static bool exceeds_progress_deadline(const struct job_status *before, const struct job_status *after)
+{
+    const struct condition *failed = &after->conditions[CONDITION_FAILED];
+    const struct condition *restarting = &after->conditions[CONDITION_RESTARTING];
+    return (failed->status == CONDITION_TRUE && strcmp(failed->reason, "ProgressDeadlineExceeded") == 0) ||
+           (after->attempt > before->attempt && restarting->status == CONDITION_TRUE &&
+            strcmp(restarting->reason, "ProgressDeadlineExceeded") == 0);
+}
+
+/* It is one failure, of a crew whose clock the status had begun so long before. */
+static void check_progress_deadline(const struct job_status *before, const struct job_status *after)
+{
+    int64_t seconds = model.scene.job.run_policy.progress_deadline_seconds;
+    CHECK(seconds != FIELD_UNSET, "a crew starts over for a deadline that it does not have");
+    CHECK(after->restarts.failures == before->restarts.failures + 1, "a crew without progress costs no failure");
+    CHECK(before->progressed_ms != FIELD_UNSET &&
+              (model.clock_is_set || model.now_ms >= before->progressed_ms + 1000 * seconds),
+          "a crew starts over before its deadline for progress");
+    CHECK(status_terminal(after) || (after->attempt == before->attempt + 1 && after->incarnation > before->incarnation),
+          "a crew without progress does not start over");
+}
+
 /* The event that a status counts is about pods which really have ended and were never judged before. */
 static void check_event(const struct job_status *before, const struct job_status *after)
 {
@@ -503,6 +525,10 @@ static void check_event(const struct job_status *before, const struct job_status
         CHECK(!newest->ended_by_operator || newest->view.attempt < before->attempt,
               "the operator's own deletion is counted");
         add_to_event(&event, newest, i, before);
+    }
+    if (exceeds_progress_deadline(before, after)) {
+        check_progress_deadline(before, after);
+        return;
     }
     CHECK(event.found, "an event without a pod that ended");
     CHECK(event.fresh, "a pod's end was counted twice");
@@ -809,6 +835,7 @@ static size_t operator_turn(void)
         .counts_since_ms = model.counts_since_ms,
         .pods_changed_ms = draw(2) ? model.now_ms - (int64_t)draw(4000) : FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
+        .look = {.asked_ms = !model.calm && chance(50) ? model.now_ms : FIELD_UNSET, .since_ms = SCENE_NOW},
         .now_ms = model.now_ms,
         .options = &model.options,
     };
@@ -1066,6 +1093,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
         .action = FAILURE_IGNORE, .has_exit_codes = true, .exit_codes = {EXIT_CODES_IN, {LET_OFF}, 1}};
     model.scene.job.run_policy.failure_policy = (struct failure_policy){&model.rule, chance(25)};
     model.scene.job.run_policy.active_deadline_seconds = chance(10) ? 30 + (int64_t)draw(300) : FIELD_UNSET;
+    model.scene.job.run_policy.progress_deadline_seconds = chance(20) ? 10 + (int64_t)draw(100) : FIELD_UNSET;
     model.clock_is_set = chance(50);
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;

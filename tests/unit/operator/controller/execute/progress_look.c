@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/progress_look.h"
+
+#include <criterion/criterion.h>
+
+#define JOB "job-uid-1"
+
+static struct job_entry *entry;
+static struct training_job job = {.name = "digits", .uid = JOB};
+
+static void init(void)
+{
+    entry = job_entry_new("default/digits");
+    job_entry_set_job(entry, JOB);
+}
+
+static void fini(void)
+{
+    for (size_t i = 0; i < entry->pod_count; i++)
+        free((void *)entry->pods[i]);
+    job_entry_free(entry);
+}
+
+TestSuite(progress_look, .init = init, .fini = fini);
+
+static void add_chief(const char *uid, int64_t incarnation)
+{
+    SCOPED_BUFFER conditions;
+    SCOPED_JSON *nothing = json_new_object();
+    struct pod_view view;
+    pod_view_read(nothing, &view, &conditions);
+    view.uid = uid;
+    view.job_uid = view.owner_uid = JOB;
+    view.role = ROLE_WORKER;
+    view.index = 0;
+    view.incarnation = incarnation;
+    view.member = view.current = true;
+    job_entry_add_pod(entry, pod_record_new(&view));
+}
+
+static void expect_look(int64_t asked_ms, int64_t since_ms, bool found)
+{
+    struct look_input look = progress_look_of(entry, &job);
+    cr_expect_eq(look.asked_ms, asked_ms);
+    cr_expect_eq(look.since_ms, since_ms);
+    cr_expect_eq(look.found, found);
+}
+
+Test(progress_look, says_when_the_chief_was_first_and_last_asked)
+{
+    add_chief("first", 1);
+    expect_look(FIELD_UNSET, FIELD_UNSET, false);
+    progress_look_note(entry, "first", 5000, true);
+    progress_look_note(entry, "first", 9000, false);
+    expect_look(9000, 5000, false);
+}
+
+Test(progress_look, what_an_earlier_chief_answered_does_not_count)
+{
+    add_chief("first", 1);
+    progress_look_note(entry, "first", 5000, true);
+    add_chief("second", 2);
+    expect_look(FIELD_UNSET, FIELD_UNSET, false);
+    progress_look_note(entry, "second", 7000, true);
+    expect_look(7000, 7000, true);
+}
+
+Test(progress_look, goes_with_the_clock_and_with_the_job)
+{
+    add_chief("first", 1);
+    progress_look_note(entry, "first", 5000, true);
+    job_entry_clock_set(entry, 3600000, NULL);
+    expect_look(3605000, 3605000, true);
+    job_entry_set_job(entry, "another");
+    expect_look(FIELD_UNSET, FIELD_UNSET, false);
+}
