@@ -41,7 +41,10 @@ static int train(const struct arguments *arguments, const struct identity *ident
     }
     if (result < 0 && *ret_code == EXIT_CODE_LEFT)
         leaving_settle(&trainer, error);
+    int wanted_threads = result < 0 && trainer.member != NULL ? member_wanted_threads(trainer.member) : 0;
     trainer_release(&trainer);
+    if (wanted_threads > 0)
+        compute_threads_begin_anew(wanted_threads, arguments, identity);
     return result;
 }
 

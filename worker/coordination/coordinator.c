@@ -82,6 +82,8 @@ static void refuse(struct coordinator *coordinator, coordinator_link link, enum 
     struct coordination_message message = message_of(coordinator, COORDINATION_REFUSED);
     message.refusal = refusal;
     snprintf(message.text, sizeof(message.text), "%s", text);
+    if (refusal == REFUSE_ARITHMETIC)
+        memcpy(message.arithmetic, coordinator->arithmetic, sizeof(message.arithmetic));
     send_to(coordinator, link, &message, true);
 }
 

@@ -108,6 +108,11 @@ void member_free(struct member *member);
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error);
 
+/* Returns the crew's number of threads where the crew has refused this member for having another
+ * (member_agree has failed with ERROR_DEVICE), else 0. A process that begins anew with so many is
+ * taken. */
+int member_wanted_threads(struct member *member);
+
 /* For loose crews, which call member_agree only once: returns 1 and the world if a newer one has
  * been named since the last call, else 0. The world stays in force when the chief is lost;
  * `standing` is reported to its replacement. Fails as member_agree does. */

@@ -33,6 +33,7 @@ struct member {
     char *job_uid;
     uint64_t nonce;
     char arithmetic[ARITHMETIC_MAX];
+    int wanted_threads; /* those of the crew, which has refused this member for another number; 0: it has not */
     struct collective_peer data; /* announced */
     struct rpc *rpc;
     struct rpc_server *server;

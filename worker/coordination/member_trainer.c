@@ -60,6 +60,14 @@ int member_agree(struct member *member, const struct member_standing *standing, 
     return status;
 }
 
+int member_wanted_threads(struct member *member)
+{
+    pthread_mutex_lock(&member->lock);
+    int threads = member->wanted_threads;
+    pthread_mutex_unlock(&member->lock);
+    return threads;
+}
+
 int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
                       struct error *error)
 {

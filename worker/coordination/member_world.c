@@ -92,6 +92,9 @@ static void take_refusal(struct member *member, const struct coordination_messag
         member_lose_chief(member, message->text);
         return;
     }
+    int threads = arithmetic_threads(message->arithmetic);
+    if (message->refusal == REFUSE_ARITHMETIC && threads != arithmetic_threads(member->arithmetic))
+        member->wanted_threads = threads;
     fail_for_good(member,
                   message->refusal == REFUSE_BAD_SEAT     ? ERROR_INVALID
                   : message->refusal == REFUSE_ARITHMETIC ? ERROR_DEVICE

@@ -31,7 +31,7 @@
     X(WORLD) /* coordinator: generation, size, peers, members, seats, incarnations, logical_shards, source…, step, arithmetic */         \
     X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                                             \
     X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                                           \
-    X(REFUSED)  /* coordinator: refusal, text */                                                                                           \
+    X(REFUSED)  /* coordinator: refusal, text, arithmetic (the crew's, where it was refused for that) */                                   \
     X(LEAVE)    /* member: goes by request */                                                                                              \
     X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                                        \
     X(SUMMONED) /* the answer: refusal (0: will join), text */

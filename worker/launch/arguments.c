@@ -196,7 +196,8 @@ static int check_inference(const struct inference_arguments *inference, bool say
 
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error)
 {
-    struct arguments arguments = {.format = LOG_TEXT,
+    struct arguments arguments = {.command_line = values,
+                                  .format = LOG_TEXT,
                                   .http_port = HTTP_PORT_UNSAID,
                                   .compiled_to = -1,
                                   .inference = {.tokens = 256, .temperature = 0.8}};

@@ -27,6 +27,7 @@ struct inference_arguments {
 
 /* Strings point into argv. */
 struct arguments {
+    char **command_line;                         /* argv */
     const char *job_file;                        /* --job: YAML or JSON, a job document or a whole TrainingJob */
     const char *storages[ARGUMENT_STORAGES_MAX]; /* --storage name=directory */
     unsigned storage_count;

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/compute_threads.h"
 
+#include <errno.h>
+#include <linux/close_range.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/contract/environment.h"
+#include "common/log.h"
 #include "worker/device/device.h"
 #include "worker/model/program.h"
 
@@ -22,4 +31,18 @@ void compute_threads_set_environment(const struct arguments *arguments, const st
         return;
     program_set_environment(compute_threads(arguments, identity, job != NULL ? &crew : NULL));
     crew_release(&crew);
+}
+
+void compute_threads_begin_anew(int threads, const struct arguments *arguments, const struct identity *identity)
+{
+    char number[16];
+    if (arguments->threads > 0 || identity->threads > 0)
+        return;
+    snprintf(number, sizeof number, "%d", threads);
+    log_info("begins anew, because the crew's program runs on another number of threads", "threads", number, NULL);
+    (void)fflush(NULL);
+    /* A library's socket that stayed open would take connections which nobody answers. */
+    if (setenv(ENV_THREADS, number, 1) < 0 || close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ||
+        execv("/proc/self/exe", arguments->command_line) < 0)
+        log_warning("cannot begin anew with the crew's number of threads", "error", strerror(errno), NULL);
 }

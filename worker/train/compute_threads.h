@@ -20,4 +20,10 @@ int compute_threads(const struct arguments *arguments, const struct identity *id
 void compute_threads_set_environment(const struct arguments *arguments, const struct identity *identity,
                                      const struct job_document *job);
 
+/* Begins this process anew with so many threads, which the crew wants (member_wanted_threads): a
+ * plugin's threads cannot be changed once they run. Does not return where that succeeds: the program
+ * is executed again with the same arguments and COXSWAIN_THREADS in its environment. Returns at once
+ * where the number was chosen by the user. */
+void compute_threads_begin_anew(int threads, const struct arguments *arguments, const struct identity *identity);
+
 #endif

@@ -27,6 +27,8 @@ Test(arithmetic, other_numbers_of_threads_have_nothing_in_common)
     cr_assert_null(arithmetic_in_common("avx512/4", "avx512"));
     cr_assert_eq(arithmetic_threads("portable/1024"), 1024);
     cr_assert_eq(arithmetic_threads("avx2"), 0);
+    cr_assert_eq(arithmetic_threads("avx2/1025"), 0);
+    cr_assert_eq(arithmetic_threads("avx2/-4"), 0);
     cr_assert_eq(arithmetic_length("avx2/16"), 4);
 }
 

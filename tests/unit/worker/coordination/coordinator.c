@@ -521,6 +521,7 @@ Test(coordinator, a_member_with_another_number_of_threads_is_refused)
     struct coordinator *c = start(1);
     form_with(c, (const char *const[]){"avx512/2", "avx2/2", "avx512/4"});
     assert_lacking(3, "the crew's program runs on 2 threads and that of worker 2 on 4, which gives other bits: set");
+    cr_assert_str_eq(inboxes[3].last[COORDINATION_REFUSED].arithmetic, "avx2/2");
     join_with(c, 4, 2, "avx512/2");
     stand(c, 4, false, 0, 0, 0);
     cr_assert_str_eq(world(4)->arithmetic, "avx2/2");
