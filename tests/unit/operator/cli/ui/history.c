@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/history.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+
+static struct history *history_new(void)
+{
+    struct history *history = memory_allocate(1, sizeof *history);
+    history_init(history);
+    history_begin_log(history);
+    return history;
+}
+
+Test(ui_history, lines_become_points_and_tests)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history, "model      lenet, 225034 parameters");
+    cr_expect_eq(history->version, 1, "a line without a figure changes nothing");
+    history_take_line(history, "step   20/100  loss 0.5000   |g| 0.9  lr 2.00e-04  2.1 ms  12861 tokens/s  2m left");
+    history_take_line(history, "step 40/100 loss 0.25");
+    history_take_line(history, "validation after step 40: loss 0.3, accuracy 92.50 %");
+    history_take_line(history, "validation after step 60: loss 0.2");
+    cr_assert_eq(history->point_count, 2);
+    cr_expect(history->points[0].step == 20 && history->points[0].loss == 0.5 && history->points[0].rate == 12861);
+    cr_expect(history->points[0].begins && !history->points[1].begins && isnan(history->points[1].rate));
+    cr_expect_str_eq(history->unit, "tokens");
+    cr_assert_eq(history->test_count, 2);
+    cr_expect(history->tests[0].step == 40 && fabs(history->tests[0].accuracy - 0.925) < 1e-9);
+    cr_expect(isnan(history->tests[1].accuracy));
+    cr_expect_eq(history->mark_count, 0);
+}
+
+Test(ui_history, another_chief_is_a_restart_where_it_begins)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history, "step 40/100 loss 0.25");
+    history_begin_log(history);
+    history_take_line(history, "resumes from the checkpoint of step 30");
+    history_take_line(history, "step 31/100 loss 0.3");
+    history_take_line(history,
+                      "the crew is whole again: step 32 done 0.14 s after a member was lost, one step was repeated");
+    history_take_checkpoint(history, 30);
+    history_take_checkpoint(history, -1);
+    history_take_checkpoint(history, 50);
+    cr_assert_eq(history->mark_count, 4, "the checkpoint is marked once");
+    cr_expect(history->marks[0].event == HISTORY_CHECKPOINT && history->marks[0].step == 30);
+    cr_expect(history->marks[1].event == HISTORY_RESTART && history->marks[1].step == 31);
+    cr_expect(history->marks[2].event == HISTORY_WHOLE_AGAIN && history->marks[2].step == 32);
+    cr_expect(history->marks[3].event == HISTORY_CHECKPOINT && history->marks[3].step == 50);
+    cr_expect(history->points[1].begins);
+}
+
+/* Of a long run every part of the curve stays, its beginning, and where each chief began. */
+Test(ui_history, a_long_run_is_thinned_out)
+{
+    SCOPED_FREE struct history *history = history_new();
+    for (int step = 1; step <= 50 * HISTORY_POINTS_MAX; step++) {
+        char line[64];
+        if (step == 777)
+            history_begin_log(history);
+        snprintf(line, sizeof line, "step %d/999999 loss %d", step, step);
+        history_take_line(history, line);
+    }
+    cr_assert(history->point_count <= HISTORY_POINTS_MAX && history->point_count > HISTORY_POINTS_MAX / 4);
+    bool has_restart = false;
+    for (unsigned i = 0; i < history->point_count; i++) {
+        has_restart |= history->points[i].step == 777 && history->points[i].begins;
+        cr_assert(i == 0 || history->points[i].step > history->points[i - 1].step);
+        cr_assert(i == 0 || history->points[i].step - history->points[i - 1].step <= 2 * history->stride);
+    }
+    cr_expect(has_restart);
+    cr_expect_eq(history->points[0].step, 1);
+}
+
+Test(ui_history, beginnings_alone_never_overflow)
+{
+    SCOPED_FREE struct history *history = history_new();
+    for (int chief = 0; chief < 3 * HISTORY_POINTS_MAX; chief++) {
+        history_begin_log(history);
+        history_take_line(history, "step 1/2 loss 1");
+    }
+    cr_expect_eq(history->point_count, HISTORY_POINTS_MAX);
+    cr_expect_eq(history->mark_count, HISTORY_MARKS_MAX);
+}
+
+Test(ui_history, a_version_that_is_known_is_not_sent_again)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history, "step 1/2 loss nan");
+    SCOPED_JSON *whole = history_json(history, 0);
+    SCOPED_JSON *same = history_json(history, history->version);
+    cr_expect_eq(json_count(json_at(whole, "points")), 1);
+    cr_expect_eq(json_type(json_element(json_first(json_at(whole, "points")), 1)), JSON_NULL,
+                 "what is no number is a gap");
+    cr_expect_null(json_at(same, "points"));
+    cr_expect_eq(json_integer_at(same, "version", 0), (int64_t)history->version);
+}

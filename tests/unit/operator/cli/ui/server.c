@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server of the page before an API server that has one job, on the same loop.
+ */
+#include "operator/cli/ui/server.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/http_client.h"
+#include "common/http_server.h"
+#include "common/memory.h"
+
+TestSuite(ui_server, .timeout = 60);
+
+#define JOBS_PATH "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
+#define BODY_TOO_LARGE 5000
+#define ANSWER_MAX (1024 * 1024)
+
+struct scene {
+    struct cluster cluster;
+    struct http_server *api;
+    struct http_client *browser;
+    struct ui_server *server;
+    char *url, *cookie, *origin;
+    bool came;
+    int status;
+    struct buffer body;
+    int deleted;
+};
+
+/* ---------------------------------------------------------------- the API server */
+
+static const char job[] =
+    "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"tiny\",\"namespace\":"
+    "\"default\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"spec\":{\"suspend\":false},\"status\":{\"conditions\":"
+    "[{\"type\":\"Succeeded\",\"status\":\"True\",\"reason\":\"Done\",\"message\":\"<b>done</b>\"}]}}";
+
+static void serve_api(void *context, struct http_exchange *exchange)
+{
+    struct scene *scene = context;
+    const char *path = http_exchange_path(exchange);
+    SCOPED_FREE char *list =
+        memory_format("{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[%s]}",
+                      strcmp(path, JOBS_PATH) == 0 ? job : "");
+    const char *answer = list;
+    int status = 200;
+    if (strcmp(path, JOBS_PATH "/tiny") == 0) {
+        scene->deleted += strcmp(http_exchange_method(exchange), "DELETE") == 0;
+        answer = job;
+    } else if (strncmp(path, JOBS_PATH "/", strlen(JOBS_PATH "/")) == 0) {
+        status = 404;
+        answer = "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\",\"message\":\"trainingjobs \\\"none\\\" "
+                 "not found\"}";
+    } else if (http_exchange_query(exchange, "watch")) {
+        status = 400; /* the informer lists then */
+        answer = "{\"kind\":\"Status\",\"code\":400,\"reason\":\"BadRequest\",\"message\":\"no watches\"}";
+    }
+    http_exchange_respond(exchange, status, "application/json", answer, strlen(answer));
+}
+
+/* ---------------------------------------------------------------- the browser */
+
+static void answered(void *context, const struct http_response *response)
+{
+    struct scene *scene = context;
+    scene->came = true;
+    scene->status = response->status;
+    buffer_clear(&scene->body);
+    if (response->body)
+        buffer_append(&scene->body, response->body, response->body_length, NULL);
+}
+
+static int ask(struct scene *scene, const char *method, const char *path, const char *body)
+{
+    SCOPED_FREE char *url = memory_format("%s%s", scene->origin, path);
+    SCOPED_FREE char *cookie = memory_format("Cookie: %s", scene->cookie);
+    SCOPED_FREE char *origin = memory_format("Origin: %s", scene->origin);
+    const char *const headers[] = {cookie, origin, NULL};
+    struct http_request request = {.method = method,
+                                   .url = url,
+                                   .headers = headers,
+                                   .body = body,
+                                   .body_length = body ? strlen(body) : 0,
+                                   .max_body = ANSWER_MAX,
+                                   .done = answered,
+                                   .context = scene};
+    scene->came = false;
+    http_client_start(scene->browser, &request);
+    while (!scene->came) {
+        cr_assert_eq(event_loop_turn(scene->cluster.loop, 100, NULL), 0);
+        ui_server_work(scene->server);
+    }
+    return scene->status;
+}
+
+static void scene_init(struct scene *scene)
+{
+    struct error error = ERROR_INIT;
+    *scene = (struct scene){.cluster = {.name_space = "default"}};
+    buffer_init(&scene->body, ANSWER_MAX);
+    cr_assert_eq(event_loop_new(&scene->cluster.loop, &error), 0);
+    struct http_server_options api = {.address = "127.0.0.1", .handler = serve_api, .context = scene};
+    cr_assert_eq(http_server_start_on_loop(&api, scene->cluster.loop, &scene->api, &error), 0, "%s", error.message);
+    scene->cluster.config =
+        (struct kube_config){.server = memory_format("http://127.0.0.1:%u", http_server_port(scene->api)),
+                             .name_space = memory_copy_string("default"),
+                             .source = memory_copy_string("test")};
+    cr_assert_eq(kube_client_new(scene->cluster.loop, &scene->cluster.config, NULL, &scene->cluster.client, &error), 0,
+                 "%s", error.message);
+    cr_assert_eq(ui_server_start(&scene->cluster, "default", 0, &scene->server, &error), 0, "%s", error.message);
+    struct http_client_options browser = {.user_agent = "test"};
+    cr_assert_eq(http_client_new(scene->cluster.loop, &browser, &scene->browser, &error), 0);
+    scene->url = ui_server_url(scene->server);
+    char *query = strstr(scene->url, "/?token=");
+    cr_assert_not_null(query);
+    scene->origin = memory_copy_bytes(scene->url, (size_t)(query - scene->url));
+    scene->cookie = memory_format("cox-ui-%s=%s", strrchr(scene->origin, ':') + 1, query + strlen("/?token="));
+}
+
+static void scene_release(struct scene *scene)
+{
+    http_client_free(scene->browser);
+    ui_server_free(scene->server);
+    if (scene->api)
+        http_server_free(scene->api);
+    cluster_release(&scene->cluster);
+    buffer_release(&scene->body);
+    free(scene->url);
+    free(scene->cookie);
+    free(scene->origin);
+}
+
+static bool says(const struct scene *scene, const char *words)
+{
+    return strstr(buffer_text(&scene->body), words) != NULL;
+}
+
+Test(ui_server, paths_names_and_sizes)
+{
+    struct scene scene;
+    scene_init(&scene);
+    SCOPED_FREE char *large = memory_allocate(BODY_TOO_LARGE + 1, 1);
+    SCOPED_FREE char *name = memory_allocate(301, 1);
+    memset(large, 'x', BODY_TOO_LARGE);
+    memset(name, 'a', 300);
+    SCOPED_FREE char *long_name = memory_format("/api/job?namespace=default&name=%s", name);
+    const struct {
+        const char *method, *path, *body;
+        int status;
+        const char *words;
+    } rows[] = {
+        {"GET", "/", NULL, 200, "<!DOCTYPE html>"},
+        {"GET", "/page.css", NULL, 200, "prefers-color-scheme"},
+        {"GET", "/page.js", NULL, 200, "pollList"},
+        {"GET", "/chart.js", NULL, 200, "function chart"},
+        {"POST", "/page.js", NULL, 404, "nothing at this address"},
+        {"GET", "/page.js/", NULL, 404, "nothing at this address"},
+        {"GET", "/api/job?namespace=default&name=Tiny", NULL, 400, "can have this name"},
+        {"GET", "/api/job?namespace=..&name=tiny", NULL, 400, "can have this name"},
+        {"GET", "/api/job?name=tiny", NULL, 400, "can have this name"},
+        {"GET", long_name, NULL, 400, "can have this name"},
+        {"GET", "/api/job?namespace=default&name=none", NULL, 404, "\\\"none\\\" not found"},
+        {"GET", "/api/delete?kind=job&namespace=default&name=tiny", NULL, 404, "nothing at this address"},
+        {"POST", "/api/delete?kind=job&namespace=default&name=tiny", large, 413, ""},
+        {"DELETE", "/api/job?namespace=default&name=tiny", NULL, 405, "Only GET and POST"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cr_expect_eq(ask(&scene, rows[i].method, rows[i].path, rows[i].body), rows[i].status, "%s %s: %d",
+                     rows[i].method, rows[i].path, scene.status);
+        cr_expect(says(&scene, rows[i].words), "%s: %s", rows[i].path, buffer_text(&scene.body));
+    }
+    cr_expect_eq(scene.deleted, 0);
+    scene_release(&scene);
+}
+
+Test(ui_server, without_its_cookie_nothing_is_answered)
+{
+    struct scene scene;
+    scene_init(&scene);
+    scene.cookie[strlen(scene.cookie) - 1] ^= 1;
+    static const char *const paths[] = {"/", "/page.js", "/api/list", "/api/job?namespace=default&name=tiny"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        cr_expect_eq(ask(&scene, "GET", paths[i], NULL), 401, "%s", paths[i]);
+    cr_expect(says(&scene, "the whole URL that cox ui printed"));
+    cr_expect_eq(ask(&scene, "POST", "/api/delete?kind=job&namespace=default&name=tiny", NULL), 401);
+    cr_expect_eq(scene.deleted, 0);
+    scene_release(&scene);
+}
+
+Test(ui_server, a_job_with_the_sentence_of_cox_why)
+{
+    struct scene scene;
+    scene_init(&scene);
+    cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "\"why\":\"tiny waits for nothing: it has succeeded"), "%s", buffer_text(&scene.body));
+    cr_expect(says(&scene, "\"STATE\":\"Succeeded\"") && says(&scene, "\"over\":true") &&
+              says(&scene, "kind: TrainingJob"));
+    cr_expect_eq(ask(&scene, "GET", "/api/curves?namespace=default&name=tiny&known=0", NULL), 200);
+    cr_expect(says(&scene, "\"points\":[]"));
+    cr_expect_eq(ask(&scene, "POST", "/api/delete?kind=job&namespace=default&name=tiny", NULL), 200);
+    cr_expect_eq(scene.deleted, 1);
+    scene_release(&scene);
+}
+
+Test(ui_server, the_list_sends_what_has_changed)
+{
+    struct scene scene;
+    scene_init(&scene);
+    do
+        cr_assert_eq(ask(&scene, "GET", "/api/list?since=0", NULL), 200);
+    while (!says(&scene, "\"NAME\":\"tiny\""));
+    SCOPED_JSON *list = NULL;
+    cr_assert_eq(json_parse(buffer_text(&scene.body), scene.body.length, ANSWER_MAX, &list, NULL), 0);
+    cr_expect(json_boolean_at(list, "whole", false));
+    cr_expect_eq(json_count(json_at(list, "rows")), 1);
+    SCOPED_FREE char *again = memory_format("/api/list?since=%d", (int)json_integer_at(list, "version", 0));
+    cr_assert_eq(ask(&scene, "GET", again, NULL), 200);
+    cr_expect(says(&scene, "\"whole\":false") && says(&scene, "\"rows\":[]"), "%s", buffer_text(&scene.body));
+    scene_release(&scene);
+}
+
+/* Its end is told in the list, and a request for a job is answered at once. */
+Test(ui_server, an_api_server_that_is_gone_is_told)
+{
+    struct scene scene;
+    scene_init(&scene);
+    cr_assert_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
+    http_server_free(scene.api);
+    scene.api = NULL;
+    do
+        cr_assert_eq(ask(&scene, "GET", "/api/list", NULL), 200);
+    while (!says(&scene, "The API server has not answered since"));
+    cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 503);
+    cr_expect(says(&scene, "The API server has not answered since"));
+    scene_release(&scene);
+}
