@@ -256,7 +256,7 @@ def pictures(page):
     shot(page, "job-narrow")
     wide = page.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     check("nothing is wider than a narrow window", wide[0] <= wide[1], wide)
-    size(page, 1280, 860)
+    size(page, 1280, 950)
     time.sleep(2.5)
     for word in ("dark", "light"):
         scheme(page, word)
