@@ -47,6 +47,9 @@ struct error;
 typedef int command_action(struct cluster *cluster, const struct command_line *line, struct error *error);
 /* Parses the words, connects to the cluster, runs `action` and prints its error. Returns the exit code. */
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action);
+/* The two parts of that. command_parse returns -1 if the words are valid, otherwise the exit code. */
+int command_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line);
+int command_run_in_cluster(const char *title, const struct command_line *line, command_action *action);
 
 #define X(name, arguments, summary) int command_##name(int count, char **words);
 COMMANDS(X)

@@ -35,25 +35,32 @@ static bool can_exist(const char *title, const struct command_usage *usage, cons
     return known;
 }
 
-int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
+int command_run_in_cluster(const char *title, const struct command_line *line, command_action *action)
 {
-    struct command_line line;
-    int code = command_line_parse(count, words, usage, &line);
-    if (code >= 0)
-        return code;
-    if (!can_exist(words[0], usage, &line))
-        return EXIT_USAGE;
     SCOPED(cluster_release) struct cluster cluster;
     struct error error = ERROR_INIT;
-    int result = cluster_connect(&line, &cluster, &error);
+    int result = cluster_connect(line, &cluster, &error);
     if (result == 0)
-        result = action(&cluster, &line, &error);
+        result = action(&cluster, line, &error);
     if (cluster.interrupted || (result < 0 && error.kind == ERROR_CANCELLED))
         return EXIT_INTERRUPTED;
     if (result < 0) {
         access_explain(&error);
-        fprintf(stderr, "%s: %s\n", words[0], error.message);
+        fprintf(stderr, "%s: %s\n", title, error.message);
         return EXIT_FAILURE;
     }
     return result;
+}
+
+int command_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line)
+{
+    int code = command_line_parse(count, words, usage, ret_line);
+    return code < 0 && !can_exist(words[0], usage, ret_line) ? EXIT_USAGE : code;
+}
+
+int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
+{
+    struct command_line line;
+    int code = command_parse(count, words, usage, &line);
+    return code >= 0 ? code : command_run_in_cluster(words[0], &line, action);
 }

@@ -36,6 +36,7 @@ static const struct option table[] = {
     {"once", no_argument, NULL, 'O'},
     {"no-wait", no_argument, NULL, 'N'},
     {"port", required_argument, NULL, 'p'},
+    {"state", required_argument, NULL, 's'},
     {NULL, 0, NULL, 0},
 };
 static const char always[] = "nkch";
@@ -104,8 +105,8 @@ bool duration_parse(const char *text, int64_t *ret_ms)
 static bool take(const struct command_usage *usage, struct command_line *line, int letter, const char *argument)
 {
     const char **texts[128] = {
-        ['n'] = &line->name_space, ['k'] = &line->kubeconfig, ['c'] = &line->context,  ['l'] = &line->selector,
-        ['r'] = &line->role,       ['C'] = &line->container,  ['F'] = &line->condition};
+        ['n'] = &line->name_space, ['k'] = &line->kubeconfig, ['c'] = &line->context,   ['l'] = &line->selector,
+        ['r'] = &line->role,       ['C'] = &line->container,  ['F'] = &line->condition, ['s'] = &line->state};
     bool *flags[128] = {
         ['A'] = &line->all_namespaces, ['w'] = &line->watch,   ['f'] = &line->follow,      ['T'] = &line->timestamps,
         ['O'] = &line->once,           ['N'] = &line->no_wait, ['a'] = &line->all_attempts};

@@ -17,7 +17,7 @@ enum output_form { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_N
 /* Strings point into the words. */
 struct command_line {
     const char *kubeconfig, *context, *name_space; /* NULL: not given */
-    const char *selector, *role, *container, *condition;
+    const char *selector, *role, *container, *condition, *state;
     enum output_form output;
     bool all_namespaces, follow, watch, timestamps, once, no_wait, all_attempts;
     int64_t index, tail, workers, port; /* -1: not given */

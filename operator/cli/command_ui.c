@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "common/contract/state_directory.h"
+#include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/control_plane.h"
 #include "operator/cli/ui/server.h"
 
 #define TURN_MS 1000
@@ -20,20 +24,25 @@ static const struct command_usage usage = {
             "who has the URL has these rights. Ctrl-C ends it.\n"
             "\n"
             "  -A, --all-namespaces   jobs of all namespaces\n"
+            "  --state DIR            a run of cox run with this state directory; one that has ended can be looked at, "
+            "not changed\n"
             "  --port N               default: any free port\n"
             "\n"
             "Exit code: 0 ended by Ctrl-C, 1 the port is taken or the kubeconfig cannot be read, 2 wrong usage.\n",
-    .options = "Ap",
+    .options = "Aps",
     .names_min = 0,
     .names_max = 0};
 
-static int serve(struct cluster *cluster, const struct command_line *line, struct error *error)
+/* With a control plane of our own the state of a run that has ended is shown. */
+static int serve(struct cluster *cluster, const struct command_line *line, bool kept, struct error *error)
 {
+    struct ui_server_options options = {.name_space = line->all_namespaces ? NULL : cluster->name_space,
+                                        .port = line->port < 0 ? 0 : (uint16_t)line->port,
+                                        .kept = kept};
     struct ui_server *server;
-    int64_t port = line->port < 0 ? 0 : line->port;
-    if (port > UINT16_MAX)
-        return error_set(error, ERROR_INVALID, "--port %lld: give a port from 1 to 65535", (long long)port);
-    if (ui_server_start(cluster, line->all_namespaces ? NULL : cluster->name_space, (uint16_t)port, &server, error) < 0)
+    if (line->port > UINT16_MAX)
+        return error_set(error, ERROR_INVALID, "--port %lld: give a port from 1 to 65535", (long long)line->port);
+    if (ui_server_start(cluster, &options, &server, error) < 0)
         return -1;
     char *url = ui_server_url(server);
     printf("Open this URL in a browser on this machine (Ctrl-C ends it):\n  %s\n", url);
@@ -49,7 +58,53 @@ static int serve(struct cluster *cluster, const struct command_line *line, struc
     return turned < 0 ? -1 : EXIT_SUCCESS;
 }
 
+static int serve_live(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    return serve(cluster, line, false, error);
+}
+
+static int serve_kept(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    return serve(cluster, line, true, error);
+}
+
+/* A run that still goes on has a control plane. Only if it has none, one is started. */
+static int serve_state(const char *title, struct command_line *line)
+{
+    struct control_plane_options options = {.state_directory = line->state, .kept = true};
+    struct control_plane *plane = NULL;
+    struct event_loop *loop = NULL;
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, line->state);
+    int code = EXIT_FAILURE;
+    line->kubeconfig = kubeconfig;
+    int started = event_loop_new(&loop, &error);
+    if (started == 0)
+        started = control_plane_start(loop, &options, &plane, &error);
+    if (started == 0)
+        code = command_run_in_cluster(title, line, serve_kept);
+    else if (loop && error.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0)
+        code = command_run_in_cluster(title, line, serve_live);
+    else
+        fprintf(stderr, "%s: %s\n", title, error.message);
+    if (plane)
+        control_plane_end(plane);
+    if (loop)
+        event_loop_free(loop);
+    return code;
+}
+
 int command_ui(int count, char **words)
 {
-    return command_in_cluster(count, words, &usage, serve);
+    struct command_line line;
+    int code = command_parse(count, words, &usage, &line);
+    if (code >= 0)
+        return code;
+    if (line.state && (line.kubeconfig || line.context)) {
+        fprintf(stderr,
+                "%s: --state names a run on this machine, --kubeconfig and --context a cluster: give one of them\n",
+                words[0]);
+        return EXIT_USAGE;
+    }
+    return line.state ? serve_state(words[0], &line) : command_run_in_cluster(words[0], &line, serve_live);
 }

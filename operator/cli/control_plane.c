@@ -116,6 +116,8 @@ static int server_start(struct control_plane *plane, const struct control_plane_
 {
     char *arguments[ARGUMENTS_MAX] = {(char *)"coxswain-standalone", (char *)"--state", plane->state};
     unsigned count = 3;
+    if (options->kept)
+        arguments[count++] = (char *)"--no-node";
     SCOPED_FREE char *sources = path_of_sources();
     SCOPED_FREE char *definitions = sources ? memory_format("%s/deploy/crd", sources) : NULL;
     if (definitions) {
@@ -151,12 +153,24 @@ static int wait_until_it_serves(struct control_plane *plane, struct error *error
     return 0;
 }
 
+static int check_kept(const char *state, struct error *error)
+{
+    SCOPED_FREE char *database = memory_format("%s/" STATE_DATABASE, state);
+    if (access(database, R_OK) == 0)
+        return 0;
+    return error_set(error, ERROR_NOT_FOUND,
+                     "%s is no state directory of cox run: it has no %s; the directories of your runs are in %s", state,
+                     STATE_DATABASE, "~/.local/state/coxswain");
+}
+
 /* The kubeconfig of the last time goes, that of a control plane that still runs does not. */
 static int state_prepare(const struct control_plane_options *options, struct error *error)
 {
     const char *state = options->state_directory;
     SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, state);
     SCOPED_CLOSE int lock = -1;
+    if (options->kept && check_kept(state, error) < 0)
+        return -1;
     if ((options->forget && state_directory_check(state, error) < 0) || directory_make(state, error) < 0 ||
         state_directory_lock(state, &lock, error) < 0)
         return -1;
@@ -176,7 +190,7 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     plane->state = realpath(options->state_directory, NULL);
     plane->kubeconfig = memory_format("%s/" STATE_KUBECONFIG, plane->state);
     if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
-        operator_start(plane, error) < 0) {
+        (!options->kept && operator_start(plane, error) < 0)) {
         control_plane_end(plane);
         return -1;
     }

@@ -41,7 +41,7 @@ static const char usage[] =
     "repeatable\n"
     "  --crd FILE|DIR        CustomResourceDefinitions to serve (default: those of this installation); repeatable\n"
     "  --isolation WORD      auto, namespaces or rewrite: how pods get their names and paths (default: auto)\n"
-    "  --no-node             serve the API only; pods stay Pending\n"
+    "  --no-node             serve the API and what is stored only; pods stay as they are\n"
     "  --log-format WORD     text or json (default: text)\n"
     "  --log-level WORD      debug, info, warning or error (default: info)\n"
     "  --help                this text\n"
@@ -64,6 +64,7 @@ struct standalone {
     struct registry *registry;
     struct api_server *server;
     struct node *node;
+    struct node_options stored; /* for logs without a node */
     struct credentials credentials;
     int lock; /* of the state directory; -1: not held */
     bool stopping;
@@ -290,6 +291,7 @@ static int start_node(struct standalone *standalone, struct error *error)
         .volumes = options->volumes,
         .volume_count = options->volume_count,
     };
+    standalone->stored = node;
     if (options->no_node)
         return 0;
     if (node_start(&node, &standalone->node, error) < 0)
@@ -308,8 +310,8 @@ static int start_server(struct standalone *standalone, struct error *error)
         .cert_pem = standalone->credentials.cert_pem,
         .key_pem = standalone->credentials.key_pem,
         .token = standalone->credentials.token,
-        .pod_log = standalone->node ? node_pod_log : NULL,
-        .pod_log_context = standalone->node,
+        .pod_log = standalone->node ? node_pod_log : node_stored_log,
+        .pod_log_context = standalone->node ? (void *)standalone->node : &standalone->stored,
     };
     int started = api_server_start(&server, &standalone->server, error);
     if (started < 0 && standalone->options.port == 0 && server.port) {

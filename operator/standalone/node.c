@@ -451,15 +451,11 @@ static struct pod *pod_of(const struct node *node, const struct json *object)
     return index < node->pod_count ? node->pods[index] : NULL;
 }
 
-int node_pod_log(void *context, const struct json *pod, const struct pod_log_query *query,
-                 struct http_exchange *exchange, struct error *error)
+int node_stored_log(void *context, const struct json *pod, const struct pod_log_query *query,
+                    struct http_exchange *exchange, struct error *error)
 {
-    struct node *node = context;
-    const struct pod *live = pod_of(node, pod);
-    struct container_log *log = live ? pod_container_log(live, query->container) : NULL;
-    if (query->follow && log && !query->previous)
-        return container_log_follow(log, query, exchange, error);
-    SCOPED_FREE char *directory = pod_directory_path(&node->options, json_string_at(pod, "metadata.uid", "none"));
+    const struct node_options *options = context;
+    SCOPED_FREE char *directory = pod_directory_path(options, json_string_at(pod, "metadata.uid", "none"));
     SCOPED_FREE char *path = container_log_path(directory, query->container);
     SCOPED_FREE char *previous = memory_format("%s.previous", path);
     SCOPED_BUFFER text;
@@ -473,4 +469,15 @@ int node_pod_log(void *context, const struct json *pod, const struct pod_log_que
         return -1;
     http_exchange_respond(exchange, 200, "text/plain", buffer_text(&text), text.length);
     return 0;
+}
+
+int node_pod_log(void *context, const struct json *pod, const struct pod_log_query *query,
+                 struct http_exchange *exchange, struct error *error)
+{
+    struct node *node = context;
+    const struct pod *live = pod_of(node, pod);
+    struct container_log *log = live ? pod_container_log(live, query->container) : NULL;
+    if (query->follow && log && !query->previous)
+        return container_log_follow(log, query, exchange, error);
+    return node_stored_log(&node->options, pod, query, exchange, error);
 }

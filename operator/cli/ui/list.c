@@ -40,6 +40,7 @@ struct gone {
 struct ui_list {
     struct kube_client *client;
     struct collection collections[KINDS];
+    bool kept;
     uint64_t version;
     struct gone gone[GONE_MAX]; /* a ring; the newest is at (gone_count - 1) % GONE_MAX */
     uint64_t gone_count;
@@ -100,8 +101,8 @@ static void set_trouble(struct ui_list *list, const struct error *error)
     clock_format_seconds(clock_now_ms(), since);
     snprintf(list->trouble, sizeof list->trouble,
              "The API server has not answered since %s, and the page shows what was known then (%s). If it belonged to "
-             "a cox run, it "
-             "ended with it: the same cox run continues, or shows the end.",
+             "a cox "
+             "run, it has ended with that: end this cox ui, and show what is left with cox ui --state DIR.",
              since, error->message);
 }
 
@@ -132,11 +133,12 @@ static void pulse(void *context)
 
 /* ---------------------------------------------------------------- life */
 
-struct ui_list *ui_list_start(struct kube_client *client, const char *name_space)
+struct ui_list *ui_list_start(struct kube_client *client, const char *name_space, bool kept)
 {
     static const char *const plurals[KINDS] = {[JOBS] = TRAINING_JOB_PLURAL, [SWEEPS] = TRAINING_SWEEP_PLURAL};
     struct ui_list *list = memory_allocate(1, sizeof *list);
     list->client = client;
+    list->kept = kept;
     for (int kind = 0; kind < KINDS; kind++) {
         struct collection *collection = &list->collections[kind];
         *collection = (struct collection){.list = list, .sweeps = kind == SWEEPS};
@@ -229,6 +231,7 @@ int ui_list_write(const struct ui_list *list, uint64_t version, struct buffer *o
     json_set_integer(head, "version", synced ? (int64_t)list->version : 0);
     json_set_boolean(head, "synced", synced);
     json_set_boolean(head, "whole", whole);
+    json_set_boolean(head, "kept", list->kept);
     write_refusal(list, head);
     if (*list->trouble)
         json_set_string(head, "trouble", list->trouble);

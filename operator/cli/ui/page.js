@@ -7,7 +7,7 @@
 const LIST_MS = 1000, DETAIL_MS = 2000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
 
 const rows = new Map(); // "job/namespace/name" -> row
-let version = 0, synced = false, lost = false, view = null, namespaces = false;
+let version = 0, synced = false, lost = false, kept = false, view = null, namespaces = false;
 
 if (location.search) history.replaceState(null, "", location.pathname + location.hash); // the token is in the cookie now
 
@@ -82,6 +82,7 @@ async function pollList() {
         for (const row of answer.rows) rows.set(keyOf(row), row);
         version = answer.version;
         synced = answer.synced;
+        kept = answer.kept;
         lost = false;
         tellConnection(answer.trouble || "");
         if (view && view.listChanged) view.listChanged();
@@ -97,7 +98,7 @@ async function pollList() {
 function tellConnection(trouble) {
     const box = byId("connection"), alert = byId("trouble");
     box.className = trouble ? "lost" : "live";
-    setText(box, trouble ? "not up to date" : "live");
+    setText(box, trouble ? "not up to date" : kept ? "what an ended run has left: only to look at" : "live");
     setText(alert, trouble);
     alert.hidden = !trouble;
 }
@@ -309,8 +310,9 @@ function actionsOf(place, said) {
         if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.");
     }});
     return {buttons: [suspend, resume, remove], update: (row, over) => {
-        suspend.hidden = row.suspend;
-        resume.hidden = !row.suspend;
+        suspend.hidden = row.suspend || kept;
+        resume.hidden = !row.suspend || kept;
+        remove.hidden = kept;
         suspend.disabled = resume.disabled = over;
     }};
 }

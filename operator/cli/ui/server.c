@@ -55,6 +55,7 @@ struct ui_server {
     struct ui_gate gate;
     struct ui_list *list;
     struct ui_curves *curves;
+    bool kept;
     struct waiting *waiting[WAITING_MAX]; /* the oldest first */
     unsigned waiting_count;
 };
@@ -338,7 +339,11 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
     }
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].path, path) == 0 && strcmp(actions[i].method, method) == 0) {
-            wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
+            if (reads || !server->kept)
+                wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
+            else
+                respond_error(exchange, 403,
+                              "This run is over, and is only shown: start it again with cox run to change it.");
             return;
         }
     respond_error(exchange, 404, "There is nothing at this address.");
@@ -373,24 +378,25 @@ static void handle(void *context, struct http_exchange *exchange)
 
 /* ---------------------------------------------------------------- life */
 
-int ui_server_start(struct cluster *cluster, const char *name_space, uint16_t port, struct ui_server **ret_server,
+int ui_server_start(struct cluster *cluster, const struct ui_server_options *options, struct ui_server **ret_server,
                     struct error *error)
 {
     struct ui_server *server = memory_allocate(1, sizeof *server);
-    struct http_server_options options = {.address = "127.0.0.1",
-                                          .port = port,
-                                          .max_body = BODY_MAX,
-                                          .max_connections = CONNECTIONS_MAX,
-                                          .handler = handle,
-                                          .context = server};
+    struct http_server_options http = {.address = "127.0.0.1",
+                                       .port = options->port,
+                                       .max_body = BODY_MAX,
+                                       .max_connections = CONNECTIONS_MAX,
+                                       .handler = handle,
+                                       .context = server};
     server->cluster = cluster;
+    server->kept = options->kept;
     if (ui_gate_init(&server->gate, error) < 0 ||
-        http_server_start_on_loop(&options, cluster->loop, &server->http, error) < 0) {
+        http_server_start_on_loop(&http, cluster->loop, &server->http, error) < 0) {
         free(server);
         return -1;
     }
     ui_gate_set_port(&server->gate, http_server_port(server->http));
-    server->list = ui_list_start(cluster->client, name_space);
+    server->list = ui_list_start(cluster->client, options->name_space, options->kept);
     server->curves = ui_curves_new();
     *ret_server = server;
     return 0;

@@ -16,8 +16,14 @@
 
 struct ui_server;
 
-/* Starts serving on 127.0.0.1; `port` 0: any free one. `name_space` NULL: the jobs of all namespaces. The cluster must outlive the server. */
-int ui_server_start(struct cluster *cluster, const char *name_space, uint16_t port, struct ui_server **ret_server,
+struct ui_server_options {
+    const char *name_space; /* NULL: the jobs of all namespaces */
+    uint16_t port;          /* 0: any free one */
+    bool kept;              /* what a run has left that is over: it cannot be changed, and the page says so */
+};
+
+/* Starts serving on 127.0.0.1. The cluster must outlive the server. */
+int ui_server_start(struct cluster *cluster, const struct ui_server_options *options, struct ui_server **ret_server,
                     struct error *error);
 void ui_server_free(struct ui_server *server);
 

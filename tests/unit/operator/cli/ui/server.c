@@ -95,8 +95,9 @@ static int ask(struct scene *scene, const char *method, const char *path, const 
     return scene->status;
 }
 
-static void scene_init(struct scene *scene)
+static void scene_init_with(struct scene *scene, bool kept)
 {
+    struct ui_server_options options = {.name_space = "default", .kept = kept};
     struct error error = ERROR_INIT;
     *scene = (struct scene){.cluster = {.name_space = "default"}};
     buffer_init(&scene->body, ANSWER_MAX);
@@ -109,7 +110,7 @@ static void scene_init(struct scene *scene)
                              .source = memory_copy_string("test")};
     cr_assert_eq(kube_client_new(scene->cluster.loop, &scene->cluster.config, NULL, &scene->cluster.client, &error), 0,
                  "%s", error.message);
-    cr_assert_eq(ui_server_start(&scene->cluster, "default", 0, &scene->server, &error), 0, "%s", error.message);
+    cr_assert_eq(ui_server_start(&scene->cluster, &options, &scene->server, &error), 0, "%s", error.message);
     struct http_client_options browser = {.user_agent = "test"};
     cr_assert_eq(http_client_new(scene->cluster.loop, &browser, &scene->browser, &error), 0);
     scene->url = ui_server_url(scene->server);
@@ -117,6 +118,11 @@ static void scene_init(struct scene *scene)
     cr_assert_not_null(query);
     scene->origin = memory_copy_bytes(scene->url, (size_t)(query - scene->url));
     scene->cookie = memory_format("cox-ui-%s=%s", strrchr(scene->origin, ':') + 1, query + strlen("/?token="));
+}
+
+static void scene_init(struct scene *scene)
+{
+    scene_init_with(scene, false);
 }
 
 static void scene_release(struct scene *scene)
@@ -234,5 +240,18 @@ Test(ui_server, an_api_server_that_is_gone_is_told)
     while (!says(&scene, "The API server has not answered since"));
     cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 503);
     cr_expect(says(&scene, "The API server has not answered since"));
+    scene_release(&scene);
+}
+
+Test(ui_server, what_a_run_has_left_cannot_be_changed)
+{
+    struct scene scene;
+    scene_init_with(&scene, true);
+    cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
+    cr_expect_eq(ask(&scene, "POST", "/api/delete?kind=job&namespace=default&name=tiny", NULL), 403);
+    cr_expect(says(&scene, "This run is over"));
+    cr_expect_eq(ask(&scene, "GET", "/api/list", NULL), 200);
+    cr_expect(says(&scene, "\"kept\":true"));
+    cr_expect_eq(scene.deleted, 0);
     scene_release(&scene);
 }

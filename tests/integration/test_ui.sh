@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cox ui without a browser: a run of `cox run` while it goes on, and what it has left when it is over. tests/page looks at the page
+# itself. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+page='' run=''
+
+finish_also() {
+    # shellcheck disable=SC2086 # either may be unset
+    kill $page $run 2>/dev/null
+}
+
+# page_start WORD…: serves once this returns
+page_start() {
+    "$bin/cox" ui "$@" >ui.log 2>&1 &
+    page=$!
+    until_true 20 grep -q 'token=' ui.log || return
+    url=$(grep -o 'http://[^?]*' ui.log)
+    cookie=cox-ui-$(sed 's|.*:\([0-9]*\)/.*|\1|' <<<"$url")=$(sed -n 's/.*token=//p' ui.log)
+}
+
+page_stop() {
+    kill "$page"
+    wait "$page"
+}
+
+# ask METHOD PATH
+ask() {
+    curl -sS -X "$1" -b "$cookie" -H "Origin: ${url%/}" "$url$2" >answer
+}
+
+# lists WORDS: stands in the list
+lists() {
+    ask GET api/list && grep -q "$1" answer
+}
+
+cat >tiny.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: tiny}
+spec:
+  workers: {replicas: 1}
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: mlp, width: 16}
+    data: {format: Synthetic, examples: 400, validation: {last: 100}}
+    training: {steps: 30, batchSize: 50, optimizer: {type: SGD, learningRate: 0.1}}
+YAML
+export HOME=$work
+place='namespace=default&name=tiny'
+
+"$bin/cox" run tiny.yaml --state run --set spec.coxswain.training.steps=200000 >run.log 2>&1 &
+run=$!
+until_true 30 grep -q 'step ' run.log && page_start --state run && until_true 20 lists '"STATE":"Running"' && grep -q '"kept":false' answer
+verdict $? "a run that goes on is shown" "$(cat ui.log run.log answer)"
+ask POST "api/suspend?kind=job&$place" && [[ $(cat answer) == '{}' ]] && until_true 20 lists '"STATE":"Suspended"'
+verdict $? "and can be suspended" "$(cat answer)"
+kill "$run"
+wait "$run"
+until_true 20 lists 'The API server has not answered since'
+verdict $? "its end is told" "$(cat answer)"
+page_stop
+verdict $? "cox ui ends when it is told to" "$(cat ui.log)"
+
+"$bin/cox" run tiny.yaml --state run --fresh >run.log 2>&1
+verdict $? "a short run succeeds" "$(tail -n 3 run.log)"
+page_start --state run && until_true 20 lists '"STATE":"Succeeded"' && grep -q '"kept":true' answer
+verdict $? "what it has left is shown when it is over" "$(cat ui.log answer)"
+ask GET "api/job?$place" && grep -q '"why":"tiny waits for nothing: it has succeeded' answer
+verdict $? "with the sentence of cox why" "$(head -c 300 answer)"
+ask GET "api/curves?$place" && grep -q '"points":\[\[1,' answer && ask GET "api/log?$place" && grep -q 'worker-0 | step' answer
+verdict $? "with its curve and its log" "$(head -c 300 answer)"
+ask POST "api/delete?kind=job&$place" && grep -q 'This run is over' answer && lists '"NAME":"tiny"'
+verdict $? "and is not changed" "$(head -c 300 answer)"
+"$bin/cox" run tiny.yaml --state run >again.log 2>&1
+[[ $? == 1 ]] && grep -q 'another control plane uses the state directory' again.log
+verdict $? "meanwhile no run uses the directory" "$(cat again.log)"
+page_stop
+verdict $? "its control plane ends with it" "$(cat ui.log)"
+"$bin/cox" run tiny.yaml --state run >again.log 2>&1 && grep -q 'tiny is done' again.log
+verdict $? "then the run is as it was" "$(cat again.log)"
+
+"$bin/cox" ui --state missing >ui.log 2>&1
+[[ $? == 1 && ! -e missing ]] && grep -q 'missing is no state directory of cox run' ui.log
+verdict $? "another directory is refused, and not made" "$(cat ui.log)"
+"$bin/cox" ui --state run --context x >ui.log 2>&1
+[[ $? == 2 ]] && "$bin/cox" ui --port 70000 --kubeconfig none >/dev/null 2>&1
+[[ $? == 1 ]] && "$bin/cox" ui -n Team >/dev/null 2>&1
+[[ $? == 2 ]]
+verdict $? "what is wrong with the words is told" "$(cat ui.log)"
