@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coxswain_train.check import MEAN_EXAMPLES, ExportError, check_mean
-from coxswain_train.program import check_examples, examples_of, export_jax, named_tensors
+from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of, named_tensors
 
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a seed generator
 
@@ -36,13 +36,17 @@ def export_keras(
     folder: str | os.PathLike[str],
     model: Any,
     loss: str | Callable[[Any, Any], Any],
-    example_input: ArrayLike,
+    example_input: Inputs,
     example_target: ArrayLike,
     *,
     batch: int,
+    vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
-    """Exports a model with one input and one output; `loss` is one of Keras' losses, its name, or a function like those.
+    """Exports a model with one output; `loss` is one of Keras' losses, its name, or a function like those.
+
+    The example of a model with several inputs is what Keras' `fit` takes: a list of arrays, or a dict by name. The program's
+    inputs have the names of the model's. For `vocabularies` see `export_jax`.
 
     Trainable variables are the parameters. All others that are float32 are state, such as the moving means of batch
     normalisations. The states of seed generators are neither: at each call a generator gets its own key of two words,
@@ -67,7 +71,10 @@ def export_keras(
     if settings.get("ignore_class") is not None:
         raise ExportError("a program counts all targets: a loss with ignore_class cannot be exported")
     from_logits = sparse and is_loss and settings.get("from_logits", False)
-    output = model(np.asarray(example_input)[:1])  # builds the model if need be
+    inputs, arranged = inputs_of_keras(model, example_input)
+    targets = examples_of(np.asarray(example_target, None if sparse else np.float32), "target")
+    check_examples(inputs, targets, batch)
+    output = model(arranged(examples_at(inputs, slice(1))))  # builds the model if need be
     if not isinstance(output, jax.Array):
         raise ExportError("the model must have one output")
     if get_keras_mask(output) is not None:
@@ -85,7 +92,7 @@ def export_keras(
             for number, seeds in enumerate(is_seed)
         ]
         outputs, new, regularisers = model.stateless_call(
-            [parameters[name] for name in parameter_names], values, input, training=training, return_losses=True
+            [parameters[name] for name in parameter_names], values, arranged(input), training=training, return_losses=True
         )
         new_state = dict(zip(state_names, (value for value, seeds in zip(new, is_seed) if not seeds)))
         return outputs.astype(jnp.float32), new_state, sum(regularisers)
@@ -103,10 +110,7 @@ def export_keras(
 
     parameters = dict(zip(parameter_names, (variable.value for variable in trainable)))
     named_tensors(parameters, "parameter")
-    inputs = examples_of(example_input, "input")
-    targets = examples_of(np.asarray(example_target, None if sparse else np.float32), "target")
-    check_examples(inputs, targets, batch)
-    check_mean_of_keras(model, reducing, losses_of, inputs, targets)
+    check_mean_of_keras(model, arranged, reducing, losses_of, inputs, targets)
     export_jax(
         folder,
         step,
@@ -118,15 +122,28 @@ def export_keras(
         classes=output.shape[-1] if sparse else None,
         predict=predict,
         scores=("logits" if from_logits else "probabilities") if sparse and output.ndim == 2 else None,
+        vocabularies=vocabularies,
         platforms=platforms,
     )
 
 
-def check_mean_of_keras(model: Any, loss: Any, losses_of: Any, inputs: Any, targets: Any) -> None:
+def inputs_of_keras(model: Any, values: Inputs) -> tuple[Inputs, Callable[[Inputs], Any]]:
+    """Returns examples of the inputs, by name if there are several, and how to arrange them as the model takes them."""
+    wanted = getattr(model, "inputs", None) or []
+    if not isinstance(values, list | tuple) or len(wanted) < 2:
+        return inputs_of(values), lambda inputs: inputs
+    names = [tensor.name for tensor in wanted]
+    if len(values) != len(names):
+        raise ExportError(f"the example has {len(values)} inputs, but the model {len(names)}: {', '.join(names)}")
+    return inputs_of(dict(zip(names, values))), lambda inputs: [inputs[name] for name in names]
+
+
+def check_mean_of_keras(model: Any, arranged: Any, loss: Any, losses_of: Any, inputs: Any, targets: Any) -> None:
     """Compares the loss of the model's output, as the caller gave it, with the losses that are exported."""
-    taken = np.arange(max(2, min(MEAN_EXAMPLES, len(inputs)))) % len(inputs)
+    taken = np.arange(max(2, min(MEAN_EXAMPLES, len(targets)))) % len(targets)
     # One example at a time, as export_keras does it: the operations are compiled once.
-    output = jnp.concatenate([model(inputs[number : number + 1]) for number in taken]).astype(jnp.float32)
+    alone = (model(arranged(examples_at(inputs, slice(number, number + 1)))) for number in taken)
+    output = jnp.concatenate(list(alone)).astype(jnp.float32)
     target = targets[taken]
     exported = losses_of(target, output)
     if jnp.shape(exported)[:1] == (len(taken),):  # otherwise export_jax says what shape is wrong

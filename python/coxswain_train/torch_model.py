@@ -7,7 +7,7 @@ import copy
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coxswain_train.check import MEAN_EXAMPLES, Entry, ExportError, check_mean, first_difference
-from coxswain_train.program import check_examples, examples_of, export_jax
+from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of
 
 # PyTorch's kernels add in another order than XLA's.
 TORCH_TOLERANCE = 1e-4
@@ -75,14 +75,18 @@ def export_torch(
     folder: str | os.PathLike[str],
     module: Any,
     loss: Callable[[Any, Any], Any],
-    example_input: ArrayLike,
+    example_input: Inputs,
     example_target: ArrayLike,
     *,
     batch: int,
     channels_first: bool = False,
+    vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
-    """Exports a torch.nn.Module with one input and one output; of an output with `.logits` these are taken.
+    """Exports a torch.nn.Module with one output; of an output with `.logits` these are taken.
+
+    If the example is a dict of arrays, `forward` is called with them as keyword arguments, and if it is a tuple, as
+    positional ones. For `vocabularies` see `export_jax`.
 
     `loss` is one of torch.nn's losses, or a function of the output and the target like those of torch.nn.functional. A
     function of your own returns a loss for each target: do not take their mean, the worker does.
@@ -101,8 +105,10 @@ def export_torch(
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats and part.momentum is None:
             raise ExportError("a normalisation with momentum=None counts batches: give it a momentum")
-    inputs, targets = examples_of(example_input, "input"), examples_of(example_target, "target")
+    inputs, targets = inputs_of(example_input), examples_of(example_target, "target")
     check_examples(inputs, targets, batch)
+    if channels_first and isinstance(inputs, dict | tuple):
+        raise ExportError("channels_first is for an only input: move the channels within the module instead")
     modules = {training: torch_trace.in_mode(module, training) for training in (False, True)}
     trained = {name for name, value in module.named_parameters() if value.requires_grad}
     kept = module.state_dict().keys() - trained
@@ -124,7 +130,7 @@ def export_torch(
             input = jnp.moveaxis(input, -1, 1)
 
         def compute(tensors: Any, input: Any, *target: Any) -> Any:
-            output = torch_trace.tensor_output(torch.func.functional_call(called, tensors, (input,)))
+            output = torch_trace.tensor_output(torch.func.functional_call(called, tensors, *arguments_of(input)))
             return output.float(), losses(output.float(), *target) if target else None
 
         def losses(output: Any, target: Any) -> Any:
@@ -165,11 +171,10 @@ def export_torch(
         output, losses, new, _ = run(modules[training], parameters, state, input, target, key)
         return losses, output.argmax(axis) == target if classes else None, new
 
-    taken = np.arange(batch) % len(inputs)
-    check_mean_of_torch(modules[False], loss, per_target, inputs[taken], targets[taken], channels_first)
-    check_against_torch(
-        run, modules, per_target, (parameters, state, inputs[taken], targets[taken], fixed_key), channels_first
-    )
+    taken = np.arange(batch) % len(targets)
+    example = (examples_at(inputs, taken), targets[taken])
+    check_mean_of_torch(modules[False], loss, per_target, *example, channels_first)
+    check_against_torch(run, modules, per_target, (parameters, state, *example, fixed_key), channels_first)
     export_jax(
         folder,
         step,
@@ -180,14 +185,27 @@ def export_torch(
         batch=batch,
         classes=classes,
         predict=predict,
+        vocabularies=vocabularies,
         platforms=platforms,
     )
+
+
+def arguments_of(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns the arguments of a module's forward, by position and by name."""
+    if isinstance(input, dict):
+        return (), input
+    return (input if isinstance(input, tuple) else (input,)), {}
+
+
+def call(module: Any, input: Any) -> Any:
+    positional, named = arguments_of(input)
+    return module(*positional, **named)
 
 
 def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[Any, Any]:
     import torch
 
-    input = torch.from_numpy(np.moveaxis(inputs, -1, 1).copy() if channels_first else inputs)
+    input = jax.tree.map(lambda array: torch.from_numpy(np.moveaxis(array, -1, 1).copy() if channels_first else array), inputs)
     target = torch.from_numpy(targets)
     return input, target.long() if target.dtype == torch.int32 else target
 
@@ -201,7 +219,7 @@ def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, target
     input, target = batch_for_torch(inputs, targets, channels_first)
     taken = [number % len(target) for number in range(max(2, min(MEAN_EXAMPLES, len(target))))]
     with torch.no_grad(), torch.random.fork_rng(devices=[]), torch_trace.unfused():
-        output = torch_trace.tensor_output(copy.deepcopy(module)(input)).float()
+        output = torch_trace.tensor_output(call(copy.deepcopy(module), input)).float()
         if len(output) != len(target):  # export_jax says what shape is wrong
             return
         output, target = output[taken], target[taken]
@@ -228,13 +246,13 @@ def check_against_torch(
     def total(parameters: Any, called: Any) -> Any:
         nonlocal drew
         _, found, new, drew = run(called, parameters, state, inputs, targets, key)
-        return jnp.sum(found.reshape(len(inputs), -1).astype(jnp.float32)), new
+        return jnp.sum(found.reshape(len(targets), -1).astype(jnp.float32)), new
 
     def torchs(called: Any) -> Any:
         called = copy.deepcopy(called)
         input, target = batch_for_torch(inputs, targets, channels_first)
         with torch_trace.unfused():
-            loss = losses(torch_trace.tensor_output(called(input)).float(), target).sum()
+            loss = losses(torch_trace.tensor_output(call(called, input)).float(), target).sum()
         loss.backward()
         tensors = dict(called.named_parameters()) | dict(called.named_buffers())
         gradients = {name: torch_trace.gradient_of(tensors[name]) for name in parameters}

@@ -89,7 +89,7 @@ def traced(function: Callable[..., Any], tensors: Any, inputs: Any, key: Any) ->
     try:
         with unfused(), environment, environment.override_property(prng=key), RunningStatistics():
             views = torchax.interop.torch_view(tensors)
-            result = function(views, *torchax.interop.torch_view(tuple(map(jnp.asarray, inputs))))
+            result = function(views, *torchax.interop.torch_view(jax.tree.map(jnp.asarray, inputs)))
             drew = environment.param.prng is not key
             return torchax.interop.jax_view(result), torchax.interop.jax_view(views), drew
     except torchax.tensor.OperatorNotFound as error:

@@ -18,6 +18,7 @@ from coxswain_train import ExportError, export_keras
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
 from digits import digits
+from recommender import USERS, offers, recommender
 
 BATCH = 16
 random = np.random.default_rng(0)
@@ -156,6 +157,36 @@ def test_a_loss_that_is_no_mean_is_refused(tmp_path: pathlib.Path, loss: Any, me
     with pytest.raises(ExportError, match=message):
         export_keras(tmp_path, model, loss, inputs, targets, batch=4)
     assert not (tmp_path / "program.json").exists()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_several_inputs(tmp_path: pathlib.Path, named: bool) -> None:
+    model, (inputs, bought) = recommender(), offers(BATCH)  # the inputs are not in the order of their names
+    given = inputs if named else list(inputs.values())
+    export_keras(tmp_path, model, CROSS_ENTROPY, given, bought, batch=BATCH, vocabularies={"user": USERS})
+    program = Program(tmp_path)
+    assert program.document["inputs"] == [
+        {"name": "item", "type": "int32", "shape": []},
+        {"name": "price", "type": "float32", "shape": [1]},
+        {"name": "user", "type": "int32", "shape": [], "vocabulary": USERS},
+    ]
+    arrays = [inputs["item"].astype("i"), inputs["price"], inputs["user"].astype("i")]
+
+    def total(values: Any) -> Any:
+        logits, _ = model.stateless_call(values, [], list(inputs.values()), training=True)
+        return (CROSS_ENTROPY.call(bought, logits) * WEIGHT).sum()
+
+    value, gradients = jax.value_and_grad(total)([variable.value for variable in model.trainable_variables])
+    loss, _, got, _ = program.train(*arrays, bought.astype("i"), WEIGHT, SEED)
+    np.testing.assert_allclose(loss, value, rtol=1e-5)
+    names = [variable.path.removeprefix("recommender/").replace("/", ".") for variable in model.trainable_variables]
+    assert_close(got, dict(zip(names, gradients)))
+    np.testing.assert_allclose(program.run("predict", *arrays)[0], model(list(inputs.values())), rtol=1e-5, atol=1e-6)
+
+
+def test_inputs_that_are_not_the_models(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ExportError, match="the example has 2 inputs, but the model 3: user, item, price"):
+        export_keras(tmp_path, recommender(), CROSS_ENTROPY, [LABELS, LABELS], LABELS, batch=BATCH)
 
 
 def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

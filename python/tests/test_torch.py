@@ -143,6 +143,78 @@ def test_a_llama_of_transformers(tmp_path: pathlib.Path) -> None:
     assert_close(got_gradients, gradients)
 
 
+MASK = np.array([[1] * LENGTH, [1] * 4 + [0] * 2, [1] * LENGTH, [1] * 2 + [0] * 4], np.int64)
+
+
+def compare_with_pytorch(program: Program, module: Any, losses: Any, inputs: dict[str, Any], target: Any) -> None:
+    """To 1e-3, since the gradient of a bias of the keys is nothing but rounding."""
+    weight = np.array([1, 1, 0, 1], "f")
+    output = module(**{name: torch.from_numpy(values) for name, values in inputs.items()}).logits
+    loss = (losses(output, torch.from_numpy(target).long()).reshape(BATCH, -1) * torch.from_numpy(weight)[:, None]).sum()
+    loss.backward()
+    order = [field["name"] for field in program.document["inputs"]]
+    got_loss, _, got, _ = program.train(*(inputs[name].astype("i") for name in order), target, weight, SEED)
+    np.testing.assert_allclose(got_loss, loss.item(), rtol=1e-5)
+    assert_close(got, {name: value.grad.numpy() for name, value in module.named_parameters()}, 1e-3)
+
+
+def test_a_bert_of_transformers_with_mask_and_types(tmp_path: pathlib.Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 8}
+    dropout = {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}
+    config = transformers.BertConfig(vocab_size=VOCABULARY, num_labels=3, initializer_range=0.5, **sizes, **dropout)
+    module = transformers.BertForSequenceClassification(config)
+    inputs = {"input_ids": WORDS.astype(np.int64), "attention_mask": MASK, "token_type_ids": (WORDS > 5).astype(np.int64)}
+    classes = np.array([0, 2, 1, 1], "i")
+    export_torch(tmp_path, module, nn.CrossEntropyLoss(), inputs, classes, batch=BATCH, vocabularies={"input_ids": VOCABULARY})
+    program = Program(tmp_path)
+    assert program.document["target"] == {"type": "int32", "shape": [], "classes": 3}
+    assert program.document["inputs"] == [
+        {"name": "attention_mask", "type": "int32", "shape": [LENGTH]},
+        {"name": "input_ids", "type": "int32", "shape": [LENGTH], "vocabulary": VOCABULARY},
+        {"name": "token_type_ids", "type": "int32", "shape": [LENGTH]},
+    ]
+    compare_with_pytorch(program, module, nn.CrossEntropyLoss(reduction="none"), inputs, classes)
+    arrays = [inputs[name].astype("i") for name in sorted(inputs)]
+    unmasked = [np.ones_like(MASK, "i"), *arrays[1:]]
+    masked, other = (program.run("predict", *given)[0] for given in (arrays, unmasked))
+    changes = np.abs(masked - other).max(-1)
+    assert min(changes[1], changes[3]) > 1e-2 and max(changes[0], changes[2]) < 1e-5
+
+
+def test_a_llama_of_transformers_with_a_mask(tmp_path: pathlib.Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2}
+    module = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=VOCABULARY, **sizes))
+    inputs = {"input_ids": WORDS.astype(np.int64), "attention_mask": MASK}
+    export_torch(tmp_path, module, token_losses, inputs, NEXT, batch=BATCH)
+    compare_with_pytorch(Program(tmp_path), module, token_losses, inputs, NEXT)
+
+
+class Recommender(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.items, self.price = nn.Embedding(9, 4), nn.Embedding(8, 4), nn.Linear(2, 4)
+
+    def forward(self, user: Any, item: Any, price: Any) -> Any:
+        return (self.users(user) * self.items(item) * self.price(price)).sum(-1)
+
+
+def test_inputs_by_position(tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(0)
+    module, rated = Recommender(), np.arange(BATCH, dtype="f")
+    inputs = np.arange(BATCH), np.arange(BATCH), random.random((BATCH, 2), np.float32)
+    export_torch(tmp_path, module, nn.MSELoss(), inputs, rated, batch=BATCH)
+    program = Program(tmp_path)
+    assert [(field["name"], field["type"]) for field in program.document["inputs"]] == [("0", "int32"), ("1", "int32"), ("2", "float32")]
+    got = program.run("predict", *(values.astype(values.dtype.name.replace("64", "32")) for values in inputs))[0]
+    np.testing.assert_allclose(got, module(*map(torch.from_numpy, inputs)).detach(), rtol=1e-5)
+    with pytest.raises(ExportError, match="channels_first is for an only input"):
+        export_torch(tmp_path, module, nn.MSELoss(), inputs, rated, batch=BATCH, channels_first=True)
+
+
 def test_frozen_parts_stay_as_they_are(tmp_path: pathlib.Path) -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
     module[0].requires_grad_(False)

@@ -41,12 +41,12 @@ class Program:
         return loss, hits, dict(zip(parameters, tensors)), dict(zip(state, tensors[len(parameters) :]))
 
 
-def assert_close(got: dict[str, Array], wanted: dict[str, Any]) -> None:
-    """Each tensor to 1e-5 of its largest value, or of a thousandth of the largest of all."""
+def assert_close(got: dict[str, Array], wanted: dict[str, Any], relative: float = 1e-5) -> None:
+    """Each tensor to `relative` of its largest value, or of a thousandth of the largest of all."""
     assert sorted(got) == sorted(wanted)
     largest = max(float(np.abs(value).max()) for value in wanted.values())
     for name, value in wanted.items():
         value = np.asarray(value)
         assert got[name].shape == value.shape, name
-        tolerance = 1e-5 * max(float(np.abs(value).max()), 1e-3 * largest)
+        tolerance = relative * max(float(np.abs(value).max()), 1e-3 * largest)
         np.testing.assert_allclose(got[name], value, rtol=0, atol=tolerance, err_msg=name)
