@@ -147,6 +147,18 @@ static bool is_script(const struct json *job)
     return json_at(job, "spec.pytorch") || json_at(job, "spec.tensorflow") || json_at(job, "spec.jax");
 }
 
+/* A crew that hangs restarts although no pod has failed, so nothing else says why. */
+static void tell_state(struct job_view *view, const struct json *job, const char *state)
+{
+    const struct json *restarting = job_condition(job, "Restarting");
+    bool hung = strcmp(state, "Restarting") == 0 &&
+                strcmp(json_string_at(restarting, "reason", ""), "ProgressDeadlineExceeded") == 0;
+    buffer_format(&view->events, "%s is %s", view->name, state);
+    if (hung)
+        buffer_format(&view->events, ": %s", json_string_at(restarting, "message", ""));
+    buffer_append_byte(&view->events, '\n', NULL);
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
@@ -159,7 +171,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));
     if (*state && strcmp(state, view->state) != 0) {
-        buffer_format(&view->events, "%s is %s\n", view->name, state);
+        tell_state(view, job, state);
         snprintf(view->state, sizeof view->state, "%s", state);
         tell_failure_line(view);
     }

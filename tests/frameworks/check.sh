@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, JAX, TensorFlow MultiWorkerMirrored and
-# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way; and the sweep over jobs of PyTorch.
+# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way; PyTorch DDP also with
+# a frozen worker; and the sweep over jobs of PyTorch.
 # Prints ok/not ok/skip lines (see tests/run).
 #
 #   TORCH_PYTHON=path, JAX_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
@@ -30,7 +31,8 @@ start() {
     mkdir runs path
     printf '#!/bin/sh\nexec "%s" "$@"\n' "$2" >path/python3
     chmod +x path/python3
-    sed 's/^\( *\)command: \[python3.*/&\n\1env: [{name: STEPS, value: "'"$3"'"}]/' "$root/deploy/examples/foreign/$1.yaml" \
+    sed -e 's/^\( *\)command: \[python3.*/&\n\1env: [{name: STEPS, value: "'"$3"'"}]/' \
+        -e 's/progressDeadlineSeconds: .*/progressDeadlineSeconds: 60/' "$root/deploy/examples/foreign/$1.yaml" \
         >"$1.yaml"
     PATH="$work/path:$PATH" "$bin/cox" run "$1.yaml" --state "$work/state" \
         --volume "scripts=$root/deploy/examples/foreign" --volume "runs=$work/runs" >"$1.log" 2>&1 &
@@ -48,11 +50,11 @@ said() {
     grep -q -- "$2" "$1.log"
 }
 
-# strike JOB ROLE INDEX
+# strike JOB ROLE INDEX [SIGNAL]
 strike() {
     local process
     process=$(process_of "$(current "$1" "$2" "$3")")
-    [[ -n $process ]] && kill -KILL "$process"
+    [[ -n $process ]] && kill "-${4:-KILL}" "$process"
 }
 
 # ended FILE: the run's exit code
@@ -80,9 +82,21 @@ crew_starts_over() {
     verdict $? "$2: and succeeds" "$(tail -n 5 "$1.log")"
 }
 
+# crew_hangs JOB NAME PYTHON STEPS: a worker is frozen, and its peer waits for it in an all-reduce, until the deadline for progress
+crew_hangs() {
+    start "$1" "$3" "$4" && until_true 120 has_saved "$1"
+    strike "$1" worker 1 STOP
+    verdict $? "$2: worker 1 is frozen"
+    until_true 180 said "$1" "$1 is Restarting: no new step for" && until_true 120 said "$1" 'attempt 2: begins after step [1-9]'
+    verdict $? "$2: the crew that hangs goes on from its checkpoint" "$(tail -n 5 "$1.log")"
+    ended
+    verdict $? "$2: and succeeds although it hung" "$(tail -n 5 "$1.log")"
+}
+
 torch=${TORCH_PYTHON:-python3}
 if has "$torch" torch "PyTorch DDP" TORCH; then
     crew_starts_over pytorch-ddp "PyTorch DDP" "$torch" 6000
+    crew_hangs pytorch-ddp "PyTorch DDP" "$torch" 6000
 
     # In `path` python3 is still the one that has PyTorch.
     PATH="$work/path:$PATH" "$bin/cox" run "$root/deploy/examples/sweeps/pytorch.yaml" --state "$work/sweep" >sweep.log 2>&1 &

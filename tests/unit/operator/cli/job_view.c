@@ -195,6 +195,18 @@ Test(job_view, why_a_worker_of_ours_ended_is_said_once)
                "{'status':{'conditions':[{'type':'Restarting','status':'True'}]}}", "digits is Restarting\n");
 }
 
+/* No pod has failed that could say it. */
+Test(job_view, why_a_crew_that_hangs_restarts)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *job = json_of("{'status':{'conditions':[{'type':'Restarting','status':'True','reason':"
+                               "'ProgressDeadlineExceeded','message':'no new step for 60 s'}]}}");
+    job_view_take_job(&view, job);
+    cr_expect_str_eq(buffer_text(&view.events), "digits is Restarting: no new step for 60 s\n");
+    job_view_release(&view);
+}
+
 #define SAVES(status, reason, message)                                                                                 \
     "{'status':{'conditions':[{'type':'Running','status':'True'},{'type':'CheckpointsFailing','status':'" status       \
     "','reason':'" reason "','message':'" message "'}]}}"
