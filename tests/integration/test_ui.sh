@@ -20,7 +20,8 @@ page_start() {
     page=$!
     until_true 20 grep -q 'token=' ui.log || return
     url=$(grep -o 'http://[^?]*' ui.log)
-    cookie=cox-ui-$(sed 's|.*:\([0-9]*\)/.*|\1|' <<<"$url")=$(sed -n 's/.*token=//p' ui.log)
+    port=${url##*:}
+    cookie=cox-ui-${port%/}=$(sed -n 's/.*token=//p' ui.log)
 }
 
 page_stop() {

@@ -218,14 +218,16 @@ def many(page):
     figures = page.execute_script("""
         for (let i = 0; i < 10000; i++) rows.set("job/default/many-" + i, {kind: "job", NAME: "many-" + i, NAMESPACE: "default", STATE: i % 3 ? "Running" : "Succeeded",
             STEP: i + "/10000", LOSS: String(i / 100), RESTARTS: "0", ETA: "", created: "2026-01-01T00:00:00Z", finished: "", step: i, total: 10000});
-        const begun = performance.now();
-        view.listChanged();
-        const update = performance.now() - begun, scroller = document.querySelector(".rows");
-        scroller.scrollTop = 5000 * 40;
-        const again = performance.now();
-        view.listChanged();
-        return [document.querySelectorAll(".rows .row").length, update, performance.now() - again];""")
-    check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and max(figures[1:]) < 500, figures)
+        const times = [];
+        for (let i = 0; i < 5; i++) {
+            document.querySelector(".rows").scrollTop = i * 1000 * 40;
+            const begun = performance.now();
+            view.listChanged();
+            times.push(performance.now() - begun);
+        }
+        return [document.querySelectorAll(".rows .row").length, Math.min(...times)];""")
+    check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and figures[1] < 250, figures)
+    print("# elements, and milliseconds of an update:", figures)
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()
 

@@ -6,6 +6,7 @@
 
 const LIST_MS = 1000, DETAIL_MS = 2000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
 
+const collator = new Intl.Collator("en", {numeric: true}); // a new one for each comparison would take most of the time
 const rows = new Map(); // "job/namespace/name" -> row
 let version = 0, synced = false, lost = false, kept = false, view = null, namespaces = false;
 
@@ -85,7 +86,10 @@ async function pollList() {
         kept = answer.kept;
         lost = false;
         tellConnection(answer.trouble || "");
-        if (view && view.listChanged) view.listChanged();
+        if (view && view.listChanged) {
+            if (answer.whole || answer.rows.length > 0 || answer.gone.length > 0) view.listChanged();
+            else view.timePassed();
+        }
     } catch (error) {
         lost = true;
         tellConnection(error instanceof TypeError
@@ -237,7 +241,7 @@ function listView() {
         const values = new Map(shown.map((row) => [row, column.sort(row)]));
         shown.sort((a, b) => {
             const left = values.get(a), right = values.get(b);
-            return left < right ? -sign : left > right ? sign : a.NAME.localeCompare(b.NAME, "en", {numeric: true});
+            return left < right ? -sign : left > right ? sign : collator.compare(a.NAME, b.NAME);
         });
         space.style.height = shown.length * ROW_HEIGHT + "px";
         grid.setAttribute("aria-rowcount", shown.length + 1);
@@ -272,7 +276,7 @@ function listView() {
         if (target) target.querySelector("a").focus({preventScroll: true});
     });
     update();
-    return {listChanged: update, end: () => removeEventListener("resize", resized)};
+    return {listChanged: update, timePassed: draw, end: () => removeEventListener("resize", resized)};
 }
 
 function setTrail(words) {
