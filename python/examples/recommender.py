@@ -59,7 +59,7 @@ if __name__ == "__main__":
         optimizer={"type": "AdamW", "learningRate": 0.01},
         workers=2,
     )
-    job.run()
+    job.run(fresh=True)  # whatever an earlier run of this script left
     load_keras(job.result().path, model)
     held_out = [inputs[name][-200:] for name in ("user", "item", "price")]
     right = model.predict(held_out, verbose=0).argmax(-1) == bought[-200:]
