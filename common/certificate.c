@@ -113,7 +113,8 @@ static EVP_PKEY *read_key(const char *pem)
 int certificate_make(const struct certificate_request *request, const struct certificate *issuer,
                      struct certificate *ret_made, struct error *error)
 {
-    SCOPED_KEY *key = EVP_EC_gen("P-256"), *issuers_key = issuer ? read_key(issuer->key_pem) : NULL;
+    SCOPED_KEY *key = request->key_pem ? read_key(request->key_pem) : EVP_EC_gen("P-256"),
+               *issuers_key = issuer ? read_key(issuer->key_pem) : NULL;
     SCOPED_X509 *made = X509_new(), *issuers = issuer ? read_certificate(issuer->certificate_pem) : NULL;
     if (!key || !made || (issuer && (!issuers || !issuers_key)))
         return fail(error, "make a certificate");

@@ -22,9 +22,10 @@ struct certificate_request {
     bool is_authority;        /* may sign other certificates */
     int64_t from_s, until_s;  /* validity, Unix time in seconds */
     const char *extended_use; /* extended key usage, "serverAuth"; NULL: any */
+    const char *key_pem;      /* the key that is certified; NULL: a new one */
 };
 
-/* Makes a certificate with a new key, signed by `issuer` (NULL: self-signed). ERROR_INTERNAL with OpenSSL's reason. */
+/* Makes a certificate, signed by `issuer` (NULL: self-signed). ERROR_INTERNAL with OpenSSL's reason. */
 int certificate_make(const struct certificate_request *request, const struct certificate *issuer,
                      struct certificate *ret_made, struct error *error);
 /* Frees both texts and erases the key's memory first. */

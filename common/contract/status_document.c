@@ -76,7 +76,7 @@ static void *in(const struct status_document *document, const struct member *mem
 
 void status_document_init(struct status_document *document)
 {
-    *document = (struct status_document){.phase = STATUS_STARTING, .updated_at_ms = STATUS_UNKNOWN};
+    *document = (struct status_document){.phase = STATUS_STARTING, .percent = STATUS_UNKNOWN, .updated_at_ms = STATUS_UNKNOWN};
     EACH(member, whole_numbers)
     *(int64_t *)in(document, member) = STATUS_UNKNOWN;
     EACH(member, decimals)
@@ -113,7 +113,7 @@ struct status_metric *status_document_set_metric(struct status_document *documen
 bool status_document_has_progress(const struct status_document *document)
 {
     return document->metric_count > 0 || document->step != STATUS_UNKNOWN || document->total_steps != STATUS_UNKNOWN ||
-           document->data_epoch != STATUS_UNKNOWN;
+           document->data_epoch != STATUS_UNKNOWN || document->percent != STATUS_UNKNOWN;
 }
 
 /* ---------------------------------------------------------------- print */

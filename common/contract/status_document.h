@@ -77,6 +77,7 @@ struct status_document {
     int64_t step; /* applied optimizer steps */
     int64_t total_steps;
     int64_t data_epoch;
+    int64_t percent; /* of the work that is done, from scripts that say so (push_report.h); not in the JSON */
     struct status_metric metrics[STATUS_METRICS_MAX];
     unsigned metric_count;
     double examples_per_second;
@@ -101,7 +102,7 @@ const struct status_metric *status_document_metric(const struct status_document 
  * long. */
 struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
                                                  int64_t step);
-/* Returns whether the document has a step, an epoch or a metric. */
+/* Returns whether the document has a step, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);
 
 int status_document_print(const struct status_document *document, struct buffer *out, struct error *error);
