@@ -37,6 +37,15 @@
 #define CREW_TLS_KEY "crew.pem"
 #define CREW_TLS_NAME "crew.coxswain" /* the name that each certificate is issued for */
 
+/* How a script of another framework sends its progress to the operator: the URL, and the files with the certificate of the authority and
+ * with the token, mounted from the job's Secret. The names are those of Kubeflow Trainer, which scripts know. */
+#define ENV_PUSH_URL "KUBEFLOW_TRAINER_SERVER_URL"
+#define ENV_PUSH_CA "KUBEFLOW_TRAINER_SERVER_CA_CERT"
+#define ENV_PUSH_TOKEN "KUBEFLOW_TRAINER_SERVER_TOKEN"
+#define PUSH_DIRECTORY "/coxswain/progress"
+#define PUSH_CA_NAME "ca.crt"
+#define PUSH_TOKEN_NAME "token"
+
 /* File in the format of /etc/hosts, which the worker looks up before it asks the resolver. A node
  * that cannot give a pod its own /etc/hosts sets it, and updates the file in place. */
 #define ENV_HOSTS_FILE "COXSWAIN_HOSTS_FILE"

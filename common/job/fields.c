@@ -1167,7 +1167,6 @@ static const struct field foreign_progress_fields[] = {
      .kind = FIELD_STRING_LIST,
      MEMBER(progress_spec, log_patterns),
      COMPANION(progress_spec, log_pattern_count),
-     .flags = FIELD_REQUIRED,
      RANGE(1, LOG_PATTERNS_MAX),
      BETWEEN(1, LOG_PATTERN_MAX),
      .check = log_pattern_check,
@@ -1175,6 +1174,13 @@ static const struct field foreign_progress_fields[] = {
          "Regular expressions (PCRE2) with named groups, which the operator searches for in the chief's log. "
          "Groups called step, totalSteps and epoch are the job's progress, all others metrics: step "
          "(?<step>\\d+) loss (?<loss>[0-9.e+-]+)."},
+    {.name = "push",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(progress_spec, push),
+     LONE,
+     .fallback = "false",
+     .description = "Pods get the URL, the certificate and the token with which a script sends its progress to the "
+                    "operator over HTTPS, as the Trainer of Hugging Face Transformers does by itself."},
 };
 static OBJECT_TYPE(foreign_progress_type, "Progress of a script", foreign_progress_fields);
 

@@ -275,6 +275,7 @@ struct checkpoint_spec {
 struct progress_spec {
     const char *log_patterns[LOG_PATTERNS_MAX]; /* see log_report.h */
     unsigned log_pattern_count;                 /* 0: it does not read the log */
+    bool push;                                  /* the script sends it to the operator; see push_report.h */
 };
 
 struct storage_spec {

@@ -22,6 +22,8 @@
 #define END_TIMEOUT_MS 20000
 #define LOG_MAX (1024 * 1024)
 #define ARGUMENTS_MAX 64
+/* Where scripts report their progress: at 127.0.0.1 a pod finds itself (preload/pod_network.c). */
+#define PROGRESS_ADDRESS "127.0.0.2:0"
 
 struct child {
     const char *program;
@@ -133,8 +135,9 @@ static int server_start(struct control_plane *plane, const struct control_plane_
 
 static int operator_start(struct control_plane *plane, struct error *error)
 {
-    char *arguments[] = {(char *)"coxswain-operator", (char *)"--kubeconfig",    plane->kubeconfig,
-                         (char *)"--worker-image",    (char *)"coxswain-worker", NULL};
+    char *arguments[] = {
+        (char *)"coxswain-operator", (char *)"--kubeconfig",       plane->kubeconfig,        (char *)"--worker-image",
+        (char *)"coxswain-worker",   (char *)"--progress-address", (char *)PROGRESS_ADDRESS, NULL};
     return child_start(plane, &plane->controller, "coxswain-operator", arguments, error);
 }
 

@@ -54,6 +54,8 @@ struct controller {
     struct work_queue *queue;
     struct progress_poller *poller;
     struct log_reader *logs;
+    struct progress_pace reports; /* of scripts that send them */
+    int64_t started_ms;
     struct event_recorder *recorder;
     struct executor executor;
     size_t executing; /* jobs with a plan under way */
@@ -127,6 +129,8 @@ static bool heed_clock(struct controller *controller)
     log_warning("the machine's clock was set", "by_ms", by, NULL);
     progress_poller_clock_set(controller->poller, by_ms);
     log_reader_clock_set(controller->logs, by_ms);
+    controller->reports.free_ms += by_ms;
+    controller->started_ms += by_ms;
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         const struct job_record *record = informer_get(controller->jobs, key);
         struct training_job job = {0};
@@ -246,6 +250,30 @@ static struct strangers_input strangers_of(const struct status_document *documen
                                     .why = document->refused_reason};
 }
 
+/* Where a script sends its progress, nobody is asked: a script that is silent makes no steps. What was sent before this operator began is
+ * not known to it. */
+static struct look_input look_of(const struct controller *controller, const struct job_entry *entry,
+                                 const struct training_job *job, int64_t now_ms)
+{
+    bool reads_log = job->document.progress.log_pattern_count > 0;
+    bool sent = entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt;
+    if (push_is_possible(job, controller->options.plan.pods.push) && (sent || !reads_log))
+        return (struct look_input){.asked_ms = now_ms, .since_ms = controller->started_ms};
+    return progress_look_of(entry, job);
+}
+
+/* Says so once if the operator takes no reports, and nothing else tells of the job's progress. */
+static void check_push(const struct controller *controller, struct job_entry *entry, const struct training_job *job)
+{
+    const struct push_endpoint *push = controller->options.plan.pods.push;
+    if (entry->log.flaw || job->document.progress.log_pattern_count > 0 || !push_is_wanted(job) ||
+        push_is_possible(job, push))
+        return;
+    entry->log.flaw =
+        memory_copy_string(push ? push->refusal : "progress.push needs an operator with --progress-address");
+    entry->log.flaw_told = false;
+}
+
 /* The views of its pods lie in the arena. */
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct training_job *job,
                        struct plan_input *input, struct arena *arena)
@@ -272,7 +300,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
         .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_told},
-        .look = progress_look_of(entry, job),
+        .look = look_of(controller, entry, job, now_ms),
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .born_ms = entry->born_ms,
@@ -298,6 +326,10 @@ static void take_document(struct job_entry *entry, const struct training_job *jo
 {
     if (!entry->document_fresh || is_over(&job->status))
         return;
+    if (entry->push_attempt > 0 && entry->push_attempt < job->status.attempt) {
+        entry->document_fresh = false;
+        return;
+    }
     *progress =
         progress_from_document(entry->document, &job->status.progress, job->framework == FRAMEWORK_COXSWAIN, arena);
     input->progress = progress;
@@ -358,6 +390,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     job_entry_see_lists(entry, informer_counts(controller->pods).lists, &job->status);
     if (!is_over(&job->status))
         progress_read_failure_line(entry, job);
+    check_push(controller, entry, job);
     input_fill(controller, entry, job, &input, &views);
     input.invalid = invalid;
     queue_fill(controller, entry, job, &input.queue, &plan);
@@ -757,6 +790,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     struct controller *controller = memory_allocate(1, sizeof *controller);
     controller->client = client;
     controller->options = *options;
+    controller->started_ms = clock_now_ms();
     controller->options.plan.untold_crews = options->holds_lease;
     hash_map_init_keys_in_values(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
@@ -815,6 +849,28 @@ void controller_free(struct controller *controller)
     optional_api_free(controller->workloads);
     optional_api_free(controller->flavors);
     free(controller);
+}
+
+void controller_take_report(struct controller *controller, const struct push_path *path, const char *body,
+                            size_t length, struct push_answer *ret_answer)
+{
+    SCOPED_FREE char *key = memory_format("%s/%s", path->name_space, path->job);
+    if (!controller_synced(controller)) {
+        *ret_answer = (struct push_answer){.status = 503, .retry_after_s = 1};
+        error_set(&ret_answer->words, ERROR_UNAVAILABLE, "the operator is starting; try again");
+        return;
+    }
+    const struct job_record *record = informer_get(controller->jobs, key);
+    struct job_entry *entry = record ? entry_of(controller, key) : NULL;
+    struct training_job job = {0};
+    if (record)
+        job = job_record_view(record);
+    int64_t due_ms =
+        push_intake_take(&controller->reports, entry, record ? &job : NULL, path, body, length, ret_answer);
+    if (due_ms != PLAN_NEVER && due_ms <= clock_now_ms())
+        work_queue_add(controller->queue, entry);
+    else if (due_ms != PLAN_NEVER)
+        work_queue_add_at(controller->queue, entry, due_ms);
 }
 
 bool controller_synced(const struct controller *controller)

@@ -18,6 +18,7 @@
 
 #include "common/buffer.h"
 #include "common/http_client.h"
+#include "operator/controller/execute/push_intake.h"
 #include "operator/controller/plan/plan.h"
 #include "operator/kube/client.h"
 
@@ -37,6 +38,10 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
 /* Stops starting new work. */
 void controller_stop(struct controller *controller);
 void controller_free(struct controller *controller);
+
+/* Takes a report whose sender has the token of `path` (push_intake.h). */
+void controller_take_report(struct controller *controller, const struct push_path *path, const char *body,
+                            size_t length, struct push_answer *ret_answer);
 
 /* Returns whether the initial state of every cache is complete. */
 bool controller_synced(const struct controller *controller);

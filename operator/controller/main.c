@@ -6,10 +6,12 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "common/http_server.h"
 #include "common/memory.h"
@@ -17,6 +19,7 @@
 #include "operator/controller/controller.h"
 #include "operator/controller/heap_trim.h"
 #include "operator/controller/options.h"
+#include "operator/controller/push_server.h"
 #include "operator/controller/sweep_controller.h"
 #include "operator/kube/lease.h"
 
@@ -39,6 +42,7 @@ struct operator_state {
     struct lease *lease;
     struct controller *controller;
     struct sweep_controller *sweeps;
+    struct push_server *push; /* NULL: scripts cannot send their progress */
     struct heap_trim *heap_trim;
     char identity[128];
     int exit_code;
@@ -137,11 +141,45 @@ static void lead(void *context)
     };
     options.plan.pods.worker_image = state->options.worker_image;
     options.plan.pods.coscheduling_scheduler = state->options.coscheduling_scheduler;
+    if (state->push)
+        options.plan.pods.push = push_server_endpoint(state->push);
     if (state->options.certificate_period_ms > 0)
         options.plan.certificate_period_ms = state->options.certificate_period_ms;
     state->controller = controller_start(state->client, state->pods_client, &options);
+    if (state->push)
+        push_server_set_controller(state->push, state->controller);
     state->sweeps = sweep_controller_start(state->client, options.name_space, options.instance);
     log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
+}
+
+static void push_failed(void *context, const struct error *error)
+{
+    struct operator_state *state = context;
+    log_error(error->message, NULL);
+    state->exit_code = EXIT_UNAVAILABLE;
+    event_loop_stop(state->loop);
+}
+
+/* Pods are created once it is known how their scripts report. */
+static void elected(void *context)
+{
+    struct operator_state *state = context;
+    if (*state->options.progress_address == '\0') {
+        lead(state);
+        return;
+    }
+    const char *given = state->options.lease_namespace;
+    struct push_server_options options = {
+        .address = state->options.progress_address,
+        .port = state->options.progress_port,
+        .name_space = given ? given : state->config.name_space,
+        .service = state->options.progress_service,
+        .pod_ip = getenv(ENV_POD_IP),
+        .ready = lead,
+        .failed = push_failed,
+        .context = state,
+    };
+    state->push = push_server_start(state->client, &options);
 }
 
 /* The successor may act already; a fresh process starts from nothing but the API. */
@@ -162,7 +200,7 @@ static void lease_trouble(void *context, const struct error *error)
 static void start_leading(struct operator_state *state)
 {
     if (!state->options.leader_elect) {
-        lead(state);
+        elected(state);
         return;
     }
     const char *given = state->options.lease_namespace;
@@ -170,7 +208,7 @@ static void start_leading(struct operator_state *state)
         .name_space = given ? given : state->config.name_space,
         .name = state->options.lease_name,
         .identity = state->identity,
-        .on_elected = lead,
+        .on_elected = elected,
         .on_lost = lost,
         .on_failure = lease_trouble,
         .context = state,
@@ -240,6 +278,8 @@ static void stop(struct operator_state *state)
     heap_trim_end(state->heap_trim);
     if (state->server)
         http_server_free(state->server);
+    if (state->push)
+        push_server_stop(state->push);
     if (state->controller)
         controller_stop(state->controller);
     if (state->sweeps)
@@ -252,6 +292,8 @@ static void stop(struct operator_state *state)
         controller_free(state->controller);
     if (state->sweeps)
         sweep_controller_free(state->sweeps);
+    if (state->push)
+        push_server_free(state->push);
     if (state->pods_client)
         http_client_free(state->pods_client);
     if (state->loop)
@@ -265,6 +307,12 @@ int main(int count, char **arguments)
     struct error error = ERROR_INIT;
     if (options_parse(count, arguments, &state.options, &error) < 0) {
         fprintf(stderr, "coxswain-operator: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    if (state.options.progress_service && !getenv(ENV_POD_IP)) {
+        fputs("coxswain-operator: --progress-service needs the pod's address in " ENV_POD_IP
+              " (fieldRef: status.podIP)\n",
+              stderr);
         return EXIT_USAGE;
     }
     if (state.options.help || state.options.version) {

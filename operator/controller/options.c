@@ -20,6 +20,10 @@ const char *const options_usage =
     "                           default: scheduler-plugins-scheduler\n"
     "  --certificate-period SECONDS   how long a crew with encryption TLS presents one certificate; default: 86400\n"
     "  --metrics-address A:P    where /metrics, /healthz and /readyz are served; default: 127.0.0.1:0 (any free port)\n"
+    "  --progress-address A:P   takes the progress that scripts send (progress.push); default: it takes none\n"
+    "  --progress-service NAME  the Service through which pods reach that port, without a selector, in the namespace "
+    "of\n"
+    "                           the Lease; a Secret there has the same name; default: pods reach the address itself\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
@@ -29,7 +33,7 @@ const char *const options_usage =
     "  --version\n"
     "\n"
     "Exit codes: 0 asked to end; 1 the Lease was lost, another may lead: start it again; 64 an option is wrong;\n"
-    "69 no credentials, or no port for metrics\n";
+    "69 no credentials, or a port cannot be served\n";
 
 enum option_id {
     OPTION_KUBECONFIG = 1,
@@ -38,6 +42,8 @@ enum option_id {
     OPTION_COSCHEDULING,
     OPTION_CERTIFICATES,
     OPTION_METRICS,
+    OPTION_PROGRESS,
+    OPTION_PROGRESS_SERVICE,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
     OPTION_LEASE_NAME,
@@ -54,6 +60,8 @@ static const struct option long_options[] = {
     {"coscheduling-scheduler", required_argument, NULL, OPTION_COSCHEDULING},
     {"certificate-period", required_argument, NULL, OPTION_CERTIFICATES},
     {"metrics-address", required_argument, NULL, OPTION_METRICS},
+    {"progress-address", required_argument, NULL, OPTION_PROGRESS},
+    {"progress-service", required_argument, NULL, OPTION_PROGRESS_SERVICE},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
     {"lease-name", required_argument, NULL, OPTION_LEASE_NAME},
@@ -154,9 +162,32 @@ static int apply(int id, const char *value, struct options *options, struct erro
         return parse_seconds("--certificate-period", value, &options->certificate_period_ms, error);
     case OPTION_METRICS:
         return parse_address(value, options->metrics_address, &options->metrics_port, error);
+    case OPTION_PROGRESS:
+        return parse_address(value, options->progress_address, &options->progress_port, error);
+    case OPTION_PROGRESS_SERVICE:
+        options->progress_service = value;
+        return 0;
     default:
         return apply_log(id, value, options, error);
     }
+}
+
+/* The URL that pods get must lead to the port. */
+static int check_progress(const struct options *options, struct error *error)
+{
+    const char *address = options->progress_address;
+    bool any = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
+    if (options->progress_service && *address == '\0')
+        return error_set(error, ERROR_INVALID, "--progress-service needs --progress-address, such as :8443");
+    if (options->progress_service && options->progress_port == 0)
+        return error_set(error, ERROR_INVALID,
+                         "--progress-address: with --progress-service give the port, such as :8443");
+    if (any && !options->progress_service)
+        return error_set(error, ERROR_INVALID,
+                         "--progress-address %s: write an address at which pods reach the operator, or give "
+                         "--progress-service",
+                         address);
+    return 0;
 }
 
 int options_parse(int count, char **arguments, struct options *ret_options, struct error *error)
@@ -180,6 +211,8 @@ int options_parse(int count, char **arguments, struct options *ret_options, stru
     }
     if (optind < count)
         return error_set(error, ERROR_INVALID, "%s: the operator takes options only; see --help", arguments[optind]);
+    if (check_progress(&options, error) < 0)
+        return -1;
     *ret_options = options;
     return 0;
 }

@@ -25,6 +25,9 @@ struct options {
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];
     uint16_t metrics_port; /* 0: any free one */
+    char progress_address[OPTION_ADDRESS_MAX]; /* "": scripts cannot send their progress */
+    uint16_t progress_port;
+    const char *progress_service; /* NULL: none */
     enum log_format log_format;
     enum log_level log_level;
     bool help, version;

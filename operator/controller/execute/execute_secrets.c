@@ -3,6 +3,7 @@
 #include "operator/controller/execute/execution.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/service_build.h"
 #include "operator/controller/plan/replicas.h"
 
@@ -33,8 +34,12 @@ void execute_create_service(struct execution *execution, const struct training_j
 {
     struct error error = ERROR_INIT;
     struct json *service = service_build(job);
+    const struct push_endpoint *push = execution->executor.options->pods.push;
     SCOPED_JSON *secret = NULL;
-    if (!crew_key_is_needed(job)) {
+    if (push_is_possible(job, push)) { /* no crew of our worker's, and so without a key */
+        secret = push_secret_build(job, push);
+        create_key(execution, secret, service);
+    } else if (!crew_key_is_needed(job)) {
         execution_create(execution, KUBE_SERVICES, service);
         json_free(service);
     } else if (crew_key_secret_build(job, &secret, &error) < 0) {

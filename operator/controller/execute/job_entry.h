@@ -108,8 +108,8 @@ struct job_entry {
     int64_t obstacle_retry_ms;
     unsigned obstacle_count; /* in a row */
 
-    struct status_document *document; /* newest from the chief; NULL: none */
-    char *document_pod;               /* the UID of that chief's pod */
+    struct status_document *document; /* newest from the chief, or from a script; NULL: none */
+    char *document_pod;               /* the UID of that pod */
     bool document_fresh;              /* not yet handed to a plan */
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;
@@ -118,6 +118,8 @@ struct job_entry {
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_look log;
     struct progress_look look;
+    int64_t push_attempt; /* the attempt whose pod sent `document` (push_intake.h); 0: it was not sent */
+    int64_t push_free_ms; /* until when the job has used its share of reports, by clock_monotonic_ms */
 };
 
 struct job_entry *job_entry_new(const char *key);

@@ -75,12 +75,25 @@ static bool same_values(const struct status_document *one, const struct status_d
     return true;
 }
 
+static bool pod_is_of_attempt(const struct job_entry *entry, const char *uid, int64_t attempt)
+{
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        struct pod_room room;
+        struct pod_view pod = pod_record_view(entry->pods[i], &room);
+        if (strcmp(pod.uid, uid) == 0)
+            return pod.attempt == attempt;
+    }
+    return false;
+}
+
 /* Does nothing if the entry holds the same already. */
 static void keep_report(const struct log_request *request, struct status_document *report)
 {
     struct job_entry *entry = request->entry;
     bool known = entry->document && strcmp(entry->document_pod, request->pod) == 0;
-    if (!status_document_has_progress(report) || (known && same_values(entry->document, report)))
+    bool sent = entry->push_attempt > 0; /* while the log was on its way; or by an earlier attempt */
+    if (!status_document_has_progress(report) || (known && same_values(entry->document, report)) ||
+        (sent && pod_is_of_attempt(entry, request->pod, entry->push_attempt)))
         return;
     snprintf(report->job_uid, sizeof report->job_uid, "%s", request->uid);
     report->phase = STATUS_TRAINING;
@@ -91,6 +104,7 @@ static void keep_report(const struct log_request *request, struct status_documen
     free(entry->document_pod);
     entry->document_pod = memory_copy_string(request->pod);
     entry->document_fresh = true;
+    entry->push_attempt = 0;
 }
 
 /* Another flaw than before will be told. */
@@ -214,7 +228,8 @@ static void ask(struct log_reader *reader, struct job_entry *entry, const struct
 static bool find_chief(const struct job_entry *entry, const struct training_job *job, struct pod_room *room,
                        struct pod_view *ret_chief)
 {
-    return job->framework != FRAMEWORK_COXSWAIN && job->document.progress.log_pattern_count > 0 &&
+    bool sent = entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt; /* which takes precedence */
+    return job->framework != FRAMEWORK_COXSWAIN && job->document.progress.log_pattern_count > 0 && !sent &&
            job_entry_find_pod(entry, job, crew_chief_role(job), room, ret_chief);
 }
 

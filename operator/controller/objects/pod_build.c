@@ -14,6 +14,7 @@
 #include "operator/controller/objects/environment_build.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/gang.h"
+#include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/objects/template_overlay.h"
 
@@ -87,8 +88,9 @@ static void set_liveness(struct json *container)
     json_set_integer(probe, "failureThreshold", 10);
 }
 
-static void set_mounts(struct json *container, const struct training_job *job)
+static void set_mounts(struct json *container, const struct pod_builder *builder)
 {
+    const struct training_job *job = builder->job;
     const struct job_document *document = &job->document;
     struct json *mounts = json_set(container, "volumeMounts", json_new_array());
     for (unsigned i = 0; i < document->storage_count; i++) {
@@ -104,10 +106,13 @@ static void set_mounts(struct json *container, const struct training_job *job)
         crew_key_add_mount(mounts);
     if (crew_certificate_is_needed(job))
         crew_certificate_add_mount(mounts);
+    if (push_is_possible(job, builder->options->push))
+        push_add_mount(mounts);
 }
 
-static void set_volumes(struct json *spec, const struct training_job *job)
+static void set_volumes(struct json *spec, const struct pod_builder *builder)
 {
+    const struct training_job *job = builder->job;
     const struct job_document *document = &job->document;
     struct json *volumes = json_set(spec, "volumes", json_new_array());
     for (unsigned i = 0; i < document->storage_count; i++) {
@@ -118,6 +123,8 @@ static void set_volumes(struct json *spec, const struct training_job *job)
         crew_key_add_volume(volumes, job);
     if (crew_certificate_is_needed(job))
         crew_certificate_add_volume(volumes, job);
+    if (push_is_possible(job, builder->options->push))
+        push_add_volume(volumes, job);
 }
 
 static void set_devices(struct json *container, const struct training_job *job, enum role role)
@@ -176,7 +183,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     if (job->framework == FRAMEWORK_COXSWAIN)
         set_worker(container);
     set_ports(container, job, role);
-    set_mounts(container, job);
+    set_mounts(container, builder);
     set_devices(container, job, role);
     set_container_security(container);
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
@@ -188,7 +195,7 @@ static struct json *default_spec(const struct pod_builder *builder, enum role ro
     const struct training_job *job = builder->job;
     struct json *spec = json_new_object();
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
-    set_volumes(spec, job);
+    set_volumes(spec, builder);
     set_pod_security(spec);
     json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
     json_set_boolean(spec, "automountServiceAccountToken", false);
@@ -309,6 +316,10 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     json_set_string(pod, "kind", "Pod");
     set_metadata(json_set(pod, "metadata", metadata_base(template)), job, role, index);
     SCOPED_JSON *environment = environment_build(job, role, index, builder->document);
+    if (push_is_possible(job, builder->options->push)) {
+        SCOPED_FREE char *name = pod_name(job, role, index);
+        push_add_environment(environment, job, builder->options->push, name);
+    }
     struct json *spec = json_set(pod, "spec", default_spec(builder, role, environment));
     template_overlay(spec, json_at(template, "spec"));
     set_environment_of_others(spec, environment);

@@ -13,9 +13,12 @@
 #include "common/job/training_job.h"
 
 /* From the operator's command line. */
+struct push_endpoint;
+
 struct pod_options {
     const char *coscheduling_scheduler; /* its schedulerName */
     const char *worker_image;           /* for jobs with section coxswain that name no image */
+    const struct push_endpoint *push;   /* where scripts report their progress (progress_push.h); NULL: nowhere */
 };
 
 /* The values that all pods of a job share. Borrows the job. */

@@ -48,12 +48,15 @@ static void copy_metrics(struct progress *progress, const struct status_document
     }
 }
 
-/* A chief may say anything: of more steps than there are all are done. */
-static void set_percent(struct progress *progress)
+/* A chief may say anything: of more steps than there are all are done. A percentage that a script reported stays where steps give none. */
+static void set_percent(struct progress *progress, bool may_stay)
 {
     bool both = progress->step != FIELD_UNSET && progress->total_steps > 0;
     int64_t step = progress->step < progress->total_steps ? progress->step : progress->total_steps;
-    progress->percent = both ? (int64_t)(100.0 * (double)step / (double)progress->total_steps) : FIELD_UNSET;
+    if (both)
+        progress->percent = (int64_t)(100.0 * (double)step / (double)progress->total_steps);
+    else if (!may_stay)
+        progress->percent = FIELD_UNSET;
 }
 
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
@@ -72,7 +75,8 @@ struct progress progress_from_document(const struct status_document *document, c
         progress.examples_per_second = decimal(document->examples_per_second, arena);
     if (document->goodput > STATUS_UNKNOWN)
         progress.goodput = decimal(document->goodput, arena);
-    set_percent(&progress);
+    set_percent(&progress, !is_whole);
+    progress.percent = known(document->percent, progress.percent);
     return progress;
 }
 
@@ -88,7 +92,8 @@ static bool same_metrics(const struct progress *before, const struct progress *a
 
 bool progress_moved(const struct progress *before, const struct progress *after)
 {
-    return before->step != after->step || before->data_epoch != after->data_epoch || !same_metrics(before, after);
+    return before->step != after->step || before->data_epoch != after->data_epoch ||
+           before->percent != after->percent || !same_metrics(before, after);
 }
 
 void progress_rest(struct progress *progress)
@@ -103,5 +108,5 @@ void progress_complete(struct progress *progress)
         return;
     progress->step = progress->total_steps;
     progress->seconds_remaining = 0;
-    set_percent(progress);
+    set_percent(progress, false);
 }

@@ -59,7 +59,7 @@ static void warn_of_log(struct planning *planning)
 static void forget(struct progress *progress)
 {
     progress->metric_count = 0;
-    progress->step = progress->data_epoch = progress->updated_at_ms = FIELD_UNSET;
+    progress->step = progress->data_epoch = progress->percent = progress->updated_at_ms = FIELD_UNSET;
 }
 
 void script_progress_update(struct planning *planning)

@@ -33,11 +33,21 @@ Test(options, defaults_and_values)
     cr_assert_eq(parse(&options, &error, 2, "--lease-name=team-a", "--metrics-address=:9"), 0);
     cr_assert_str_eq(options.lease_name, "team-a");
     cr_assert_str_eq(options.metrics_address, "0.0.0.0");
+    cr_assert_str_eq(options.progress_address, "");
+    cr_assert_eq(parse(&options, &error, 2, "--progress-address=:8443", "--progress-service=reports"), 0);
+    cr_assert_str_eq(options.progress_address, "0.0.0.0");
+    cr_assert_eq(options.progress_port, 8443);
+    cr_assert_str_eq(options.progress_service, "reports");
+    cr_assert_lt(parse(&options, &error, 2, "--progress-address=:0", "--progress-service=reports"), 0);
+    cr_assert_eq(parse(&options, &error, 1, "--progress-address=127.0.0.2:0"), 0);
 }
 
 Test(options, mistakes_are_named)
 {
     static const char *const wrong[][2] = {{"--metrics-address=localhost", "localhost"},
+                                           {"--progress-address=8443", "8443"},
+                                           {"--progress-address=:8443", "--progress-service"},
+                                           {"--progress-service=reports", "--progress-address"},
                                            {"--metrics-address=a:70000", "70000"},
                                            {"--log-format=xml", "text or json"},
                                            {"--lease-name=", "lower-case"},

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/progress_push.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/environment_list.h"
+
+#define PUSH_VOLUME "coxswain-progress"
+#define UID_PART 8
+
+bool push_is_wanted(const struct training_job *job)
+{
+    return job->framework != FRAMEWORK_COXSWAIN && job->document.progress.push;
+}
+
+bool push_is_possible(const struct training_job *job, const struct push_endpoint *endpoint)
+{
+    return push_is_wanted(job) && endpoint && endpoint->url;
+}
+
+/* ---------------------------------------------------------------- token */
+
+char *push_token(const struct push_endpoint *endpoint, const char *name_space, const char *job, const char *uid)
+{
+    unsigned char code[HMAC_BYTES];
+    SCOPED_FREE char *message = memory_format("progress/%s/%s/%s", name_space, job, uid); /* names have no slash */
+    char *token = memory_allocate(2 * HMAC_BYTES + 1, 1);
+    hmac_sha256(endpoint->key, sizeof endpoint->key, message, strlen(message), code);
+    for (size_t i = 0; i < HMAC_BYTES; i++)
+        snprintf(token + 2 * i, 3, "%02x", code[i]);
+    return token;
+}
+
+/* Compares codes of both texts: their lengths are equal, whatever was given. */
+bool push_token_matches(const struct push_endpoint *endpoint, const struct push_path *path, const char *token)
+{
+    unsigned char wanted_code[HMAC_BYTES], given_code[HMAC_BYTES];
+    SCOPED_FREE char *wanted = push_token(endpoint, path->name_space, path->job, path->uid);
+    hmac_sha256(endpoint->key, sizeof endpoint->key, wanted, strlen(wanted), wanted_code);
+    hmac_sha256(endpoint->key, sizeof endpoint->key, token, strlen(token), given_code);
+    return hmac_equal(wanted_code, given_code);
+}
+
+/* ---------------------------------------------------------------- path */
+
+/* Reads "word" and a name. */
+static bool take_part(const char **path, const char *word, char ret_name[PUSH_NAME_MAX])
+{
+    size_t length = strlen(word);
+    if (strncmp(*path, word, length) != 0)
+        return false;
+    const char *name = *path + length;
+    length = strcspn(name, "/");
+    if (length == 0 || length >= PUSH_NAME_MAX)
+        return false;
+    memcpy(ret_name, name, length);
+    ret_name[length] = '\0';
+    *path = name + length;
+    return true;
+}
+
+bool push_path_parse(const char *path, struct push_path *ret_path)
+{
+    struct push_path parts;
+    bool read = take_part(&path, "/v1/namespaces/", parts.name_space) && take_part(&path, "/jobs/", parts.job) &&
+                take_part(&path, "/uids/", parts.uid) && take_part(&path, "/pods/", parts.pod) &&
+                strcmp(path, "/progress") == 0;
+    if (read)
+        *ret_path = parts;
+    return read;
+}
+
+/* ---------------------------------------------------------------- objects */
+
+/* "<job>-progress-<start of its UID>"; release with free(). */
+static char *secret_name(const struct training_job *job)
+{
+    return memory_format("%s-progress-%.*s", job->name, UID_PART, job->uid);
+}
+
+static void set_text(struct json *data, const char *name, const char *text)
+{
+    SCOPED_FREE char *encoded = base64_encode(text, strlen(text));
+    json_set_string(data, name, encoded);
+}
+
+struct json *push_secret_build(const struct training_job *job, const struct push_endpoint *endpoint)
+{
+    SCOPED_FREE char *name = secret_name(job), *token = push_token(endpoint, job->namespace, job->name, job->uid);
+    struct json *secret = json_new_object();
+    json_set_string(secret, "apiVersion", "v1");
+    json_set_string(secret, "kind", "Secret");
+    child_metadata_fill(json_set(secret, "metadata", json_new_object()), job, name);
+    json_set_string(secret, "type", "Opaque");
+    json_set_boolean(secret, "immutable", true);
+    struct json *data = json_set(secret, "data", json_new_object());
+    set_text(data, PUSH_CA_NAME, endpoint->authority_pem);
+    set_text(data, PUSH_TOKEN_NAME, token);
+    return secret;
+}
+
+/* Optional: a job that exists longer than this operator takes reports has no such Secret, and trains all the same. */
+void push_add_volume(struct json *volumes, const struct training_job *job)
+{
+    SCOPED_FREE char *name = secret_name(job);
+    struct json *volume = json_append(volumes, json_new_object());
+    json_set_string(volume, "name", PUSH_VOLUME);
+    struct json *source = json_set(volume, "secret", json_new_object());
+    json_set_string(source, "secretName", name);
+    json_set_integer(source, "defaultMode", 0444); /* readable for any user that a template sets */
+    json_set_boolean(source, "optional", true);
+}
+
+void push_add_mount(struct json *mounts)
+{
+    struct json *mount = json_append(mounts, json_new_object());
+    json_set_string(mount, "name", PUSH_VOLUME);
+    json_set_string(mount, "mountPath", PUSH_DIRECTORY);
+    json_set_boolean(mount, "readOnly", true);
+}
+
+void push_add_environment(struct json *environment, const struct training_job *job,
+                          const struct push_endpoint *endpoint, const char *pod_name)
+{
+    SCOPED_FREE char *url = memory_format("%s/v1/namespaces/%s/jobs/%s/uids/%s/pods/%s/progress", endpoint->url,
+                                          job->namespace, job->name, job->uid, pod_name);
+    environment_add(environment, ENV_PUSH_URL, url);
+    environment_add(environment, ENV_PUSH_CA, PUSH_DIRECTORY "/" PUSH_CA_NAME);
+    environment_add(environment, ENV_PUSH_TOKEN, PUSH_DIRECTORY "/" PUSH_TOKEN_NAME);
+}

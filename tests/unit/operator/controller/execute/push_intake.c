@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/push_intake.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "operator/controller/execute/log_reader.h"
+
+#define JOB "job-uid-1"
+#define REPORT "{\"trainerStatus\":{\"progressPercentage\":%d,\"metrics\":[{\"name\":\"%s\",\"value\":\"%g\"}]}}"
+
+static struct job_entry *entry;
+static struct training_job job;
+static struct progress_pace pace;
+static struct push_answer answer;
+
+static void init(void)
+{
+    pace = (struct progress_pace){0};
+    job = (struct training_job){.namespace = "default",
+                                .name = "digits",
+                                .uid = JOB,
+                                .framework = FRAMEWORK_PYTORCH,
+                                .document.progress.push = true,
+                                .status = {.attempt = 1, .completion_ms = FIELD_UNSET}};
+    entry = job_entry_new("default/digits");
+    job_entry_set_job(entry, JOB);
+}
+
+static void fini(void)
+{
+    for (size_t i = 0; i < entry->pod_count; i++)
+        free((void *)entry->pods[i]);
+    job_entry_free(entry);
+}
+
+TestSuite(push_intake, .init = init, .fini = fini);
+
+static void add_pod(const char *name, const char *owner, int64_t index, int64_t incarnation, int64_t attempt)
+{
+    SCOPED_BUFFER conditions;
+    SCOPED_JSON *nothing = json_new_object();
+    struct pod_view view;
+    pod_view_read(nothing, &view, &conditions);
+    view.name = view.uid = name;
+    view.job_uid = view.owner_uid = owner;
+    view.role = ROLE_WORKER;
+    view.index = index;
+    view.incarnation = incarnation;
+    view.attempt = attempt;
+    view.phase = POD_RUNNING;
+    view.member = view.current = view.ready = true;
+    job_entry_add_pod(entry, pod_record_new(&view));
+}
+
+static int send_text(const char *pod, const char *text)
+{
+    struct push_path path = {.name_space = "default", .job = "digits"};
+    snprintf(path.uid, sizeof path.uid, JOB);
+    snprintf(path.pod, sizeof path.pod, "%s", pod);
+    push_intake_take(&pace, entry, &job, &path, text, strlen(text), &answer);
+    return answer.status;
+}
+
+static int send(const char *pod, int percent, const char *metric, double value)
+{
+    SCOPED_FREE char *text = memory_format(REPORT, percent, metric, value);
+    return send_text(pod, text);
+}
+
+Test(push_intake, keeps_a_report_for_the_next_plan)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    cr_assert_eq(send("w0", 20, "loss", 0.5), 200, "%s", answer.words.message);
+    cr_assert(entry->document_fresh);
+    cr_expect_eq(entry->document->percent, 20);
+    cr_expect_str_eq(entry->document->metrics[0].name, "loss");
+    cr_expect_str_eq(entry->document_pod, "w0");
+}
+
+Test(push_intake, adds_to_a_report_that_no_plan_has_seen)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    send("w0", 20, "loss", 0.5);
+    send("w0", 30, "bleu", 27);
+    cr_assert_eq(entry->document->metric_count, 2);
+    cr_expect_eq(entry->document->percent, 30);
+    entry->document_fresh = false; /* a plan has */
+    send("w0", 40, "loss", 0.25);
+    cr_expect_eq(entry->document->metric_count, 1);
+}
+
+Test(push_intake, any_pod_of_the_present_crew_may_report_and_no_other)
+{
+    add_pod("w0-1", JOB, 0, 1, 1);
+    add_pod("w0-3", JOB, 0, 3, 2);
+    add_pod("w1-3", JOB, 1, 3, 2);
+    add_pod("w2-2", JOB, 2, 2, 1);
+    add_pod("foreign", "job-uid-2", 5, 9, 9);
+    job.status.attempt = 2;
+    cr_expect_eq(send("w0-3", 1, "a", 1), 200);
+    cr_expect_eq(send("w1-3", 1, "a", 1), 200);
+    cr_expect_eq(send("w0-1", 1, "a", 1), 409, "it has a successor");
+    cr_expect_eq(send("w2-2", 1, "a", 1), 409, "it is of an earlier attempt");
+    cr_expect_eq(send("foreign", 1, "a", 1), 409);
+    cr_expect_eq(send("unknown", 1, "a", 1), 409);
+}
+
+Test(push_intake, a_pod_may_be_ahead_of_the_status)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    job.status.attempt = 0;
+    cr_expect_eq(send("w0", 1, "a", 1), 200);
+}
+
+Test(push_intake, a_job_must_be_there_and_train_and_want_it)
+{
+    struct push_path path = {.uid = "job-uid-0", .pod = "w0"};
+    add_pod("w0", JOB, 0, 1, 1);
+    cr_expect_eq(push_intake_take(&pace, entry, &job, &path, "{}", 2, &answer), PLAN_NEVER);
+    cr_expect_eq(answer.status, 404);
+    push_intake_take(&pace, NULL, NULL, &path, "{}", 2, &answer);
+    cr_expect_eq(answer.status, 404);
+    job.document.progress.push = false;
+    cr_expect_eq(send("w0", 1, "a", 1), 409);
+    job.document.progress.push = true;
+    job.status.completion_ms = 1000;
+    cr_expect_eq(send("w0", 1, "a", 1), 409);
+    cr_expect_null(entry->document);
+}
+
+Test(push_intake, what_cannot_be_read_changes_nothing)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    cr_expect_eq(send_text("w0", "{"), 400);
+    cr_expect_eq(send_text("w0", "{}"), 200);
+    cr_expect_null(entry->document);
+}
+
+Test(push_intake, more_than_the_burst_must_wait)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    for (int i = 0; i < PUSH_BURST; i++)
+        cr_assert_eq(send("w0", i, "a", 1), 200);
+    cr_expect_eq(send("w0", 99, "a", 1), 429);
+    cr_expect_eq(answer.retry_after_s, 1);
+    entry->push_free_ms -= PUSH_INTERVAL_MS; /* a second later */
+    cr_expect_eq(send("w0", 99, "a", 1), 200);
+    cr_expect_eq(send("w0", 99, "a", 1), 429);
+}
+
+Test(push_intake, a_sent_report_ends_the_reading_of_the_log)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    job.document.progress.log_pattern_count = 1;
+    struct pod_record *pod = (struct pod_record *)(uintptr_t)entry->pods[0];
+    struct pod_room room;
+    struct pod_view ended = pod_record_view(pod, &room);
+    ended.phase = POD_SUCCEEDED;
+    struct pod_record *after = pod_record_new(&ended);
+    job_entry_change_pod(entry, pod, after);
+    cr_expect_neq(log_reader_unread_since(entry, &job, 5), FIELD_UNSET);
+    free(pod);
+    cr_assert_eq(send("w0", 1, "a", 1), 200);
+    cr_expect_eq(log_reader_unread_since(entry, &job, 5), FIELD_UNSET);
+    job.status.attempt = 2;
+    cr_expect_neq(log_reader_unread_since(entry, &job, 5), FIELD_UNSET);
+}
