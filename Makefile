@@ -551,6 +551,7 @@ chart_files := charts/coxswain/files
 chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/crd/coxswain.dev_trainingsweeps.yaml:sweep_crd.yaml \
                 deploy/rbac/role.yaml:role.yaml \
                 deploy/rbac/lease_role.yaml:lease_role.yaml deploy/rbac/user_roles.yaml:user_roles.yaml \
+                deploy/components/progress/role.yaml:progress_role.yaml \
                 deploy/components/dashboard/coxswain.json:dashboard.json charts/coxswain/values.yaml:values.yaml
 
 generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies

@@ -54,6 +54,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- /* A Service, a Role, a Secret and an EndpointSlice. */ -}}
+{{- define "coxswain.progressName" -}}
+{{- printf "%s-progress" (include "coxswain.fullname" .) -}}
+{{- end -}}
+
 {{- define "coxswain.leaseName" -}}
 {{- default (include "coxswain.fullname" .) .Values.leaseName -}}
 {{- end -}}

@@ -134,3 +134,25 @@ Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
     cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
     scene_expect("progress.seconds_remaining=0 progress.step=130");
 }
+
+/* Not every script that sends its progress counts steps. */
+Test(progress_status, a_percentage_that_a_script_sends_counts)
+{
+    struct arena arena = {0};
+    struct status_document document;
+    status_document_init(&document);
+    document.percent = 30;
+    struct progress before = scene_no_progress();
+    struct progress progress = progress_from_document(&document, &before, false, &arena);
+    cr_expect_eq(progress.percent, 30);
+    cr_expect(progress_moved(&before, &progress));
+    status_document_init(&document);
+    document.step = 5;
+    struct progress later = progress_from_document(&document, &progress, false, &arena);
+    cr_expect_eq(later.percent, 30, "without a number of steps it stays");
+    document.total_steps = 50;
+    cr_expect_eq(progress_from_document(&document, &later, false, &arena).percent, 10);
+    document.percent = 99;
+    cr_expect_eq(progress_from_document(&document, &later, false, &arena).percent, 99);
+    arena_release(&arena);
+}
