@@ -17,11 +17,11 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.2", 0)); print(s.getsockname()[1])'
 }
 
-# pushing NAME
+# pushing NAME [RUN_POLICY]
 pushing() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
         \"spec\":{\"image\":\"none\",\"pytorch\":{\"progress\":{\"push\":true}},
-        \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1},
+        \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1${2:-}},
         \"storage\":[{\"name\":\"scripts\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"scripts\"}},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
         \"workers\":{\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
@@ -65,6 +65,15 @@ refusals() {
     verdict $? "that is counted for each job ($1)" "$(cat said)"
 }
 
+# It reports once, and waits for `go`, which the other jobs do not have yet.
+silence() {
+    pushing silent ',"progressDeadlineSeconds":3'
+    until_true 30 field_is silent attempt 2 && until_true 10 has_event ProgressDeadlineExceeded &&
+        until_true 10 has_event 'no new step for [0-9]* s, and progressDeadlineSeconds is 3: the last one is step 100 of 1000'
+    verdict $? "a script that is silent for too long is started over ($1)" "$(api GET "$jobs_path/silent")"
+    api DELETE "$jobs_path/silent" >answer.json
+}
+
 for isolation in auto rewrite; do
     rm -rf state runs
     mkdir runs
@@ -79,6 +88,7 @@ for isolation in auto rewrite; do
         progress_has one '"metrics":\[{"name":"loss","value":"2.5","step":100}\]' && progress_has one '"secondsRemaining":7'
     verdict $? "a report becomes the job's progress ($isolation)" "$(api GET "$jobs_path/one"; tail -n 5 operator.log)"
     [[ $isolation != auto ]] || refusals "$isolation"
+    [[ $isolation != auto ]] || silence "$isolation"
 
     operator_kill
     operator_start '' --progress-address "127.0.0.2:$port"
