@@ -76,7 +76,8 @@ static void *in(const struct status_document *document, const struct member *mem
 
 void status_document_init(struct status_document *document)
 {
-    *document = (struct status_document){.phase = STATUS_STARTING, .percent = STATUS_UNKNOWN, .updated_at_ms = STATUS_UNKNOWN};
+    *document =
+        (struct status_document){.phase = STATUS_STARTING, .percent = STATUS_UNKNOWN, .updated_at_ms = STATUS_UNKNOWN};
     EACH(member, whole_numbers)
     *(int64_t *)in(document, member) = STATUS_UNKNOWN;
     EACH(member, decimals)

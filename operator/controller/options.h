@@ -24,7 +24,7 @@ struct options {
     const char *lease_name;
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];
-    uint16_t metrics_port; /* 0: any free one */
+    uint16_t metrics_port;                     /* 0: any free one */
     char progress_address[OPTION_ADDRESS_MAX]; /* "": scripts cannot send their progress */
     uint16_t progress_port;
     const char *progress_service; /* NULL: none */
