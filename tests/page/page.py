@@ -196,6 +196,9 @@ def failed(page):
     open_job(page, "broken")
     check("a failed job says why", until(lambda: "failed" in text(page, "#why") and "Failed" in text(page, "h2")), text(page, "main"))
     shot(page, "failed")
+    open_job(page, "nobody")
+    check("a job that never was is not called deleted", until(lambda: text(page, "#why").startswith("There is no job nobody in the namespace default"))
+          and "deleted" not in text(page, "main"), text(page, "main"))
 
 
 def sweep(page):

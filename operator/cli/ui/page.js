@@ -44,6 +44,8 @@ const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}`;
 const addressOf = (row) => `#/${row.kind}/${encodeURIComponent(row.NAMESPACE)}/${encodeURIComponent(row.NAME)}`;
 const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
 
+const noSuch = (kind, place) => `There is no ${kind} ${place.name} in the namespace ${place.namespace}. Go back to the list and choose one.`;
+
 function stateClass(state) {
     if (state === "Succeeded" || state === "Complete") return "good";
     if (state === "Running") return "busy";
@@ -449,9 +451,9 @@ function jobView(place) {
 
     function isGone() {
         gone = true;
-        setText(state, "deleted");
-        state.className = "state wait";
-        setText(why, `${place.name} has been deleted. What it stored on volumes is still there; what is shown here is what was known last.`);
+        setText(state, document_ ? "deleted" : "");
+        state.className = document_ ? "state wait" : "";
+        setText(why, !document_ ? noSuch("job", place) : `${place.name} has been deleted. What it stored on volumes is still there; what is shown here is what was known last.`);
         for (const button of actions.buttons) button.disabled = true;
         said.textContent = "";
     }
@@ -541,8 +543,8 @@ function sweepView(place) {
         } catch (error) {
             if (error.status === 404) {
                 gone = true;
-                setText(state, "deleted");
-                setText(summary, `${place.name} has been deleted. What its trials stored on volumes is still there; what is shown here is what was known last.`);
+                setText(state, document_ ? "deleted" : "");
+                setText(summary, !document_ ? noSuch("sweep", place) : `${place.name} has been deleted. What its trials stored on volumes is still there; what is shown here is what was known last.`);
                 for (const button of actions.buttons) button.disabled = true;
                 said.textContent = "";
             } else if (!(error instanceof TypeError) && error.status !== 503) setText(said, error.message);
