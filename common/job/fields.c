@@ -1182,7 +1182,7 @@ static const struct field foreign_progress_fields[] = {
      .description = "Pods get the URL, the certificate and the token with which a script sends its progress to the "
                     "operator over HTTPS, as the Trainer of Hugging Face Transformers does by itself."},
 };
-static OBJECT_TYPE(foreign_progress_type, "Progress of a script", foreign_progress_fields);
+OBJECT_TYPE(foreign_progress_type, "Progress of a script", foreign_progress_fields);
 
 static const struct field foreign_fields[] = {
     {SECTION("checkpoint", checkpoint, &foreign_checkpoint_type,

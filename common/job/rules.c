@@ -306,6 +306,12 @@ static bool progress_deadline(const struct json *self, const struct json *old)
            rule_has(self, "jax.progress");
 }
 
+static bool progress_source(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return rule_has(self, "logPatterns") || json_boolean_at(self, "push", false);
+}
+
 static bool one_failure_match(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -969,6 +975,13 @@ const struct rule rules[] = {
             "(has(self.tensorflow) && has(self.tensorflow.progress)) || (has(self.jax) && has(self.jax.progress))",
      .message = "nothing says what steps the script makes: give progress in its section, such as "
                 "pytorch.progress.logPatterns, or leave this out"},
+    {.name = "ProgressSource",
+     .about = &foreign_progress_type,
+     .field = "logPatterns",
+     .holds = progress_source,
+     .cel = "has(self.logPatterns) || (has(self.push) && self.push)",
+     .message = "nothing says where the script's progress comes from: give logPatterns or push: true, or leave "
+                "progress out"},
     {.name = "OneFailureMatch",
      .about = &failure_rule_type,
      .field = "onExitCodes",
