@@ -43,7 +43,9 @@ static int train(const struct arguments *arguments, const struct identity *ident
         leaving_settle(&trainer, error);
     int wanted_threads = result < 0 && trainer.member != NULL ? member_wanted_threads(trainer.member) : 0;
     trainer_release(&trainer);
-    if (wanted_threads > 0)
+    if (wanted_threads > 0 && stop_is_asked())
+        *ret_code = EXIT_CODE_LEFT; /* a new process would not know */
+    else if (wanted_threads > 0)
         compute_threads_begin_anew(wanted_threads, arguments, identity);
     return result;
 }

@@ -41,8 +41,8 @@ void compute_threads_begin_anew(int threads, const struct arguments *arguments, 
     snprintf(number, sizeof number, "%d", threads);
     log_info("begins anew, because the crew's program runs on another number of threads", "threads", number, NULL);
     (void)fflush(NULL);
-    /* A library's socket that stayed open would take connections which nobody answers. */
-    if (setenv(ENV_THREADS, number, 1) < 0 || close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ||
-        execv("/proc/self/exe", arguments->command_line) < 0)
+    /* A library's socket that stayed open would take connections which nobody answers. Kernels before 5.11 cannot. */
+    (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (setenv(ENV_THREADS, number, 1) < 0 || execv("/proc/self/exe", arguments->command_line) < 0)
         log_warning("cannot begin anew with the crew's number of threads", "error", strerror(errno), NULL);
 }
