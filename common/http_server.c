@@ -41,12 +41,19 @@ static void list_remove(struct http_connection *connection)
     connection->list = NULL;
 }
 
-/* Shuts down the connection that has sent no request for longest; else the one that is idle for longest. */
-static void make_room(struct http_server *server)
+/* Returns the connection that has sent no request for longest, else the one that is idle for longest, and `newcomer` only if each other
+ * one is answered just now. */
+static struct http_connection *dispensable(const struct http_server *server, struct http_connection *newcomer)
 {
-    struct http_connection *oldest = server->strangers.first ? server->strangers.first : server->idle.first;
-    if (oldest == NULL)
-        return;
+    struct http_connection *stranger = server->strangers.first;
+    if (stranger != newcomer)
+        return stranger;
+    return server->idle.first ? server->idle.first : newcomer;
+}
+
+static void make_room(struct http_server *server, struct http_connection *newcomer)
+{
+    struct http_connection *oldest = dispensable(server, newcomer);
     list_remove(oldest);
     oldest->closing = true;
     server->closing++;
@@ -64,7 +71,7 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **stat
         list_add(&server->strangers, connection);
         server->connections++;
         if (server->connections - server->closing > server->max_connections)
-            make_room(server);
+            make_room(server, connection);
         return;
     }
     list_remove(connection);

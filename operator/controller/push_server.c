@@ -108,19 +108,28 @@ static void take_report(struct push_server *server, struct http_exchange *exchan
     respond(exchange, answer.status, answer.words.message);
 }
 
+/* Whoever has no token keeps no connection. */
+static void refuse_stranger(struct http_exchange *exchange, int status, const char *words)
+{
+    http_exchange_set_header(exchange, "Connection", "close");
+    respond(exchange, status, words);
+}
+
 static void handle(void *context, struct http_exchange *exchange)
 {
     struct push_server *server = context;
     const char *token = token_of(exchange);
     struct push_path path;
     if (!push_path_parse(http_exchange_path(exchange), &path)) {
-        respond(exchange, 404, "reports go to the URL in KUBEFLOW_TRAINER_SERVER_URL");
+        refuse_stranger(exchange, 404, "reports go to the URL in KUBEFLOW_TRAINER_SERVER_URL");
     } else if (!token) {
         http_exchange_set_header(exchange, "WWW-Authenticate", "Bearer");
-        respond(exchange, 401,
-                "send the header Authorization: Bearer, with the text of the file KUBEFLOW_TRAINER_SERVER_TOKEN");
+        refuse_stranger(
+            exchange, 401,
+            "send the header Authorization: Bearer, with the text of the file KUBEFLOW_TRAINER_SERVER_TOKEN");
     } else if (!push_token_matches(&server->endpoint, &path, token)) {
-        respond(exchange, 403, "the token is not this job's; read it from the file KUBEFLOW_TRAINER_SERVER_TOKEN");
+        refuse_stranger(exchange, 403,
+                        "the token is not this job's; read it from the file KUBEFLOW_TRAINER_SERVER_TOKEN");
     } else if (strcmp(http_exchange_method(exchange), "POST") != 0) {
         http_exchange_set_header(exchange, "Allow", "POST");
         respond(exchange, 405, "send reports with POST");

@@ -210,6 +210,32 @@ Test(http_server, a_flood_of_idle_connections_leaves_room_for_a_request_in_a_thr
     expect_room_for_a_request(false);
 }
 
+/* As many as there may be, each of which has had an answer. */
+Test(http_server, idle_connections_with_an_answer_leave_room_for_a_newcomer)
+{
+    static const char request[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct scene scene;
+    int idle[4];
+    char text[512];
+    open_scene(&scene, true);
+    for (size_t i = 0; i < 4; i++) {
+        ssize_t length = -1;
+        idle[i] = connect_from(&scene, "127.0.0.2");
+        cr_assert_eq(write(idle[i], request, sizeof request - 1), (ssize_t)sizeof request - 1);
+        for (int turn = 0; turn < 2000 && length < 0; turn++) {
+            cr_assert_eq(event_loop_turn(scene.loop, 10, NULL), 0);
+            length = recv(idle[i], text, sizeof text, MSG_DONTWAIT);
+        }
+        cr_assert_gt(length, 0);
+    }
+    ask(&scene, "GET", "/b", NULL, 0);
+    cr_expect_eq(scene.status, 200);
+    cr_expect_eq(recv(idle[0], text, sizeof text, MSG_DONTWAIT), 0, "the one that is idle for longest is closed");
+    for (size_t i = 0; i < 4; i++)
+        close(idle[i]);
+    close_scene(&scene);
+}
+
 /* A stream is no idle connection, and what waits for its next request goes after those that never sent one. */
 Test(http_server, a_flood_closes_no_stream)
 {
