@@ -250,16 +250,12 @@ static struct strangers_input strangers_of(const struct status_document *documen
                                     .why = document->refused_reason};
 }
 
-/* Where a script sends its progress, nobody is asked: a script that is silent makes no steps. What was sent before this operator began is
- * not known to it. */
 static struct look_input look_of(const struct controller *controller, const struct job_entry *entry,
                                  const struct training_job *job, int64_t now_ms)
 {
-    bool reads_log = job->document.progress.log_pattern_count > 0;
-    bool sent = entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt;
-    if (push_is_possible(job, controller->options.plan.pods.push) && (sent || !reads_log))
-        return (struct look_input){.asked_ms = now_ms, .since_ms = controller->started_ms};
-    return progress_look_of(entry, job);
+    return progress_look_is_pushed(entry, job, controller->options.plan.pods.push)
+               ? progress_look_of_push(entry, job, controller->started_ms, now_ms)
+               : progress_look_of(entry, job);
 }
 
 /* Says so once if the operator takes no reports, and nothing else tells of the job's progress. */

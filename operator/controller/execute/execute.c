@@ -475,6 +475,7 @@ static void create_pods(struct execution *execution, const struct training_job *
             break;
         if (!builder.job && !execution_accepts_fields(execution, job))
             break;
+        execute_send_push_secret(execution, job);
         if (!builder.job && execution_builder_init(execution, job, &builder, &error) < 0) {
             execution_refuse(execution, OBSTACLE_REJECTED, error.message);
             break;

@@ -38,6 +38,7 @@ void execute_create_service(struct execution *execution, const struct training_j
     SCOPED_JSON *secret = NULL;
     if (push_is_possible(job, push)) { /* no crew of our worker's, and so without a key */
         secret = push_secret_build(job, push);
+        execution->entry->push_secret_sent = true;
         create_key(execution, secret, service);
     } else if (!crew_key_is_needed(job)) {
         execution_create(execution, KUBE_SERVICES, service);
@@ -48,6 +49,30 @@ void execute_create_service(struct execution *execution, const struct training_j
     } else {
         create_key(execution, secret, service);
     }
+}
+
+/* A Secret that exists is the job's. Without one the pods train all the same. */
+static void push_secret_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
+        execution_note_failure(execution, answer->error, "create the Secret of progress.push");
+        if (job_entry_is_about(execution->entry, execution->uid))
+            execution->entry->push_secret_sent = false;
+    }
+    creation_end(creation);
+}
+
+void execute_send_push_secret(struct execution *execution, const struct training_job *job)
+{
+    const struct push_endpoint *push = execution->executor.options->pods.push;
+    if (execution->entry->push_secret_sent || !push_is_possible(job, push))
+        return;
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_HIGH};
+    SCOPED_JSON *secret = push_secret_build(job, push);
+    execution->entry->push_secret_sent = true;
+    creation_send(creation, secret, push_secret_created);
 }
 
 /* Notes for later plans whether the key's Secret exists. */

@@ -91,6 +91,9 @@ int execution_builder_init(struct execution *execution, const struct training_jo
 
 /* Creates the job's Service; before it the Secret with the crew's key, if the crew needs one. */
 void execute_create_service(struct execution *execution, const struct training_job *job);
+/* Creates the Secret of a job with progress.push before its next pods, once in the life of this operator: a job whose Service an earlier
+ * operator made, which took no reports, has none. */
+void execute_send_push_secret(struct execution *execution, const struct training_job *job);
 /* Creates the key's Secret. `dry_run`: only finds out whether it exists, because the operator may
  * not read Secrets. The answer is noted in the entry's key_look. */
 void execute_send_key(struct execution *execution, const struct training_job *job, bool dry_run);

@@ -118,8 +118,9 @@ struct job_entry {
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_look log;
     struct progress_look look;
-    int64_t push_attempt; /* the attempt whose pod sent `document` (push_intake.h); 0: it was not sent */
-    int64_t push_free_ms; /* until when the job has used its share of reports, by clock_monotonic_ms */
+    int64_t push_attempt;  /* the attempt whose pod sent `document` (push_intake.h); 0: it was not sent */
+    bool push_secret_sent; /* this operator has created the Secret with the job's token, or found that it exists */
+    int64_t push_free_ms;  /* until when the job has used its share of reports, by clock_monotonic_ms */
 };
 
 struct job_entry *job_entry_new(const char *key);

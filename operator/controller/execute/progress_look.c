@@ -19,6 +19,11 @@ void progress_look_note(struct job_entry *entry, const char *pod_uid, int64_t as
     look->found = found;
 }
 
+static struct look_input unknown(void)
+{
+    return (struct look_input){.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET};
+}
+
 struct look_input progress_look_of(const struct job_entry *entry, const struct training_job *job)
 {
     const struct progress_look *look = &entry->look;
@@ -27,6 +32,32 @@ struct look_input progress_look_of(const struct job_entry *entry, const struct t
     bool counts = look->pod && job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) &&
                   strcmp(look->pod, chief.uid) == 0;
     if (!counts)
-        return (struct look_input){.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET};
+        return unknown();
     return (struct look_input){.asked_ms = look->asked_ms, .since_ms = look->since_ms, .found = look->found};
+}
+
+static bool reads_log(const struct training_job *job)
+{
+    return job->document.progress.log_pattern_count > 0;
+}
+
+static bool has_sent(const struct job_entry *entry, const struct training_job *job)
+{
+    return entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt;
+}
+
+bool progress_look_is_pushed(const struct job_entry *entry, const struct training_job *job,
+                             const struct push_endpoint *endpoint)
+{
+    return push_is_possible(job, endpoint) && (has_sent(entry, job) || !reads_log(job));
+}
+
+/* An earlier operator wrote updatedAt; a new attempt begins without it. */
+struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job,
+                                        int64_t started_ms, int64_t now_ms)
+{
+    bool told = !reads_log(job) && job->status.progress.updated_at_ms != FIELD_UNSET;
+    if (!has_sent(entry, job) && !told)
+        return unknown();
+    return (struct look_input){.asked_ms = now_ms, .since_ms = started_ms};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/execute/execute.h"
 
+#include "operator/controller/objects/progress_push.h"
 #include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
@@ -714,6 +715,43 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     cr_assert(strstr(last_pod, "\"coxswain.dev/incarnation\":\"1\""), "%s", last_pod);
     cr_assert(strstr(last_pod, "\"coxswain.dev/attempt\":\"1\""), "%s", last_pod);
     cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
+}
+
+/* ---- the Secret of a job whose script sends its progress */
+
+static const struct push_endpoint push = {.url = "https://coxswain-progress.n.svc:8443", .authority_pem = "PEM"};
+
+/* An earlier operator, which took no reports, made the Service. */
+static void start_pushing_job(scripted_handler *handler)
+{
+    start_afresh(handler);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.image = "torch";
+    scene.job.document.progress.push = true;
+    scene.options.pods.push = &push;
+}
+
+Test(execute, a_job_that_is_older_than_the_keys_gets_its_token_before_its_next_pods)
+{
+    start_pushing_job(make_anything);
+    execute();
+    cr_assert_geq(position_of(SECRETS), 0);
+    cr_assert_gt(position_of(PODS), position_of(SECRETS));
+    execute();
+    cr_assert_eq(scripted_count(&server, SECRETS), 1, "it is there by now");
+}
+
+Test(execute, a_token_that_exists_or_is_refused_keeps_no_pod_back)
+{
+    start_pushing_job(have_the_key);
+    execute();
+    cr_assert_eq(scripted_count(&server, PODS), 1);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    start_pushing_job(forbid_secrets);
+    execute();
+    cr_assert_eq(scripted_count(&server, PODS), 1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_not(entry->push_secret_sent, "it is tried again with the next pods");
 }
 
 /* ---- order */

@@ -65,6 +65,55 @@ Test(progress_look, what_an_earlier_chief_answered_does_not_count)
     expect_look(7000, 7000, true);
 }
 
+#define STARTED 1000
+#define NOW 900000
+
+static const struct push_endpoint endpoint = {.url = "https://o.n.svc:8443"};
+
+static struct training_job pushing_job(void)
+{
+    return (struct training_job){.name = "digits",
+                                 .uid = JOB,
+                                 .framework = FRAMEWORK_PYTORCH,
+                                 .document.progress.push = true,
+                                 .status = {.attempt = 2, .progress.updated_at_ms = FIELD_UNSET}};
+}
+
+static void expect_push(const struct training_job *pushing, int64_t asked_ms, int64_t since_ms)
+{
+    struct look_input look = progress_look_of_push(entry, pushing, STARTED, NOW);
+    cr_expect_eq(look.asked_ms, asked_ms);
+    cr_expect_eq(look.since_ms, since_ms);
+    cr_expect_not(look.found);
+}
+
+/* Its pods may have no valid token: the keys may be younger than the job. */
+Test(progress_look, silence_counts_once_a_script_of_this_attempt_has_sent_a_report)
+{
+    struct training_job pushing = pushing_job();
+    expect_push(&pushing, FIELD_UNSET, FIELD_UNSET);
+    entry->push_attempt = 1;
+    expect_push(&pushing, FIELD_UNSET, FIELD_UNSET);
+    entry->push_attempt = 2;
+    expect_push(&pushing, NOW, STARTED);
+    entry->push_attempt = 0;
+    pushing.status.progress.updated_at_ms = 500; /* by an earlier operator */
+    expect_push(&pushing, NOW, STARTED);
+}
+
+Test(progress_look, a_log_is_read_until_a_script_sends_a_report)
+{
+    struct training_job pushing = pushing_job();
+    cr_expect(progress_look_is_pushed(entry, &pushing, &endpoint));
+    cr_expect_not(progress_look_is_pushed(entry, &pushing, NULL));
+    pushing.document.progress.log_pattern_count = 1;
+    pushing.status.progress.updated_at_ms = 500; /* of the log */
+    cr_expect_not(progress_look_is_pushed(entry, &pushing, &endpoint));
+    entry->push_attempt = 2;
+    cr_expect(progress_look_is_pushed(entry, &pushing, &endpoint));
+    expect_push(&pushing, NOW, STARTED);
+}
+
 Test(progress_look, goes_with_the_clock_and_with_the_job)
 {
     add_chief("first", 1);
