@@ -382,7 +382,8 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
     size_t count = tls_options(options, items);
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_SOCK_ADDR, 0, &address};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_TIMEOUT, first_seconds, NULL};
-    items[count++] = (struct MHD_OptionItem){MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, NULL};
+    if (!options->exclusive)
+        items[count++] = (struct MHD_OptionItem){MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, NULL};
     items[count++] = (struct MHD_OptionItem){MHD_OPTION_CONNECTION_LIMIT, server->max_connections + CLOSING_ROOM, NULL};
     items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     errno = 0;

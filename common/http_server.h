@@ -24,6 +24,7 @@ typedef void http_handler(void *context, struct http_exchange *exchange);
 struct http_server_options {
     const char *address;      /* "127.0.0.1", "0.0.0.0", "::" */
     uint16_t port;            /* 0: any free one */
+    bool exclusive;           /* fails if another server has the port; else the two share its connections */
     const char *tls_cert_pem; /* with tls_key_pem: HTTPS; both NULL: plain HTTP */
     const char *tls_key_pem;
     size_t max_body; /* larger requests get 413; 0: 3 MiB */

@@ -40,8 +40,6 @@ static int serve(struct cluster *cluster, const struct command_line *line, bool 
                                         .port = line->port < 0 ? 0 : (uint16_t)line->port,
                                         .kept = kept};
     struct ui_server *server;
-    if (line->port > UINT16_MAX)
-        return error_set(error, ERROR_INVALID, "--port %lld: give a port from 1 to 65535", (long long)line->port);
     if (ui_server_start(cluster, &options, &server, error) < 0)
         return -1;
     char *url = ui_server_url(server);
@@ -104,6 +102,11 @@ int command_ui(int count, char **words)
         fprintf(stderr,
                 "%s: --state names a run on this machine, --kubeconfig and --context a cluster: give one of them\n",
                 words[0]);
+        return EXIT_USAGE;
+    }
+    if (line.port > UINT16_MAX) {
+        fprintf(stderr, "%s: --port %lld: give a port from 1 to 65535, or 0 for any free one\n", words[0],
+                (long long)line.port);
         return EXIT_USAGE;
     }
     return line.state ? serve_state(words[0], &line) : command_run_in_cluster(words[0], &line, serve_live);

@@ -16,6 +16,7 @@ finish_also() {
 
 # page_start WORD…: serves once this returns
 page_start() {
+    : >ui.log # else what the last one has printed could be found
     "$bin/cox" ui "$@" >ui.log 2>&1 &
     page=$!
     until_true 20 grep -q 'token=' ui.log || return
@@ -77,6 +78,9 @@ ask GET "api/curves?$place" && grep -q '"points":\[\[1,' answer && ask GET "api/
 verdict $? "with its curve and its log" "$(head -c 300 answer)"
 ask POST "api/delete?kind=job&$place" && grep -q 'This run is over' answer && lists '"NAME":"tiny"'
 verdict $? "and is not changed" "$(head -c 300 answer)"
+timeout 60 "$bin/cox" ui --state run --port "${port%/}" >ui2.log 2>&1
+[[ $? == 1 ]] && grep -q "cannot serve HTTP on 127.0.0.1 port ${port%/}" ui2.log
+verdict $? "a port that another cox ui has is refused" "$(cat ui2.log)"
 "$bin/cox" run tiny.yaml --state run >again.log 2>&1
 [[ $? == 1 ]] && grep -q 'another control plane uses the state directory' again.log
 verdict $? "meanwhile no run uses the directory" "$(cat again.log)"
@@ -88,8 +92,14 @@ verdict $? "then the run is as it was" "$(cat again.log)"
 "$bin/cox" ui --state missing >ui.log 2>&1
 [[ $? == 1 && ! -e missing ]] && grep -q 'missing is no state directory of cox run' ui.log
 verdict $? "another directory is refused, and not made" "$(cat ui.log)"
-"$bin/cox" ui --state run --context x >ui.log 2>&1
-[[ $? == 2 ]] && "$bin/cox" ui --port 70000 --kubeconfig none >/dev/null 2>&1
-[[ $? == 1 ]] && "$bin/cox" ui -n Team >/dev/null 2>&1
-[[ $? == 2 ]]
-verdict $? "what is wrong with the words is told" "$(cat ui.log)"
+# misused SENTENCE WORD…: cox ui ends with exit code 2, and says so
+misused() {
+    "$bin/cox" ui "${@:2}" >ui.log 2>&1
+    [[ $? == 2 ]] && grep -q -e "$1" ui.log
+}
+misused 'give one of them' --state run --context x
+verdict $? "a run and a cluster cannot both be named" "$(cat ui.log)"
+misused 'give a port from 1 to 65535' --port 70000 --kubeconfig none && misused '"many"' --port many
+verdict $? "a port that cannot be is refused before anything is asked" "$(cat ui.log)"
+misused 'Team' -n Team
+verdict $? "so is such a namespace" "$(cat ui.log)"

@@ -9,6 +9,7 @@
 #include "operator/cli/log_position.h"
 #include "operator/cli/log_source.h"
 #include "operator/cli/pod_place.h"
+#include "operator/cli/ui/version.h"
 
 #define JOBS_MAX 8
 #define LOGS_MAX 64
@@ -19,7 +20,7 @@
 struct read_log {
     char uid[64];
     struct log_position position;
-    bool whole;
+    bool whole, failed; /* failed: could not be read this time */
 };
 
 struct curve {
@@ -61,6 +62,7 @@ static struct curve *curve_of(struct ui_curves *curves, const char *uid)
     struct curve *curve = curves->jobs[oldest] = memory_allocate(1, sizeof *curve);
     snprintf(curve->uid, sizeof curve->uid, "%s", uid);
     history_init(&curve->history);
+    curve->history.version = random_version();
     return curve;
 }
 
@@ -109,8 +111,9 @@ static int read_log(struct curve *curve, struct cluster *cluster, const struct j
     SCOPED_BUFFER path, text;
     buffer_init(&path, PATH_MAX_LENGTH);
     buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (log_path(&line, pod, false, log_position_since(&log->position), &path, error) < 0 ||
-        cluster_read(cluster, buffer_text(&path), &text, error) < 0)
+    log->failed = log_path(&line, pod, false, log_position_since(&log->position), &path, error) < 0 ||
+                  cluster_read(cluster, buffer_text(&path), &text, error) < 0;
+    if (log->failed)
         return -1;
     take_text(curve, log, &text);
     log->whole = !log_may_go_on(&line, pod);
@@ -142,21 +145,37 @@ static const struct json *next_chief(const struct json *pods, const char *role, 
     return next;
 }
 
+/* The log of an earlier chief may be on a node that is gone; the newest pod may be gone since, or have no log yet. */
+static bool may_skip(const struct error *cause, bool newest)
+{
+    if (cause->http_status == 401 || cause->http_status == 403)
+        return false;
+    return !newest || cause->http_status == 404 || cause->http_status == 400;
+}
+
+/* The newest log has been read: steps of earlier ones would come after its own, and a dead node would delay each answer. */
+static void give_up_failed(struct curve *curve)
+{
+    for (unsigned i = 0; i + 1 < curve->log_count; i++)
+        curve->logs[i].whole |= curve->logs[i].failed;
+}
+
 int ui_curves_read(struct ui_curves *curves, struct cluster *cluster, const struct json *job, const struct json *pods,
                    const struct history **ret_history, struct error *error)
 {
     struct curve *curve = curve_of(curves, json_string_at(job, "metadata.uid", ""));
     const char *role = has_chief(pods) ? "chief" : "worker";
+    const struct json *next;
     curve->used = ++curves->uses;
-    for (const struct json *pod = next_chief(pods, role, NULL); pod; pod = next_chief(pods, role, pod)) {
+    for (const struct json *pod = next_chief(pods, role, NULL); pod && !cluster->interrupted; pod = next) {
         struct error cause = ERROR_INIT;
-        if (read_log(curve, cluster, pod, &cause) == 0)
-            continue;
-        if (cause.http_status == 404 || cause.http_status == 400) /* gone since, or not started yet */
+        next = next_chief(pods, role, pod);
+        if (read_log(curve, cluster, pod, &cause) == 0 || may_skip(&cause, next == NULL))
             continue;
         *error = cause;
         return -1;
     }
+    give_up_failed(curve);
     history_take_checkpoint(&curve->history, json_integer_at(job, "status.progress.lastCheckpointStep", -1));
     *ret_history = &curve->history;
     return 0;

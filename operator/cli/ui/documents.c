@@ -42,6 +42,8 @@ struct json *ui_job_row(const struct json *job)
     struct json *row = row_complete(job_row(job, 0), "job", job);
     json_set_integer(row, "step", json_integer_at(job, "status.progress.step", -1));
     json_set_integer(row, "total", json_integer_at(job, "status.progress.totalSteps", -1));
+    if (!json_at(job, "status.completionTime"))
+        json_set_integer(row, "left", json_integer_at(job, "status.progress.secondsRemaining", -1));
     json_set_string(row, "sweep", json_string(json_member(json_at(job, "metadata.labels"), LABEL_SWEEP_NAME), ""));
     return row;
 }

@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/ui/documents.h"
+#include "operator/cli/ui/version.h"
 #include "operator/kube/informer.h"
 
 #define ROW_MAX (16 * 1024)
@@ -41,7 +42,7 @@ struct ui_list {
     struct kube_client *client;
     struct collection collections[KINDS];
     bool kept;
-    uint64_t version;
+    uint64_t first_version, version;
     struct gone gone[GONE_MAX]; /* a ring; the newest is at (gone_count - 1) % GONE_MAX */
     uint64_t gone_count;
     struct kube_call *pulse; /* asks whether the API server is there */
@@ -139,6 +140,7 @@ struct ui_list *ui_list_start(struct kube_client *client, const char *name_space
     struct ui_list *list = memory_allocate(1, sizeof *list);
     list->client = client;
     list->kept = kept;
+    list->first_version = list->version = random_version();
     for (int kind = 0; kind < KINDS; kind++) {
         struct collection *collection = &list->collections[kind];
         *collection = (struct collection){.list = list, .sweeps = kind == SWEEPS};
@@ -210,10 +212,10 @@ static struct json *gone_since(const struct ui_list *list, uint64_t version)
     return keys;
 }
 
-/* Whether the keys of all objects that are gone since then are still known. */
+/* Whether the version is of this list, and the keys of all objects that are gone since then are still known. */
 static bool knows_since(const struct ui_list *list, uint64_t version)
 {
-    if (version == 0 || version > list->version)
+    if (version < list->first_version || version > list->version)
         return false;
     return list->gone_count <= GONE_MAX || list->gone[list->gone_count % GONE_MAX].version <= version;
 }

@@ -44,9 +44,10 @@ typedef int ui_action(struct ui_server *server, const struct waiting *request, s
 struct waiting {
     struct http_exchange *exchange; /* NULL: the browser is gone */
     ui_action *action;
-    bool sweep;
+    bool sweep, changes;
     char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
-    int64_t index, tail, known;
+    int64_t index, tail;
+    uint64_t known;
 };
 
 struct ui_server {
@@ -56,7 +57,7 @@ struct ui_server {
     struct ui_list *list;
     struct ui_curves *curves;
     bool kept;
-    struct waiting *waiting[WAITING_MAX]; /* the oldest first */
+    struct waiting *waiting[WAITING_MAX]; /* changes, then reads; the oldest first */
     unsigned waiting_count;
 };
 
@@ -90,10 +91,13 @@ static void respond_error(struct http_exchange *exchange, int status, const char
     respond(exchange, status, JSON_TYPE, buffer_text(&text), text.length);
 }
 
-/* The status that the cluster answered, else 502. */
+/* The status that the cluster answered, else 502; 401 says that the page is to be opened again, not that the kubeconfig is of no use. */
 static void respond_failure(struct http_exchange *exchange, struct error *error)
 {
-    int status = error->http_status >= 400 ? error->http_status : error->kind == ERROR_INVALID ? 422 : 502;
+    int status = error->http_status == 401      ? 502
+                 : error->http_status >= 400    ? error->http_status
+                 : error->kind == ERROR_INVALID ? 422
+                                                : 502;
     access_explain(error);
     respond_error(exchange, status, error->message);
 }
@@ -134,7 +138,7 @@ static int curves_get(struct ui_server *server, const struct waiting *request, s
     if (job_and_pods(server, request, &job, &pods, error) < 0 ||
         ui_curves_read(server->curves, server->cluster, job, pods, &history, error) < 0)
         return -1;
-    return print_document(history_json(history, (uint64_t)request->known), out, error);
+    return print_document(history_json(history, request->known), out, error);
 }
 
 static void leave_out(const char *speaker, const struct json *pod, const struct error *cause)
@@ -152,6 +156,9 @@ static int print_log(struct log_texts *texts, bool prefix, struct buffer *out, s
             style.width = (unsigned)strlen(texts->logs[i].speaker);
     while (log_merge_line(&style, texts->logs, texts->count, &text))
         continue;
+    for (size_t i = 0; i < text.length; i++)
+        if (text.data[i] == '\0') /* would end the string */
+            text.data[i] = ' ';
     struct json *document = json_new_object();
     json_set_string(document, "text", buffer_text(&text));
     json_set_integer(document, "unread", texts->unread);
@@ -236,6 +243,13 @@ static int64_t number_of(const struct http_exchange *exchange, const char *name,
     return text && number_parse(text, &number) && number <= max ? number : -1;
 }
 
+/* 0: none, which no version is. */
+static uint64_t version_of(const struct http_exchange *exchange, const char *name)
+{
+    const char *text = http_exchange_query(exchange, name);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static bool copy_query(const struct http_exchange *exchange, const char *name, char *text, size_t size)
 {
     const char *value = http_exchange_query(exchange, name);
@@ -249,7 +263,7 @@ static bool read_request(const struct http_exchange *exchange, struct waiting *r
     request->sweep |= kind && strcmp(kind, "sweep") == 0;
     request->index = number_of(exchange, "index", INT32_MAX);
     request->tail = number_of(exchange, "tail", TAIL_MAX);
-    request->known = number_of(exchange, "known", INT32_MAX);
+    request->known = version_of(exchange, "known");
     copy_query(exchange, "role", request->role, sizeof request->role);
     return copy_query(exchange, "namespace", request->name_space, sizeof request->name_space) &&
            copy_query(exchange, "name", request->name, sizeof request->name) &&
@@ -257,10 +271,47 @@ static bool read_request(const struct http_exchange *exchange, struct waiting *r
            (request->sweep ? sweep_name_holds : job_name_holds)(request->name);
 }
 
+static bool same_request(const struct waiting *left, const struct waiting *right)
+{
+    return left->action == right->action && left->sweep == right->sweep && left->index == right->index &&
+           left->tail == right->tail && left->known == right->known &&
+           strcmp(left->name_space, right->name_space) == 0 && strcmp(left->name, right->name) == 0 &&
+           strcmp(left->role, right->role) == 0;
+}
+
+static struct waiting *waiting_take(struct ui_server *server, unsigned at)
+{
+    struct waiting *request = server->waiting[at];
+    struct waiting **place = server->waiting + at;
+    memmove(place, place + 1, (--server->waiting_count - at) * sizeof *place);
+    return request;
+}
+
+static void waiting_drop_gone(struct ui_server *server)
+{
+    for (unsigned i = server->waiting_count; i-- > 0;)
+        if (!server->waiting[i]->exchange)
+            free(waiting_take(server, i));
+}
+
+/* Changes come before reads, which may take long. */
+static void waiting_put(struct ui_server *server, struct waiting *request)
+{
+    unsigned at = server->waiting_count;
+    while (request->changes && at > 0 && !server->waiting[at - 1]->changes)
+        at--;
+    memmove(server->waiting + at + 1, server->waiting + at, (server->waiting_count++ - at) * sizeof *server->waiting);
+    server->waiting[at] = request;
+}
+
 static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep)
 {
     struct waiting *request = memory_allocate(1, sizeof *request);
-    *request = (struct waiting){.exchange = exchange, .action = action, .sweep = sweep};
+    *request = (struct waiting){.exchange = exchange,
+                                .action = action,
+                                .sweep = sweep,
+                                .changes = strcmp(http_exchange_method(exchange), "GET") != 0};
+    waiting_drop_gone(server);
     const char *refusal =
         !read_request(exchange, request)       ? "No job or sweep can have this name, or its namespace is missing."
         : *ui_list_trouble(server->list)       ? ui_list_trouble(server->list)
@@ -272,15 +323,31 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
         free(request);
         return;
     }
-    server->waiting[server->waiting_count++] = request;
+    waiting_put(server, request);
     http_exchange_defer(exchange, browser_gone, request);
 }
 
-static struct waiting *waiting_take(struct ui_server *server)
+static void answer_with(struct waiting *request, int result, const struct buffer *out, const struct error *error)
 {
-    struct waiting *request = server->waiting[0];
-    memmove(server->waiting, server->waiting + 1, --server->waiting_count * sizeof *server->waiting);
-    return request;
+    struct error told = *error;
+    if (!request->exchange)
+        return;
+    if (result < 0)
+        respond_failure(request->exchange, &told);
+    else
+        respond(request->exchange, 200, JSON_TYPE, buffer_text(out), out->length);
+}
+
+/* Equal reads that came meanwhile get the same answer, so that they do not pile up behind a slow one. */
+static void answer_equal_reads(struct ui_server *server, const struct waiting *request, int result,
+                               const struct buffer *out, const struct error *error)
+{
+    for (unsigned i = server->waiting_count; !request->changes && i-- > 0;)
+        if (same_request(server->waiting[i], request)) {
+            struct waiting *equal = waiting_take(server, i);
+            answer_with(equal, result, out, error);
+            free(equal);
+        }
 }
 
 static void answer(struct ui_server *server, struct waiting *request)
@@ -292,18 +359,16 @@ static void answer(struct ui_server *server, struct waiting *request)
     server->cluster->name_space = request->name_space;
     int result = request->action(server, request, &out, &error);
     server->cluster->name_space = name_space;
-    if (!request->exchange)
-        return;
-    if (result < 0 || server->cluster->interrupted)
-        respond_failure(request->exchange, &error);
-    else
-        respond(request->exchange, 200, JSON_TYPE, buffer_text(&out), out.length);
+    if (server->cluster->interrupted)
+        result = -1;
+    answer_with(request, result, &out, &error);
+    answer_equal_reads(server, request, result, &out, &error);
 }
 
 void ui_server_work(struct ui_server *server)
 {
     while (server->waiting_count > 0 && !server->cluster->interrupted) {
-        struct waiting *request = waiting_take(server);
+        struct waiting *request = waiting_take(server, 0);
         if (request->exchange)
             answer(server, request);
         free(request);
@@ -316,9 +381,8 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
 {
     SCOPED_BUFFER out;
     struct error error = ERROR_INIT;
-    int64_t since = number_of(exchange, "since", INT32_MAX);
     buffer_init(&out, ANSWER_MAX);
-    if (ui_list_write(server->list, since < 0 ? 0 : (uint64_t)since, &out, &error) < 0)
+    if (ui_list_write(server->list, version_of(exchange, "since"), &out, &error) < 0)
         respond_failure(exchange, &error);
     else
         respond(exchange, 200, JSON_TYPE, buffer_text(&out), out.length);
@@ -384,6 +448,7 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
     struct ui_server *server = memory_allocate(1, sizeof *server);
     struct http_server_options http = {.address = "127.0.0.1",
                                        .port = options->port,
+                                       .exclusive = true,
                                        .max_body = BODY_MAX,
                                        .max_connections = CONNECTIONS_MAX,
                                        .handler = handle,
@@ -406,7 +471,7 @@ void ui_server_free(struct ui_server *server)
 {
     http_server_free(server->http);
     while (server->waiting_count > 0)
-        free(waiting_take(server));
+        free(waiting_take(server, 0));
     ui_curves_free(server->curves);
     ui_list_free(server->list);
     free(server);

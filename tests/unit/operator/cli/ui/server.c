@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/http_client.h"
@@ -27,7 +28,9 @@ struct scene {
     bool came;
     int status;
     struct buffer body;
-    int deleted;
+    int deleted, read;                      /* read: how often the job was, since it was deleted */
+    const char *pods;                       /* JSON items */
+    int old_status, new_status, job_status; /* what the API server answers, if not 0 */
 };
 
 /* ---------------------------------------------------------------- the API server */
@@ -37,17 +40,53 @@ static const char job[] =
     "\"default\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"spec\":{\"suspend\":false},\"status\":{\"conditions\":"
     "[{\"type\":\"Succeeded\",\"status\":\"True\",\"reason\":\"Done\",\"message\":\"<b>done</b>\"}]}}";
 
+#define CHIEF(name, created)                                                                                           \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"default\",\"uid\":\"" name                                   \
+    "\",\"creationTimestamp\":\"" created                                                                              \
+    "\",\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"0\"}},\"spec\":{\"containers\":"         \
+    "[{\"name\":\"trainer\"}]},\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"trainer\","        \
+    "\"state\":"                                                                                                       \
+    "{\"running\":{}}}]}}"
+#define PODS_PATH "/api/v1/namespaces/default/pods"
+
+static const char two_chiefs[] =
+    CHIEF("tiny-worker-0-old", "2026-01-01T00:00:00Z") "," CHIEF("tiny-worker-0-new", "2026-01-01T00:01:00Z");
+static const char old_log[] = "2026-01-01T00:00:01Z step 1/9 loss 0.5\n";
+static const char new_log[] = "2026-01-01T00:01:01Z step 2/9 loss 0.25\n2026-01-01T00:01:02Z a\0b\n";
+
+static void respond_log(struct http_exchange *exchange, int status, const char *log, size_t length)
+{
+    static const char failure[] = "{\"kind\":\"Status\",\"message\":\"no log\"}";
+    if (status)
+        http_exchange_respond(exchange, status, "application/json", failure, strlen(failure));
+    else
+        http_exchange_respond(exchange, 200, "text/plain", log, length);
+}
+
 static void serve_api(void *context, struct http_exchange *exchange)
 {
     struct scene *scene = context;
     const char *path = http_exchange_path(exchange);
     SCOPED_FREE char *list =
         memory_format("{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[%s]}",
-                      strcmp(path, JOBS_PATH) == 0 ? job : "");
+                      strcmp(path, JOBS_PATH) == 0                  ? job
+                      : strcmp(path, PODS_PATH) == 0 && scene->pods ? scene->pods
+                                                                    : "");
     const char *answer = list;
     int status = 200;
+    if (strcmp(path, PODS_PATH "/tiny-worker-0-old/log") == 0) {
+        respond_log(exchange, scene->old_status, old_log, sizeof old_log - 1);
+        return;
+    }
+    if (strcmp(path, PODS_PATH "/tiny-worker-0-new/log") == 0) {
+        respond_log(exchange, scene->new_status, new_log, sizeof new_log - 1);
+        return;
+    }
     if (strcmp(path, JOBS_PATH "/tiny") == 0) {
-        scene->deleted += strcmp(http_exchange_method(exchange), "DELETE") == 0;
+        bool deletes = strcmp(http_exchange_method(exchange), "DELETE") == 0;
+        scene->deleted += deletes;
+        scene->read = deletes ? 0 : scene->read + 1;
+        status = scene->job_status ? scene->job_status : 200;
         answer = job;
     } else if (strncmp(path, JOBS_PATH "/", strlen(JOBS_PATH "/")) == 0) {
         status = 404;
@@ -221,7 +260,7 @@ Test(ui_server, the_list_sends_what_has_changed)
     cr_assert_eq(json_parse(buffer_text(&scene.body), scene.body.length, ANSWER_MAX, &list, NULL), 0);
     cr_expect(json_boolean_at(list, "whole", false));
     cr_expect_eq(json_count(json_at(list, "rows")), 1);
-    SCOPED_FREE char *again = memory_format("/api/list?since=%d", (int)json_integer_at(list, "version", 0));
+    SCOPED_FREE char *again = memory_format("/api/list?since=%lld", (long long)json_integer_at(list, "version", 0));
     cr_assert_eq(ask(&scene, "GET", again, NULL), 200);
     cr_expect(says(&scene, "\"whole\":false") && says(&scene, "\"rows\":[]"), "%s", buffer_text(&scene.body));
     scene_release(&scene);
@@ -253,5 +292,122 @@ Test(ui_server, what_a_run_has_left_cannot_be_changed)
     cr_expect_eq(ask(&scene, "GET", "/api/list", NULL), 200);
     cr_expect(says(&scene, "\"kept\":true"));
     cr_expect_eq(scene.deleted, 0);
+    scene_release(&scene);
+}
+
+/* The page of an earlier cox ui on this port has rows that this one does not know. */
+Test(ui_server, a_version_of_another_cox_ui_is_answered_with_everything)
+{
+    struct scene scene;
+    scene_init(&scene);
+    do
+        cr_assert_eq(ask(&scene, "GET", "/api/list?since=0", NULL), 200);
+    while (!says(&scene, "\"NAME\":\"tiny\""));
+    cr_assert_eq(ask(&scene, "GET", "/api/list?since=1", NULL), 200);
+    cr_expect(says(&scene, "\"whole\":true") && says(&scene, "\"NAME\":\"tiny\""), "%s", buffer_text(&scene.body));
+    cr_expect_eq(ask(&scene, "GET", "/api/curves?namespace=default&name=tiny&known=1", NULL), 200);
+    cr_expect(says(&scene, "\"points\":[]"), "%s", buffer_text(&scene.body));
+    scene_release(&scene);
+}
+
+Test(ui_server, the_log_of_a_dead_node_does_not_hide_the_curves)
+{
+    struct scene scene;
+    scene_init(&scene);
+    scene.pods = two_chiefs;
+    scene.old_status = 500;
+    cr_expect_eq(ask(&scene, "GET", "/api/curves?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "\"points\":[[2,0.25"), "%s", buffer_text(&scene.body));
+    scene.old_status = 0;
+    cr_expect_eq(ask(&scene, "GET", "/api/curves?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "\"points\":[[2,0.25"), "an earlier step came after a later one: %s",
+              buffer_text(&scene.body));
+    scene_release(&scene);
+}
+
+Test(ui_server, a_newest_log_that_cannot_be_read_is_told)
+{
+    static const int rows[][3] = {{0, 500, 500}, {403, 0, 403}, {404, 400, 200}, {0, 0, 200}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene scene;
+        scene_init(&scene);
+        scene.pods = two_chiefs;
+        scene.old_status = rows[i][0];
+        scene.new_status = rows[i][1];
+        cr_expect_eq(ask(&scene, "GET", "/api/curves?namespace=default&name=tiny", NULL), rows[i][2], "%zu: %d %s", i,
+                     scene.status, buffer_text(&scene.body));
+        scene_release(&scene);
+    }
+}
+
+Test(ui_server, a_log_with_a_nul_byte_is_shown_to_its_end)
+{
+    struct scene scene;
+    scene_init(&scene);
+    scene.pods = two_chiefs;
+    scene.old_status = 500;
+    cr_expect_eq(ask(&scene, "GET", "/api/log?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "a b\\n"), "%s", buffer_text(&scene.body));
+    cr_expect(says(&scene, "\"unread\":1"), "%s", buffer_text(&scene.body));
+    scene_release(&scene);
+}
+
+/* 401 is the page's own: its token is of another cox ui. */
+Test(ui_server, a_cluster_that_does_not_know_the_user_is_not_taken_for_a_wrong_token)
+{
+    struct scene scene;
+    scene_init(&scene);
+    scene.job_status = 401;
+    cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 502);
+    cr_expect(says(&scene, "renew the kubeconfig's credentials"), "%s", buffer_text(&scene.body));
+    scene_release(&scene);
+}
+
+static void count(void *context, const struct http_response *response)
+{
+    *(int *)context += response->status == 200;
+}
+
+Test(ui_server, changes_come_before_reads_and_equal_reads_are_one)
+{
+    enum { READS = 3, TURNS = 200 };
+    struct scene scene;
+    scene_init(&scene);
+    int answers = 0;
+    SCOPED_FREE char *read = memory_format("%s/api/curves?namespace=default&name=tiny", scene.origin);
+    SCOPED_FREE char *delete = memory_format("%s/api/delete?kind=job&namespace=default&name=tiny", scene.origin);
+    SCOPED_FREE char *cookie = memory_format("Cookie: %s", scene.cookie);
+    SCOPED_FREE char *origin = memory_format("Origin: %s", scene.origin);
+    const char *const headers[] = {cookie, origin, NULL};
+    for (int i = 0; i <= READS; i++) {
+        struct http_request request = {.method = i < READS ? "GET" : "POST",
+                                       .url = i < READS ? read : delete,
+                                       .headers = headers,
+                                       .max_body = ANSWER_MAX,
+                                       .done = count,
+                                       .context = &answers};
+        http_client_start(scene.browser, &request);
+        for (int turn = 0; turn < TURNS; turn++)
+            cr_assert_eq(event_loop_turn(scene.cluster.loop, 1, NULL), 0);
+    }
+    while (answers <= READS) {
+        ui_server_work(scene.server);
+        cr_assert_eq(event_loop_turn(scene.cluster.loop, 100, NULL), 0);
+    }
+    cr_expect_eq(scene.deleted, 1);
+    cr_expect_eq(scene.read, 1, "%d reads after the deletion", scene.read);
+    scene_release(&scene);
+}
+
+Test(ui_server, the_port_of_another_is_refused)
+{
+    struct scene scene;
+    struct error error = ERROR_INIT;
+    struct ui_server *second;
+    scene_init(&scene);
+    struct ui_server_options options = {.name_space = "default",
+                                        .port = (uint16_t)strtoul(strrchr(scene.origin, ':') + 1, NULL, 10)};
+    cr_expect_eq(ui_server_start(&scene.cluster, &options, &second, &error), -1);
+    cr_expect(strstr(error.message, "cannot serve HTTP on 127.0.0.1 port"), "%s", error.message);
     scene_release(&scene);
 }
