@@ -364,6 +364,7 @@ static bool tells_later(const struct controller *controller, struct job_entry *e
 static void tell_later(const struct controller *controller, struct job_entry *entry, const struct plan_input *input)
 {
     entry->document_fresh |= input->progress != NULL;
+    entry->document_planned = false;
     work_queue_add_at(controller->queue, entry, input->now_ms + TELL_RETRY_MS);
 }
 
@@ -395,6 +396,8 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     plan_job(&input, &plan);
     plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
+    if (input.progress)
+        job_entry_note_document(entry, &plan);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
     if (!is_over(&job->status)) {
         work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, job, input.now_ms));

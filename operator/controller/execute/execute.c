@@ -85,6 +85,8 @@ static void finish(struct execution *execution)
     struct error failed = execution->failed;
     if (execution->created && !execution->refused && job_entry_is_about(entry, execution->uid))
         job_entry_clear_obstacle(entry);
+    if (job_entry_is_about(entry, execution->uid))
+        job_entry_end_document(entry, &execution->plan, execution->status_failed);
     plan_release(&execution->plan);
     json_free(execution->status_patch);
     free(execution);
@@ -131,6 +133,7 @@ static void heed_dropped_fields(struct execution *execution, const struct kube_a
 static void status_written(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
+    execution->status_failed = answer->error != NULL;
     if (!answer->error) {
         own_write_note(&execution->entry->job_write, version_of(answer));
         heed_dropped_fields(execution, answer);

@@ -24,7 +24,7 @@ struct execution {
     const char **storages; /* the names of spec.storage (refusal.h) */
     unsigned storage_count;
     struct json *status_patch; /* NULL: no status write */
-    bool status_sent;
+    bool status_sent, status_failed;
     enum kube_priority status_priority, pods_priority;
     struct json *certificate;   /* Secret to create once the older one of the same name is deleted */
     struct adoption *adoptions; /* sent once a read has shown that the job still exists */

@@ -295,6 +295,19 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
         add_finished(entry, &view);
 }
 
+void job_entry_note_document(struct job_entry *entry, const struct plan *plan)
+{
+    entry->document_fresh |= !plan->took_progress;
+    entry->document_planned = plan->took_progress && plan->write_status;
+}
+
+void job_entry_end_document(struct job_entry *entry, const struct plan *plan, bool failed)
+{
+    bool begins_attempt = plan->status.attempt != plan->attempt;
+    entry->document_fresh |= entry->document_planned && failed && !begins_attempt;
+    entry->document_planned = false;
+}
+
 bool job_entry_is_about(const struct job_entry *entry, const char *uid)
 {
     return uid && entry->job_uid && strcmp(entry->job_uid, uid) == 0;
@@ -316,7 +329,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
     entry->voice = CHIEF_HEARD;
-    entry->document_fresh = entry->push_secret_sent = false;
+    entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;

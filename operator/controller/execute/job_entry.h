@@ -110,7 +110,8 @@ struct job_entry {
 
     struct status_document *document; /* newest from the chief, or from a script; NULL: none */
     char *document_pod;               /* the UID of that pod */
-    bool document_fresh;              /* not yet handed to a plan */
+    bool document_fresh;              /* not yet handed to a plan, or in vain */
+    bool document_planned;            /* a status write under way has it */
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;
     char *asked_pod;             /* the UID of the chief's pod that is polled; NULL: none */
@@ -189,6 +190,12 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
 /* Forgets events whose cause is gone according to `plan`, so that they are reported again if the
  * cause returns. */
 void job_entry_forget_told(struct job_entry *entry, const struct plan *plan);
+/* Notes what became of the document, which was handed to this plan: a plan that leaves it aside, because the status is older than the pods,
+ * leaves it to the next. */
+void job_entry_note_document(struct job_entry *entry, const struct plan *plan);
+/* Notes whether the status write of the plan, if it had one, `failed`. The document is then handed to the next plan again, unless this one
+ * began another attempt. */
+void job_entry_end_document(struct job_entry *entry, const struct plan *plan, bool failed);
 /* Notes that the plan's events were emitted. */
 void job_entry_note_told(struct job_entry *entry, const struct plan *plan);
 

@@ -66,7 +66,7 @@ static int64_t newest(int64_t value, int64_t earlier)
     return value == STATUS_UNKNOWN ? earlier : value;
 }
 
-/* Adds what an earlier report says that no plan has seen yet. */
+/* Adds what an earlier report says that no status has yet. */
 static void add_earlier(struct status_document *report, const struct status_document *earlier)
 {
     report->step = newest(report->step, earlier->step);
@@ -82,7 +82,8 @@ static void add_earlier(struct status_document *report, const struct status_docu
 static void keep(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
                  struct status_document *report)
 {
-    if (entry->document && entry->document_fresh && entry->push_attempt == pod->attempt)
+    bool untold = entry->document_fresh || entry->document_planned;
+    if (entry->document && untold && entry->push_attempt == pod->attempt)
         add_earlier(report, entry->document);
     snprintf(report->job_uid, sizeof report->job_uid, "%s", job->uid);
     report->phase = STATUS_TRAINING;

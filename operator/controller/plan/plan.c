@@ -126,7 +126,8 @@ static void update_progress(struct planning *planning)
 {
     struct job_status *next = planning->next;
     bool succeeded = condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE);
-    if (planning->input->progress)
+    planning->plan->took_progress = planning->input->progress != NULL;
+    if (planning->plan->took_progress)
         next->progress = *planning->input->progress;
     script_progress_update(planning);
     if (succeeded && !status_terminal(planning->old))

@@ -289,6 +289,7 @@ struct plan {
      * not checked. */
     bool queue_change_waits;
     size_t finished;     /* how many of the input's finished pods the status includes */
+    bool took_progress;  /* the status has the input's progress; false also if there is none */
     bool tells_log_flaw; /* an event says what is wrong with the log */
     size_t strangers;    /* pods with the job's labels but another owner; the input's strangers_told if not checked */
     int64_t requeue_ms;  /* look again at this time; PLAN_NEVER: only when something changes */

@@ -380,6 +380,33 @@ Test(execute, what_was_not_told_is_not_taken_for_told)
     cr_assert_eq(entry->strangers_told, 0, "they are gone");
 }
 
+static void write_progress(bool stale)
+{
+    static struct progress told;
+    is_stale = stale;
+    told = scene_no_progress();
+    told.step = 120;
+    scene.input.progress = &told;
+    scene.input.progress_due = true;
+    entry->document_fresh = false;
+    scene_plan(&scene);
+    cr_assert(scene.plan.took_progress);
+    job_entry_note_document(entry, &scene.plan);
+    cr_assert(entry->document_planned);
+    execute();
+    cr_assert_not(entry->document_planned);
+}
+
+Test(execute, a_report_whose_write_fails_is_planned_again)
+{
+    start(write_status_unless_stale);
+    write_progress(true);
+    cr_assert_eq(done.kind, ERROR_CONFLICT);
+    cr_assert(entry->document_fresh);
+    write_progress(false);
+    cr_assert_not(entry->document_fresh);
+}
+
 static void have_the_pod_of(struct scripted_request *request)
 {
     if (is_for(request, PODS))

@@ -423,3 +423,24 @@ Test(job_entry, an_adoption_that_is_refused_is_asked_for_ever_more_rarely)
     cr_assert_eq(fresh->refused[0].retry_ms, 640500);
     job_entry_free(fresh);
 }
+
+Test(job_entry, a_report_is_planned_again_until_it_is_written)
+{
+    struct plan plan = {.attempt = 1, .status.attempt = 1};
+    job_entry_note_document(entry, &plan);
+    cr_expect(entry->document_fresh, "the plan left it aside");
+    cr_expect_not(entry->document_planned);
+    entry->document_fresh = false;
+    plan.took_progress = plan.write_status = true;
+    job_entry_note_document(entry, &plan);
+    job_entry_end_document(entry, &plan, true);
+    cr_expect(entry->document_fresh);
+    entry->document_fresh = false;
+    job_entry_note_document(entry, &plan);
+    job_entry_end_document(entry, &plan, false);
+    cr_expect_not(entry->document_fresh);
+    plan.status.attempt = 2;
+    job_entry_note_document(entry, &plan);
+    job_entry_end_document(entry, &plan, true);
+    cr_expect_not(entry->document_fresh, "the next attempt makes its own progress");
+}

@@ -87,8 +87,12 @@ Test(push_intake, adds_to_a_report_that_no_plan_has_seen)
     send("w0", 30, "bleu", 27);
     cr_assert_eq(entry->document->metric_count, 2);
     cr_expect_eq(entry->document->percent, 30);
-    entry->document_fresh = false; /* a plan has */
+    entry->document_fresh = false; /* a plan has, and writes it */
+    entry->document_planned = true;
     send("w0", 40, "loss", 0.25);
+    cr_expect_eq(entry->document->metric_count, 2);
+    entry->document_fresh = entry->document_planned = false; /* it is written */
+    send("w0", 50, "loss", 0.125);
     cr_expect_eq(entry->document->metric_count, 1);
 }
 

@@ -29,6 +29,19 @@ Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)
     expect_plan("behind=0 actions=0 (the crew works on) restart_count=0");
 }
 
+Test(catch_up, a_report_is_left_to_the_next_plan)
+{
+    struct progress told = scene_no_progress();
+    told.step = 120;
+    scene.input.progress = &told;
+    scene.input.progress_due = true;
+    scene.pods[1].incarnation = 4;
+    plan_after_the_wait();
+    cr_expect_not(scene.plan.took_progress);
+    expect_plan("behind=0 progress.step=120 write_status=1");
+    cr_expect(scene.plan.took_progress);
+}
+
 Test(catch_up, an_emptied_status_is_filled_again)
 {
     scene.job.status = (struct job_status){.start_ms = FIELD_UNSET,
