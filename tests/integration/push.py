@@ -41,8 +41,9 @@ def run(folder):
     note = pathlib.Path(folder, told["url"].split("/")[-2])
     note.with_suffix(".new").write_text(json.dumps(told))
     note.with_suffix(".new").rename(note)
+    loss = 2.5 if note.name.endswith("-1") else 2.25  # of the first attempt, of the second
     print(send(told["url"], told["authority"], told["token"],
-               report(10, loss=2.5, current_step=100, total_steps=1000, current_epoch=0.5))[0], flush=True)
+               report(10, loss=loss, current_step=100, total_steps=1000, current_epoch=0.5))[0], flush=True)
     while not pathlib.Path(folder, "go").exists():
         time.sleep(0.1)
     # as the callback of Transformers ends: no steps, at once after the report before it

@@ -99,7 +99,7 @@ for isolation in auto rewrite; do
     until_true 60 test -s runs/one-worker-0-2
     sends '409 - this pod has a successor, or is of an earlier attempt' one-worker-0-1 loss=77
     verdict $? "a pod of an earlier attempt cannot report ($isolation)" "$(cat said)"
-    until_true 10 progress_has one '"value":"2.5"' && ! progress_has one '"value":"77"'
+    until_true 30 progress_has one '"value":"2.25"' && ! progress_has one '"value":"77"'
     verdict $? "its successor can ($isolation)" "$(api GET "$jobs_path/one")"
 
     touch runs/go
