@@ -134,6 +134,15 @@ void certificate_release(struct certificate *certificate)
     *certificate = (struct certificate){0};
 }
 
+bool certificate_has_key(const struct certificate *certificate)
+{
+    SCOPED_X509 *public = read_certificate(certificate->certificate_pem);
+    SCOPED_KEY *private = read_key(certificate->key_pem);
+    bool has = public && private && X509_check_private_key(public, private) == 1;
+    ERR_clear_error();
+    return has;
+}
+
 int certificate_end(const char *pem, int64_t *ret_until_s, struct error *error)
 {
     SCOPED_X509 *certificate = read_certificate(pem);

@@ -31,6 +31,9 @@ int certificate_make(const struct certificate_request *request, const struct cer
 /* Frees both texts and erases the key's memory first. */
 void certificate_release(struct certificate *certificate);
 
+/* Returns whether both texts can be read and the key is the certificate's. */
+bool certificate_has_key(const struct certificate *certificate);
+
 /* Reads the time (Unix, in seconds) at which the first certificate of a PEM text expires. ERROR_INVALID if the text has none. */
 int certificate_end(const char *pem, int64_t *ret_until_s, struct error *error);
 

@@ -250,11 +250,18 @@ static struct strangers_input strangers_of(const struct status_document *documen
                                     .why = document->refused_reason};
 }
 
+static int64_t takes_reports_since(const struct controller *controller, int64_t now_ms)
+{
+    int64_t since_ms = push_reachable_since(controller->options.plan.pods.push, now_ms);
+    bool before = since_ms != FIELD_UNSET && since_ms < controller->started_ms;
+    return before ? controller->started_ms : since_ms;
+}
+
 static struct look_input look_of(const struct controller *controller, const struct job_entry *entry,
                                  const struct training_job *job, int64_t now_ms)
 {
     return progress_look_is_pushed(entry, job, controller->options.plan.pods.push)
-               ? progress_look_of_push(entry, job, controller->started_ms, now_ms)
+               ? progress_look_of_push(entry, job, takes_reports_since(controller, now_ms), now_ms)
                : progress_look_of(entry, job);
 }
 

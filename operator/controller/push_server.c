@@ -26,8 +26,9 @@
 #define AUTHORITY_RENEW_S (1825 * DAY_S) /* it is renewed when less is left: no pod runs that long */
 #define SERVER_S (90 * DAY_S)            /* how long the operator's own is valid */
 #define SKEW_S DAY_S                     /* how far behind a node's clock may be */
-#define RETRY_MS 2000
-#define SLICE_MS 60000 /* the EndpointSlice is written again, in case somebody has changed it */
+#define RETRIES_MAX 5                    /* of a request that may succeed soon, before the operator acts without */
+#define LATER 30                         /* times retry_ms: when to look again after that */
+#define SLICE_MS 60000                   /* the EndpointSlice is written again, in case somebody has changed it */
 
 /* The port is open to all pods. */
 #define CONNECTIONS_MAX 128
@@ -46,7 +47,8 @@ struct push_server {
     uint16_t port;
     struct kube_call *call, *slice_call;
     struct event_timer *timer, *slice_timer;
-    bool told; /* `ready` was called */
+    unsigned failures; /* in a row, of requests for the Secret before it was read */
+    bool told;         /* `ready` was called */
     bool stopped;
 };
 
@@ -69,6 +71,15 @@ static void tell_ready(struct push_server *server)
         return;
     server->told = true;
     server->options.ready(server->options.context);
+}
+
+static void note_reachable(struct push_server *server, bool is_reachable)
+{
+    int64_t *since_ms = &server->endpoint.reachable_since_ms;
+    if (!is_reachable)
+        *since_ms = FIELD_UNSET;
+    else if (*since_ms == FIELD_UNSET)
+        *since_ms = clock_monotonic_ms();
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -151,8 +162,9 @@ static void slice_written(void *context, const struct kube_answer *answer)
     if (answer->error)
         log_warning("scripts cannot report: the EndpointSlice could not be written", "why", answer->error->message,
                     NULL);
-    server->slice_timer =
-        event_timer_start(kube_client_loop(server->client), answer->error ? RETRY_MS : SLICE_MS, write_slice, server);
+    note_reachable(server, !answer->error);
+    server->slice_timer = event_timer_start(kube_client_loop(server->client),
+                                            answer->error ? server->options.retry_ms : SLICE_MS, write_slice, server);
 }
 
 static struct json *slice_build(const struct push_server *server)
@@ -215,16 +227,13 @@ static int make_certificate(const struct push_server *server, struct certificate
     return certificate_make(&request, &server->authority, ret_made, error);
 }
 
-static int serve(struct push_server *server, struct error *error)
+static int listen_again(struct push_server *server, const struct certificate *made, struct error *error)
 {
     const struct push_server_options *options = &server->options;
-    SCOPED(certificate_release) struct certificate made = {0};
-    if (make_certificate(server, &made, error) < 0)
-        return -1;
     struct http_server_options http = {.address = options->address,
                                        .port = server->port ? server->port : options->port,
-                                       .tls_cert_pem = made.certificate_pem,
-                                       .tls_key_pem = made.key_pem,
+                                       .tls_cert_pem = made->certificate_pem,
+                                       .tls_key_pem = made->key_pem,
                                        .max_body = BODY_MAX,
                                        .max_connections = CONNECTIONS_MAX,
                                        .idle_seconds = IDLE_SECONDS,
@@ -235,41 +244,69 @@ static int serve(struct push_server *server, struct error *error)
     if (http_server_start_on_loop(&http, kube_client_loop(server->client), &server->http, error) < 0)
         return error_wrap(error, "--progress-address");
     server->port = http_server_port(server->http);
+    return 0;
+}
+
+static void note_serving(struct push_server *server)
+{
     SCOPED_FREE char *host = authority_of_url(server);
     free(server->url);
     server->url = memory_format("https://%s:%u", host, server->port);
     server->endpoint.url = server->url;
-    server->endpoint.authority_pem = server->authority.certificate_pem;
+    server->endpoint.refusal = NULL;
     log_info("taking progress from scripts", "url", server->url, NULL);
-    if (options->service && !server->slice_call && !server->slice_timer)
+    if (!server->options.service)
+        note_reachable(server, true);
+    else if (!server->slice_call && !server->slice_timer)
         write_slice(server);
-    return 0;
 }
 
-static void begin_serving(struct push_server *server)
-{
-    struct error error = ERROR_INIT;
-    if (serve(server, &error) < 0) {
-        server->options.failed(server->options.context, &error);
-        return;
-    }
-    look_after(server, PUSH_REFRESH_MS);
-    tell_ready(server);
-}
-
-/* ---------------------------------------------------------------- the Secret */
-
-/* Scripts cannot report until somebody has mended this and started the operator again. */
+/* Reports are not taken until somebody has mended this: the operator acts without, and looks again later. */
 static void refuse(struct push_server *server, const char *why)
 {
-    log_error("scripts cannot report their progress", "why", why, NULL);
-    if (server->endpoint.url) /* it serves with what it has read before */
-        return;
+    if (!server->refusal || strcmp(server->refusal, why) != 0)
+        log_error("scripts cannot report their progress", "why", why, NULL);
     free(server->refusal);
     server->refusal = memory_copy_string(why);
     server->endpoint.refusal = server->refusal;
+    look_after(server, LATER * server->options.retry_ms);
     tell_ready(server);
 }
+
+/* With a new certificate of its own, signed by the authority in memory. */
+static void begin_serving(struct push_server *server)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(certificate_release) struct certificate made = {0};
+    bool is_made = make_certificate(server, &made, &error) == 0;
+    if (!is_made && !server->endpoint.url) {
+        refuse(server, error.message);
+        return;
+    }
+    if (!is_made) {
+        log_warning("the certificate for scripts could not be renewed", "why", error.message, NULL);
+    } else if (listen_again(server, &made, &error) < 0) {
+        server->options.failed(server->options.context, &error);
+        return;
+    } else {
+        note_serving(server);
+    }
+    look_after(server, server->options.refresh_ms);
+    tell_ready(server);
+}
+
+/* An operator that serves goes on with what it has read before. */
+static void fail(struct push_server *server, const char *why)
+{
+    if (!server->endpoint.url) {
+        refuse(server, why);
+        return;
+    }
+    log_warning("the keys of progress.push could not be read again", "why", why, NULL);
+    begin_serving(server);
+}
+
+/* ---------------------------------------------------------------- the Secret */
 
 static int authority_make(const char *key_pem, struct certificate *ret_made, struct error *error)
 {
@@ -288,7 +325,7 @@ static void set_data(struct json *secret, const char *name, const void *bytes, s
     json_set_string(json_set_object(secret, "data"), name, text);
 }
 
-static void answered(void *context, const struct kube_answer *answer);
+static void created(void *context, const struct kube_answer *answer);
 
 static struct kube_call_options call_options(struct push_server *server, kube_answered *done)
 {
@@ -314,13 +351,22 @@ static void create_secret(struct push_server *server)
     set_data(secret, AUTHORITY_KEY, made.key_pem, strlen(made.key_pem));
     set_data(secret, TOKEN_KEY, key, sizeof key);
     struct resource_path path = {KUBE_SECRETS, server->options.name_space, NULL, NULL};
-    struct kube_call_options options = call_options(server, answered);
+    struct kube_call_options options = call_options(server, created);
     server->call = kube_client_create(server->client, &path, secret, &options);
 }
 
 static int read_data(const struct json *secret, const char *name, char **ret_bytes, size_t *ret_length)
 {
     return base64_decode(json_string(json_member(json_member(secret, "data"), name), ""), ret_bytes, ret_length, NULL);
+}
+
+/* The pods get the certificate of the authority that serves. */
+static void set_authority(struct push_server *server, struct certificate *authority)
+{
+    certificate_release(&server->authority);
+    server->authority = *authority;
+    *authority = (struct certificate){0};
+    server->endpoint.authority_pem = server->authority.certificate_pem;
 }
 
 static int read_secret(struct push_server *server, const struct json *secret)
@@ -332,11 +378,9 @@ static int read_secret(struct push_server *server, const struct json *secret)
     if (read_data(secret, AUTHORITY_CERTIFICATE, &read.certificate_pem, &length) < 0 ||
         read_data(secret, AUTHORITY_KEY, &read.key_pem, &length) < 0 ||
         read_data(secret, TOKEN_KEY, &key, &key_length) < 0 || key_length != HMAC_BYTES ||
-        certificate_end(read.certificate_pem, &until_s, NULL) < 0)
+        certificate_end(read.certificate_pem, &until_s, NULL) < 0 || !certificate_has_key(&read))
         return -1;
-    certificate_release(&server->authority);
-    server->authority = read;
-    read = (struct certificate){0};
+    set_authority(server, &read);
     memcpy(server->endpoint.key, key, HMAC_BYTES);
     memset(key, 0, key_length);
     return 0;
@@ -361,11 +405,11 @@ static void renew_authority(struct push_server *server, const struct json *secre
         begin_serving(server);
         return;
     }
-    certificate_release(&server->authority);
-    server->authority = made;
+    set_authority(server, &made);
     SCOPED_JSON *next = json_copy(secret);
     json_remove(json_member(next, "metadata"), "managedFields");
-    set_data(next, AUTHORITY_CERTIFICATE, made.certificate_pem, strlen(made.certificate_pem));
+    const char *pem = server->authority.certificate_pem;
+    set_data(next, AUTHORITY_CERTIFICATE, pem, strlen(pem));
     struct resource_path path = {KUBE_SECRETS, server->options.name_space, object_name(server), NULL};
     struct kube_call_options options = call_options(server, renewed);
     server->call = kube_client_replace(server->client, &path, next, &options);
@@ -375,12 +419,13 @@ static void take_secret(struct push_server *server, const struct json *secret)
 {
     int64_t until_s = 0;
     if (read_secret(server, secret) < 0) {
-        SCOPED_FREE char *why = memory_format("the operator's Secret %s/%s is damaged; delete it, start the operator "
-                                              "again, and create again the jobs that report",
+        SCOPED_FREE char *why = memory_format("the operator's Secret %s/%s is damaged; delete it, and create again the "
+                                              "jobs that report",
                                               server->options.name_space, object_name(server));
-        refuse(server, why);
+        fail(server, why);
         return;
     }
+    server->failures = 0;
     certificate_end(server->authority.certificate_pem, &until_s, NULL);
     if (until_s - clock_now_ms() / 1000 < AUTHORITY_RENEW_S)
         renew_authority(server, secret);
@@ -388,18 +433,40 @@ static void take_secret(struct push_server *server, const struct json *secret)
         begin_serving(server);
 }
 
-static void not_answered(struct push_server *server, const struct error *error)
+/* Returns whether the same request will be answered so until somebody mends something. */
+static bool is_final(enum error_kind kind)
 {
-    bool final = error->kind == ERROR_FORBIDDEN || error->kind == ERROR_INVALID;
-    if (!final || server->endpoint.url) {
-        log_warning("the Secret of progress.push cannot be read, trying again", "why", error->message, NULL);
-        look_after(server, RETRY_MS);
+    return kind == ERROR_FORBIDDEN || kind == ERROR_INVALID || kind == ERROR_NOT_FOUND || kind == ERROR_NO_SPACE ||
+           kind == ERROR_TOO_LARGE;
+}
+
+static void not_answered(struct push_server *server, const struct error *error, const char *doing)
+{
+    if (!server->told && !is_final(error->kind) && ++server->failures < RETRIES_MAX) {
+        log_warning("no access to the Secret of progress.push, trying again", "doing", doing, "why", error->message,
+                    NULL);
+        look_after(server, server->options.retry_ms);
         return;
     }
-    SCOPED_FREE char *why = memory_format("the operator has no access to its Secret %s/%s; give it the Role of "
-                                          "deploy/rbac and start it again: %s",
-                                          server->options.name_space, object_name(server), error->message);
-    refuse(server, why);
+    SCOPED_FREE char *why = memory_format("the operator cannot %s its Secret %s/%s, for which the Role of "
+                                          "deploy/components/progress gives the rights: %s",
+                                          doing, server->options.name_space, object_name(server), error->message);
+    fail(server, why);
+}
+
+static void created(void *context, const struct kube_answer *answer)
+{
+    struct push_server *server = context;
+    enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
+    server->call = NULL;
+    if (server->stopped || kind == ERROR_CANCELLED)
+        return;
+    if (kind == ERROR_NONE)
+        take_secret(server, answer->object);
+    else if (kind == ERROR_ALREADY_EXISTS && server->failures++ == 0) /* another operator was faster */
+        look_after(server, 0);
+    else
+        not_answered(server, answer->error, "create");
 }
 
 static void answered(void *context, const struct kube_answer *answer)
@@ -413,10 +480,8 @@ static void answered(void *context, const struct kube_answer *answer)
         take_secret(server, answer->object);
     else if (kind == ERROR_NOT_FOUND && !server->endpoint.url)
         create_secret(server);
-    else if (kind == ERROR_ALREADY_EXISTS) /* another operator was faster */
-        look_after(server, 0);
     else
-        not_answered(server, answer->error);
+        not_answered(server, answer->error, "read");
 }
 
 static void look(void *context)
@@ -435,6 +500,11 @@ struct push_server *push_server_start(struct kube_client *client, const struct p
     struct push_server *server = memory_allocate(1, sizeof *server);
     server->client = client;
     server->options = *options;
+    if (options->refresh_ms == 0)
+        server->options.refresh_ms = PUSH_REFRESH_MS;
+    if (options->retry_ms == 0)
+        server->options.retry_ms = PUSH_RETRY_MS;
+    server->endpoint.reachable_since_ms = FIELD_UNSET;
     look(server);
     return server;
 }

@@ -12,6 +12,9 @@
  * the Service's EndpointSlice, so that reports never reach an operator that waits. Without a Service the URL has the address that the
  * server listens on.
  *
+ * What is wrong with the Secret never keeps the operator from acting: it says why it takes no reports, and looks again each minute. One that
+ * serves already goes on with the keys that it has.
+ *
  * Answers are JSON with one sentence: {"message":"…"}. A request without the token of its job is refused before its body is looked at.
  */
 #ifndef COXSWAIN_CONTROLLER_PUSH_SERVER_H
@@ -21,6 +24,7 @@
 
 #define PUSH_SECRET_NAME "coxswain-progress" /* without a Service; else it has the Service's name */
 #define PUSH_REFRESH_MS ((int64_t)7 * 24 * 3600 * 1000)
+#define PUSH_RETRY_MS 2000
 
 struct push_server;
 
@@ -33,7 +37,9 @@ struct push_server_options {
     const char *pod_ip;     /* of this operator; needed with a Service */
     /* Called once, when the endpoint is known: it takes reports, or says why it does not. */
     void (*ready)(void *context);
-    /* Called if the port cannot be served. */
+    int64_t refresh_ms; /* 0: PUSH_REFRESH_MS */
+    int64_t retry_ms;   /* how soon a request that failed is sent again; 0: PUSH_RETRY_MS */
+    /* Called if the port cannot be bound. */
     void (*failed)(void *context, const struct error *error);
     void *context;
 };

@@ -53,11 +53,11 @@ bool progress_look_is_pushed(const struct job_entry *entry, const struct trainin
 }
 
 /* An earlier operator wrote updatedAt; a new attempt begins without it. */
-struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job,
-                                        int64_t started_ms, int64_t now_ms)
+struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job, int64_t since_ms,
+                                        int64_t now_ms)
 {
     bool told = !reads_log(job) && job->status.progress.updated_at_ms != FIELD_UNSET;
-    if (!has_sent(entry, job) && !told)
+    if (since_ms == FIELD_UNSET || (!has_sent(entry, job) && !told))
         return unknown();
-    return (struct look_input){.asked_ms = now_ms, .since_ms = started_ms};
+    return (struct look_input){.asked_ms = now_ms, .since_ms = since_ms};
 }

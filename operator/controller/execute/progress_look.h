@@ -23,9 +23,9 @@ bool progress_look_is_pushed(const struct job_entry *entry, const struct trainin
                              const struct push_endpoint *endpoint);
 
 /* Returns what is known of such a job. The silence of a script counts only once a pod of this attempt has sent a report: before, its pods
- * may lack a valid token, as those of a job do that is older than the operator's keys. It counts from `started_ms` on, when this operator
- * began to take reports. */
-struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job,
-                                        int64_t started_ms, int64_t now_ms);
+ * may lack a valid token, as those of a job do that is older than the operator's keys. It counts from `since_ms` on, when this operator
+ * began to take reports; FIELD_UNSET: pods cannot reach it. */
+struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job, int64_t since_ms,
+                                        int64_t now_ms);
 
 #endif

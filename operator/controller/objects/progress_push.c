@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "common/clock.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
@@ -21,6 +22,12 @@ bool push_is_wanted(const struct training_job *job)
 bool push_is_possible(const struct training_job *job, const struct push_endpoint *endpoint)
 {
     return push_is_wanted(job) && endpoint && endpoint->url;
+}
+
+int64_t push_reachable_since(const struct push_endpoint *endpoint, int64_t now_ms)
+{
+    int64_t since_ms = endpoint->reachable_since_ms;
+    return since_ms == FIELD_UNSET ? FIELD_UNSET : now_ms - (clock_monotonic_ms() - since_ms);
 }
 
 /* ---------------------------------------------------------------- token */

@@ -20,6 +20,7 @@ struct push_endpoint {
     const char *url;     /* "https://coxswain-progress.coxswain-system.svc:8443"; NULL: it takes none */
     const char *refusal; /* then: why, with what to do */
     const char *authority_pem;
+    int64_t reachable_since_ms; /* since when pods can reach it, by clock_monotonic_ms; FIELD_UNSET: they cannot */
     unsigned char key[HMAC_BYTES];
 };
 
@@ -32,6 +33,9 @@ struct push_path {
 bool push_is_wanted(const struct training_job *job);
 /* Returns whether the job's pods can report. `endpoint` NULL: the operator takes no reports. */
 bool push_is_possible(const struct training_job *job, const struct push_endpoint *endpoint);
+
+/* Returns since when, by the present clock, pods can reach the operator; FIELD_UNSET: they cannot. */
+int64_t push_reachable_since(const struct push_endpoint *endpoint, int64_t now_ms);
 
 /* Returns the token of a job; release with free(). */
 char *push_token(const struct push_endpoint *endpoint, const char *name_space, const char *job, const char *uid);

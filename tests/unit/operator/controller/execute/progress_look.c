@@ -99,6 +99,8 @@ Test(progress_look, silence_counts_once_a_script_of_this_attempt_has_sent_a_repo
     entry->push_attempt = 0;
     pushing.status.progress.updated_at_ms = 500; /* by an earlier operator */
     expect_push(&pushing, NOW, STARTED);
+    struct look_input unreachable = progress_look_of_push(entry, &pushing, FIELD_UNSET, NOW);
+    cr_expect_eq(unreachable.asked_ms, FIELD_UNSET);
 }
 
 Test(progress_look, a_log_is_read_until_a_script_sends_a_report)
