@@ -177,6 +177,7 @@ def tabs(page):
 def actions(page):
     page.find_element(By.ID, "suspend").click()
     check("Suspend suspends", until(lambda: "Suspended" in text(page, "h2") and "suspended" in text(page, "#why")), text(page, "main"))
+    check("and does not say for ever that it is about to", until(lambda: page.execute_script("return document.getElementById('said').textContent === ''")), text(page, "main"))
     page.find_element(By.ID, "resume").click()
     check("Resume lets it go on", until(lambda: "Running" in text(page, "h2")), text(page, "main"))
     page.find_element(By.ID, "delete").click()
@@ -190,6 +191,102 @@ def actions(page):
     check("and a yes: the page says that the job is gone", until(lambda: "digits has been deleted" in text(page, "#why")), text(page, "main"))
     page.get(URL.split("?")[0] + "#/")
     check("the list has it no more", until(lambda: "broken" in text(page, ".rows") and "digits" not in text(page, ".rows")), text(page, "main"))
+
+
+def place_is_kept(page):
+    """What is written again each two seconds leaves focus, scrolling and the reader's place."""
+    open_job(page, "digits")
+    page.find_element(By.CSS_SELECTOR, ".skip").send_keys(Keys.ENTER)
+    check("'Skip to the content' goes there", page.switch_to.active_element.get_attribute("id") == "main", page.switch_to.active_element.tag_name)
+    page.execute_script("location.hash = '#main'")
+    time.sleep(0.5)
+    check("and stays with the job", text(page, "h2").startswith("digits"), text(page, "main"))
+    check("the sentence of cox why is not read out each time that it changes", page.find_element(By.ID, "why").get_attribute("aria-live") is None)
+    open_job(page, "digits")
+    page.find_element(By.ID, "tab-pods").click()
+    until(lambda: page.find_elements(By.CSS_SELECTOR, "#panel-pods .scroll"))
+    page.execute_script("""
+        const first = document.querySelector("#panel-pods .scroll");
+        first.focus();
+        getSelection().selectAllChildren(first.querySelector("tbody td:nth-child(2)"));""")
+    before = page.execute_script("return [document.activeElement.className, String(getSelection()).trim()]")
+    time.sleep(5)
+    after = page.execute_script("return [document.activeElement.className, String(getSelection()).trim()]")
+    check("a table keeps its focus and what is selected in it", before == after and before[0] == "scroll" and "digits-worker-" in before[1], (before, after))
+    page.get(URL.split("?")[0] + "#/sweep/default/rates")
+    until(lambda: page.find_elements(By.CSS_SELECTOR, "#trials a"))
+    page.execute_script("document.querySelector('#trials tr:last-child a').focus()")
+    time.sleep(5)
+    check("so does a trial's link", page.execute_script("return document.activeElement.matches('#trials tr:last-child a')"))
+
+
+# Answers requests whose URL contains `part` in another way: the words of `answer` are the body of a function of fetch and its arguments.
+STUB = """const [part, answer] = arguments, other = new Function("real", "path", answer), real = window.realFetch || window.fetch;
+window.realFetch = real;
+window.fetch = (path, ...more) => String(path).includes(part) ? other((...words) => real(...words, ...more), path) : real(path, ...more);"""
+UNSTUB = "window.fetch = window.realFetch;"
+
+
+def answers_that_fail(page):
+    open_job(page, "digits")
+    until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve"))
+    page.execute_script(STUB, "/api/job", "return Promise.resolve(new Response('{\"error\": \"no luck\"}', {status: 502}))")
+    check("an error of a read is told", until(lambda: text(page, "#failed") == "no luck"), text(page, "main"))
+    page.execute_script(UNSTUB)
+    check("until a read succeeds", until(lambda: page.execute_script("return document.getElementById('failed').textContent === ''")), text(page, "main"))
+    page.find_element(By.ID, "tab-log").click()
+    page.execute_script(STUB, "/api/log", "return Promise.resolve(new Response('{\"text\": \"one\\\\n\", \"unread\": 2}'))")
+    check("logs that could not be read are counted", until(lambda: "2 logs could not be read" in text(page, "#panel-log")), text(page, "#panel-log"))
+    page.execute_script(STUB, "/api/log", """
+        const all = !path.includes("role=");
+        return new Promise((resolve) => setTimeout(() => resolve(new Response(JSON.stringify({text: all ? "all" : "chosen", unread: 0}))), all ? 1500 : 0));""")
+    until(lambda: text(page, "#log") == "all")
+    seen = page.execute_async_script("""
+        const done = arguments[0], log = document.getElementById("log"), pod = document.getElementById("log-pod"), seen = [];
+        setTimeout(() => { // while a read of all logs goes on
+            pod.value = "worker/1";
+            pod.dispatchEvent(new Event("change"));
+            new MutationObserver(() => seen.push(log.textContent)).observe(log, {childList: true, characterData: true, subtree: true});
+            seen.push(log.textContent);
+            setTimeout(() => done(seen), 4000);
+        }, 2500);""")
+    check("the log of an earlier choice is not shown under the new one", "all" not in seen and "chosen" in seen, seen)
+    page.execute_script(UNSTUB)
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: "digits" in text(page, ".rows"))
+    scripts_are_silent(page)
+    page.execute_script("view.listChanged = view.timePassed = () => { throw new TypeError('a mistake of the page'); }")
+    said = until(lambda: [line for line in page.get_log("browser") if "a mistake of the page" in line["message"]])
+    check("a mistake of the page is told in the console", said)
+    check("and is not taken for a lost connection", text(page, "#connection") == "live", text(page, "body"))
+    page.refresh()
+    until(lambda: "digits" in text(page, ".rows"))
+    page.get_log("browser")
+
+
+def order(page):
+    """Columns are sorted by their figures; what has none comes last."""
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: text(page, ".rows"))
+
+    def names(column):
+        return page.execute_script("""
+            const made = [["a", 5400, "nan", 3], ["b", 600, "0.5", 30], ["c", 90, "10", 9], ["d", -1, "", 1]];
+            for (const [name, left, loss, age] of made) rows.set("job/default/order-" + name, {kind: "job", NAME: "order-" + name, NAMESPACE: "default", STATE: "Succeeded",
+                STEP: "", LOSS: loss, RESTARTS: "0", ETA: left < 0 ? "" : Math.round(left / 60) + "m", left, created: "2026-01-0" + (1 + made.findIndex((one) => one[0] === name)) + "T00:00:00Z",
+                finished: new Date(Date.parse("2026-01-0" + (1 + made.findIndex((one) => one[0] === name)) + "T00:00:00Z") + age * 3600000).toISOString(), step: -1, total: -1});
+            listChoice.text = "order-";
+            listChoice.sort = "created";
+            listChoice.down = true;
+            view.listChanged();
+            const button = [...document.querySelectorAll(".head button")].find((one) => one.textContent.startsWith(arguments[0]));
+            if (button) button.click();
+            return [...document.querySelectorAll(".rows .row:not([hidden]) a")].map((link) => link.textContent.slice(-1)).join("");""", column)
+
+    found = [names("Left"), names("Metric"), names("Time"), names("none of them")]
+    check("columns are sorted by figures, and without one the newest come first", found == ["cbad", "bcad", "dacb", "dcba"], found)
+    page.execute_script("listChoice.text = ''; listChoice.sort = 'created'; listChoice.down = true")
+    page.refresh()
 
 
 def failed(page):
@@ -239,6 +336,10 @@ def the_end(page):
     """The control plane ends, then cox ui."""
     open_job(page, "broken")
     until(lambda: "failed" in text(page, "#why"))
+    os.kill(int(os.environ["PAGE"]), signal.SIGSTOP)
+    check("a cox ui that hangs is told", until(lambda: "cox ui does not answer any more" in text(page, "#trouble")), text(page, "body"))
+    os.kill(int(os.environ["PAGE"]), signal.SIGCONT)
+    check("until it answers again", until(lambda: text(page, "#connection") == "live" and not text(page, "#trouble")), text(page, "body"))
     os.kill(int(os.environ["STANDALONE"]), signal.SIGTERM)
     check("when the control plane ends, the page says so and keeps what it knows",
           until(lambda: "API server has not answered" in text(page, "#trouble") and "failed" in text(page, "#why")), text(page, "body"))
@@ -288,11 +389,10 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, failed, sweep):
+        for look in (the_list, curves, tabs, pictures, failed, sweep, place_is_kept, answers_that_fail, order):
             look(page)
-        scripts_are_silent(page)
         open_job(page, "digits")
-        for look in (actions, many, the_end):
+        for look in (actions, many, the_end, scripts_are_silent):
             look(page)
     except Exception:  # told as a failed case
         check("the page could be looked at to the end", False, traceback.format_exc()[-400:].replace("\n", " "))

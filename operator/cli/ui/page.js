@@ -5,6 +5,7 @@
 "use strict";
 
 const LIST_MS = 1000, DETAIL_MS = 2000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
+const LIST_PATIENCE_MS = 10000, DETAIL_PATIENCE_MS = 60000; // the list is answered at once, the rest by the cluster
 
 const collator = new Intl.Collator("en", {numeric: true}); // a new one for each comparison would take most of the time
 const rows = new Map(); // "job/namespace/name" -> row
@@ -39,7 +40,8 @@ function duration(ms) {
 }
 
 const since = (time) => time ? duration(Date.now() - Date.parse(time)) : "";
-const took = (row) => row.created ? duration((row.finished ? Date.parse(row.finished) : Date.now()) - Date.parse(row.created)) : "";
+const tookMs = (row) => (row.finished ? Date.parse(row.finished) : Date.now()) - Date.parse(row.created);
+const took = (row) => row.created ? duration(tookMs(row)) : "";
 const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}`;
 const addressOf = (row) => `#/${row.kind}/${encodeURIComponent(row.NAMESPACE)}/${encodeURIComponent(row.NAME)}`;
 const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
@@ -52,34 +54,79 @@ function stateClass(state) {
     return state.startsWith("Fail") ? "bad" : "wait";
 }
 
-async function ask(path, options) {
-    const response = await fetch(path, {cache: "no-store", ...options});
-    if (response.status === 401) throw new Error(await response.text());
-    const text = await response.text();
-    let document;
-    try { document = JSON.parse(text); } catch { throw new Error(text || `the server answered ${response.status}`); }
-    if (!response.ok) {
-        const error = new Error(document.error);
-        error.status = response.status;
-        throw error;
+// Why a request has no result. Every other error is a mistake of this script.
+class Refused extends Error {
+    constructor(words, status) {
+        super(words);
+        this.status = status;
     }
+}
+class Unanswered extends Error {
+    constructor(cause, patience) {
+        super(`cox ui has not answered within ${patience / 1000} s.`, {cause});
+        this.late = cause.name === "TimeoutError";
+    }
+}
+
+async function ask(path, options, patience = DETAIL_PATIENCE_MS) {
+    let response, text, document;
+    try {
+        response = await fetch(path, {cache: "no-store", signal: AbortSignal.timeout(patience), ...options});
+        text = await response.text();
+    } catch (error) {
+        throw new Unanswered(error, patience);
+    }
+    try { document = JSON.parse(text); } catch { throw new Refused(text || `the server answered ${response.status}`, response.status); }
+    if (!response.ok) throw new Refused(document.error, response.status);
     return document;
+}
+
+// What pollList tells of the connection is not told twice.
+function tellReadError(element, error) {
+    if (error instanceof Refused ? error.status !== 503 : error instanceof Unanswered && error.late) setText(element, error.message);
+    else if (!(error instanceof Refused || error instanceof Unanswered)) console.error(error);
 }
 
 const addressed = (path, place, more) => path + "?" + new URLSearchParams({namespace: place.namespace, name: place.name, ...more});
 
-function table(titles, lines, empty) {
-    if (lines.length === 0) return make("p", {class: "empty", text: empty});
-    const body = make("tbody", {}, ...lines.map((cells) => make("tr", {class: cells.className},
-        ...cells.map((cell, i) => make("td", {class: i < titles.length - 1 ? "tight" : null}, cell)))));
-    return make("div", {class: "scroll", tabindex: 0}, make("table", {}, make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col", text: title})))), body));
+// What is written again each two seconds changes only where it differs, so that focus, selection and scrolling stay.
+
+function writeCell(cell, content) {
+    if (!(content instanceof Node)) { setText(cell, String(content)); return; }
+    const old = cell.firstElementChild;
+    if (!old || old.nodeName !== content.nodeName) { cell.replaceChildren(content); return; }
+    for (const {name, value} of content.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    setText(old, content.textContent);
+}
+
+function writeTable(host, titles, lines, empty) {
+    const head = lines.length === 0 ? empty : titles.join("\n");
+    if (host.head !== head) {
+        host.head = head;
+        host.replaceChildren(lines.length === 0 ? make("p", {class: "empty", text: empty}) : make("div", {class: "scroll", tabindex: 0}, make("table", {},
+            make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col", text: title})))), make("tbody", {}))));
+    }
+    const body = host.querySelector("tbody");
+    while (body && body.rows.length > lines.length) body.lastChild.remove();
+    lines.forEach((cells, i) => {
+        const row = body.rows[i] || body.appendChild(make("tr", {}));
+        row.className = cells.className || "";
+        cells.forEach((cell, j) => writeCell(row.cells[j] || row.appendChild(make("td", {class: j < titles.length - 1 ? "tight" : null})), cell));
+    });
+}
+
+function writeFacts(list, pairs) {
+    const shown = pairs.filter(([, value]) => value), names = shown.map(([name]) => name).join("\n");
+    if (list.names !== names) list.replaceChildren(...shown.map(([name]) => make("div", {}, make("dt", {text: name}), make("dd", {}))));
+    list.names = names;
+    shown.forEach(([, value], i) => writeCell(list.children[i].lastChild, value));
 }
 
 // ---------------------------------------------------------------- the list's data
 
 async function pollList() {
     try {
-        const answer = await ask("/api/list?since=" + version);
+        const answer = await ask("/api/list?since=" + version, {}, LIST_PATIENCE_MS);
         if (answer.whole) rows.clear();
         for (const key of answer.gone) rows.delete(key);
         for (const row of answer.rows) rows.set(keyOf(row), row);
@@ -93,10 +140,11 @@ async function pollList() {
             else view.timePassed();
         }
     } catch (error) {
-        lost = true;
-        tellConnection(error instanceof TypeError
-            ? "cox ui does not answer any more, and the page shows what was known last. Start cox ui again, and open the URL that it prints."
-            : error.message);
+        if (error instanceof Unanswered || error instanceof Refused) {
+            lost = true;
+            tellConnection(error instanceof Refused ? error.message
+                : "cox ui does not answer any more, and the page shows what was known last. Start cox ui again, and open the URL that it prints.");
+        } else console.error(error);
     }
     setTimeout(pollList, LIST_MS);
 }
@@ -113,14 +161,15 @@ function tellConnection(trouble) {
 
 const listChoice = {text: "", state: "", kind: "", sort: "created", down: true};
 
+// Without a chosen column the newest come first.
 const columns = [
     {title: "Name", sort: (row) => row.NAME, fill: fillName},
     {title: "Namespace", sort: (row) => row.NAMESPACE, fill: (cell, row) => setText(cell, row.NAMESPACE), namespace: true},
     {title: "State", sort: (row) => row.STATE, fill: fillState},
     {title: "Progress", sort: (row) => row.total > 0 ? row.step / row.total : -1, fill: fillProgress, className: "middle"},
-    {title: "Metric", sort: (row) => metricOf(row) === "" ? Infinity : Number(metricOf(row)), fill: fillMetric, className: "number"},
-    {title: "Time", key: "created", sort: (row) => row.created, fill: (cell, row) => setText(cell, took(row)), className: "number middle"},
-    {title: "Left", sort: (row) => row.ETA || "", fill: (cell, row) => setText(cell, row.ETA || ""), className: "number wide"},
+    {title: "Metric", sort: (row) => metricOf(row) && isFinite(metricOf(row)) ? Number(metricOf(row)) : Infinity, fill: fillMetric, className: "number"},
+    {title: "Time", sort: (row) => row.created ? tookMs(row) : Infinity, fill: (cell, row) => setText(cell, took(row)), className: "number middle"},
+    {title: "Left", sort: (row) => row.left >= 0 ? row.left : Infinity, fill: (cell, row) => setText(cell, row.ETA || ""), className: "number wide"},
     {title: "Restarts", sort: (row) => Number(row.RESTARTS || 0), fill: (cell, row) => setText(cell, row.RESTARTS || ""), className: "number wide"},
 ];
 
@@ -185,10 +234,10 @@ function listView() {
         grid.classList.toggle("with-namespace", namespaces);
         const focused = head.contains(document.activeElement) ? document.activeElement.textContent : null;
         head.replaceChildren(...columns.filter((column) => namespaces || !column.namespace).map((column) => {
-            const key = column.key || column.title, chosen = listChoice.sort === key;
+            const chosen = listChoice.sort === column.title;
             const button = make("button", {text: column.title + (chosen ? listChoice.down ? " ▾" : " ▴" : ""), onclick: () => {
-                listChoice.down = chosen ? !listChoice.down : false;
-                listChoice.sort = key;
+                listChoice.sort = chosen && listChoice.down ? "created" : column.title;
+                listChoice.down = chosen || listChoice.sort === "created";
                 update();
                 const again = [...head.querySelectorAll("button")].find((other) => other.textContent.startsWith(column.title));
                 if (again) again.focus();
@@ -237,13 +286,13 @@ function listView() {
         writeHead();
         writeStates();
         const text = listChoice.text.toLowerCase();
-        const column = columns.find((one) => (one.key || one.title) === listChoice.sort), sign = listChoice.down ? -1 : 1;
+        const column = columns.find((one) => one.title === listChoice.sort) || {sort: (row) => row.created}, sign = listChoice.down ? -1 : 1;
         shown = [...rows.values()].filter((row) => (!text || row.NAME.toLowerCase().includes(text)) && (!listChoice.state || row.STATE === listChoice.state) &&
             (!listChoice.kind || row.kind === listChoice.kind));
         const values = new Map(shown.map((row) => [row, column.sort(row)]));
         shown.sort((a, b) => {
-            const left = values.get(a), right = values.get(b);
-            return left < right ? -sign : left > right ? sign : collator.compare(a.NAME, b.NAME);
+            const left = values.get(a), right = values.get(b), unknown = (left === Infinity) - (right === Infinity);
+            return unknown ? unknown : left < right ? -sign : left > right ? sign : collator.compare(a.NAME, b.NAME);
         });
         space.style.height = shown.length * ROW_HEIGHT + "px";
         grid.setAttribute("aria-rowcount", shown.length + 1);
@@ -299,23 +348,32 @@ function confirmed(title, text, verb) {
 }
 
 function actionsOf(place, said) {
-    const kind = place.kind;
-    const act = async (verb, words) => {
-        said.textContent = words;
+    const kind = place.kind, stateOf = (row) => row && row.STATE + row.suspend;
+    let newest = null, shows = null; // shows: whether the words have done their duty
+    const act = async (verb, words, effect) => {
+        setText(said, words);
+        shows = effect;
         try {
             await ask(addressed("/api/" + verb, place, {kind}), {method: "POST"});
             if (view && view.refresh) view.refresh();
         } catch (error) {
-            said.textContent = error.message;
+            const before = stateOf(newest);
+            setText(said, error.message);
+            shows = (row) => stateOf(row) !== before;
         }
     };
-    const suspend = make("button", {id: "suspend", text: "Suspend", onclick: () => act("suspend", "It is being suspended: its pods save and end.")});
-    const resume = make("button", {id: "resume", text: "Resume", onclick: () => act("resume", "It goes on, from its last checkpoint.")});
+    const suspend = make("button", {id: "suspend", text: "Suspend", onclick: () => act("suspend", "It is being suspended: its pods save and end.", (row, over) => over || row.suspend && row.STATE === "Suspended")});
+    const resume = make("button", {id: "resume", text: "Resume", onclick: () => act("resume", "It goes on, from its last checkpoint.", (row, over) => over || !row.suspend && row.STATE !== "Suspended")});
     const remove = make("button", {id: "delete", class: "danger", text: "Delete…", onclick: async () => {
         const what = kind === "sweep" ? "The sweep and the jobs of all its trials are deleted." : "The job and its pods are deleted, and with the pods their logs.";
-        if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.");
+        if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.", () => false);
     }});
     return {buttons: [suspend, resume, remove], update: (row, over) => {
+        newest = row;
+        if (shows && shows(row, over)) {
+            setText(said, "");
+            shows = null;
+        }
         suspend.hidden = row.suspend || kept;
         resume.hidden = !row.suspend || kept;
         remove.hidden = kept;
@@ -349,21 +407,21 @@ function tabs(names, chosen) {
     return {list, panels, show};
 }
 
-function facts(pairs) {
-    return pairs.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {text: name}), make("dd", {text: value})));
-}
-
-const conditionTable = (conditions) => table(["Condition", "Status", "Since", "Reason", "Message"],
+const writeConditions = (host, conditions) => writeTable(host, ["Condition", "Status", "Since", "Reason", "Message"],
     conditions.map((one) => [one.type, one.status, since(one.time), one.reason, one.message]), "No operator has looked at it yet.");
 
-// Calls `read` now and every DETAIL_MS until `end` is called.
+// Calls `read` now and every DETAIL_MS until `end` is called; `now` also while it runs: then once more after that.
 function repeat(read) {
-    let ended = false, timer = null, running = false;
+    let ended = false, timer = null, running = false, wanted = false;
     const turn = async () => {
+        wanted = true;
         if (running) return;
         clearTimeout(timer);
         running = true;
-        await read();
+        while (wanted && !ended) {
+            wanted = false;
+            await read();
+        }
         running = false;
         if (!ended) timer = setTimeout(turn, DETAIL_MS);
     };
@@ -377,24 +435,27 @@ function jobView(place) {
     const main = byId("main");
     main.className = "";
     setTrail([place.namespace, place.name]);
-    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", role: "status", "aria-live": "polite"});
-    const why = make("p", {class: "why", id: "why", role: "status", "aria-live": "polite"}), numbers = make("dl", {class: "facts"});
+    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
+    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
+    const why = make("p", {class: "why", id: "why"}), numbers = make("dl", {class: "facts"});
     const actions = actionsOf({...place, kind: "job"}, said);
     const lossFigure = make("figure", {id: "loss"}), rateFigure = make("figure", {id: "rate"}), accuracyFigure = make("figure", {id: "accuracy"});
     const logarithmic = make("input", {type: "checkbox", id: "logarithmic", onchange: () => drawCurves()});
     const log = make("pre", {class: "log", id: "log", tabindex: 0, "aria-label": "merged log of all pods"});
     const logFilter = make("input", {type: "search", id: "log-filter", placeholder: "part of a line", oninput: () => drawLog()});
-    const logPod = make("select", {id: "log-pod", onchange: () => { logText = null; again.now(); }}, make("option", {value: "", text: "all pods"}));
-    const logSaid = make("span", {class: "faint", role: "status"});
+    const logPod = make("select", {id: "log-pod", onchange: () => { logText = null; setText(log, "Reading…"); setText(logSaid, ""); again.now(); }}, make("option", {value: "", text: "all pods"}));
+    const logSaid = make("span", {class: "faint"});
+    const podTable = make("div", {}), conditions = make("div", {}), eventTable = make("div", {});
     const manifest = make("pre", {tabindex: 0, "aria-label": "manifest"}), description = make("pre", {tabindex: 0, "aria-label": "what cox describe prints"});
-    let current = "curves", curves = null, document_ = null, logText = null, gone = false;
-    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; if (again) again.now(); });
+    let current = "curves", curves = null, document_ = null, logText = null, unread = 0, gone = false;
+    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
     set.panels.curves.append(make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, lossFigure, rateFigure, accuracyFigure),
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
+    set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.manifest.append(manifest);
     set.panels.describe.append(description);
-    main.replaceChildren(make("h2", {}, place.name + " ", state), why, numbers, make("div", {class: "actions"}, ...actions.buttons), said, set.list, ...Object.values(set.panels));
+    main.replaceChildren(make("h2", {}, place.name + " ", state), why, numbers, make("div", {class: "actions"}, ...actions.buttons), said, failed, set.list, ...Object.values(set.panels));
 
     function drawCurves() {
         if (!curves || current !== "curves") return;
@@ -417,7 +478,7 @@ function jobView(place) {
         if (lines[lines.length - 1] === "") lines.pop();
         const kept = text ? lines.filter((line) => line.toLowerCase().includes(text)) : lines;
         setText(log, kept.join("\n") || (lines.length ? "No line has these words." : "No pod has written a line yet."));
-        setText(logSaid, `${kept.length} lines` + (text ? ` of ${lines.length}` : "") + `; of each pod the last ${LOG_LINES}`);
+        setText(logSaid, `${kept.length} lines` + (text ? ` of ${lines.length}` : "") + `; of each pod the last ${LOG_LINES}` + (unread === 0 ? "" : `; ${unread} ${unread === 1 ? "log" : "logs"} could not be read`));
         if (atEnd) log.scrollTop = log.scrollHeight;
     }
 
@@ -427,9 +488,9 @@ function jobView(place) {
             return cells;
         });
         const events = [...document_.events].reverse().slice(0, 100).map((event) => [since(event.time), event.type, event.reason, event.about + ": " + event.note]);
-        set.panels.pods.replaceChildren(make("h3", {text: "Pods"}), table(["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods."),
-            make("h3", {text: "Conditions"}), conditionTable(document_.conditions),
-            make("h3", {text: "Events"}), table(["Age", "Type", "Reason", "What"], events, "There are no events any more: a cluster keeps them for an hour."));
+        writeTable(podTable, ["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods.");
+        writeConditions(conditions, document_.conditions);
+        writeTable(eventTable, ["Age", "Type", "Reason", "What"], events, "There are no events any more: a cluster keeps them for an hour.");
         const places = ["", ...new Set(document_.pods.map((pod) => `${pod.role}/${pod.index}`))];
         if (places.length !== logPod.options.length || places.some((value, i) => logPod.options[i].value !== value)) {
             const chosen = logPod.value;
@@ -443,9 +504,9 @@ function jobView(place) {
         state.className = "state " + stateClass(row.STATE);
         setText(state, row.STATE);
         setText(why, document_.why);
-        numbers.replaceChildren(...facts([["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
-            ["Strategy", row.STRATEGY], ["Time", took(row)]]));
-        if (row.sweep) numbers.append(make("div", {}, make("dt", {text: "Sweep"}), make("dd", {}, make("a", {href: `#/sweep/${encodeURIComponent(place.namespace)}/${encodeURIComponent(row.sweep)}`, text: row.sweep}))));
+        writeFacts(numbers, [["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
+            ["Strategy", row.STRATEGY], ["Time", took(row)],
+            ["Sweep", row.sweep && make("a", {href: `#/sweep/${encodeURIComponent(place.namespace)}/${encodeURIComponent(row.sweep)}`, text: row.sweep})]]);
         actions.update(row, document_.over);
     }
 
@@ -455,7 +516,7 @@ function jobView(place) {
         state.className = document_ ? "state wait" : "";
         setText(why, !document_ ? noSuch("job", place) : `${place.name} has been deleted. What it stored on volumes is still there; what is shown here is what was known last.`);
         for (const button of actions.buttons) button.disabled = true;
-        said.textContent = "";
+        said.textContent = failed.textContent = "";
     }
 
     async function read() {
@@ -468,17 +529,21 @@ function jobView(place) {
             setText(description, document_.description);
             if (current === "curves") {
                 const answer = await ask(addressed("/api/curves", place, {known: curves ? curves.version : 0}));
-                if (answer.points) { curves = answer; }
-                drawCurves();
+                if (answer.points) { curves = answer; drawCurves(); }
             }
             if (current === "log") {
-                const [role, index] = logPod.value.split("/");
-                logText = (await ask(addressed("/api/log", place, {tail: LOG_LINES, ...(logPod.value ? {role, index} : {})}))).text;
-                drawLog();
+                const chosen = logPod.value, [role, index] = chosen.split("/");
+                const answer = await ask(addressed("/api/log", place, {tail: LOG_LINES, ...(chosen ? {role, index} : {})}));
+                if (logPod.value === chosen) {
+                    logText = answer.text;
+                    unread = answer.unread;
+                    drawLog();
+                }
             }
+            setText(failed, "");
         } catch (error) {
             if (error.status === 404) isGone();
-            else if (!(error instanceof TypeError) && error.status !== 503) setText(said, error.message);
+            else tellReadError(failed, error);
         }
     }
 
@@ -496,18 +561,18 @@ function sweepView(place) {
     const main = byId("main");
     main.className = "";
     setTrail([place.namespace, place.name]);
-    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", role: "status", "aria-live": "polite"});
-    const summary = make("p", {class: "why", id: "why", role: "status", "aria-live": "polite"});
+    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
+    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"}), summary = make("p", {class: "why", id: "why"});
     const actions = actionsOf({...place, kind: "sweep"}, said);
-    const figure = make("figure", {id: "objective"}), trials = make("div", {id: "trials"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
+    const figure = make("figure", {id: "objective"}), trials = make("div", {id: "trials"}), more = make("p", {class: "faint"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
     const conditions = make("div", {}), manifest = make("pre", {tabindex: 0, "aria-label": "manifest"});
-    let document_ = null, gone = false, again = null;
-    const set = tabs([["trials", "Trials"], ["best", "Best trial"], ["conditions", "Conditions"], ["manifest", "Manifest"]], () => {});
-    set.panels.trials.append(figure, trials);
+    let document_ = null, gone = false, again = null, drawn = null;
+    const set = tabs([["trials", "Trials"], ["best", "Best trial"], ["conditions", "Conditions"], ["manifest", "Manifest"]], () => redraw());
+    set.panels.trials.append(figure, trials, more);
     set.panels.best.append(best);
     set.panels.conditions.append(conditions);
     set.panels.manifest.append(manifest);
-    main.replaceChildren(make("h2", {}, place.name + " ", state, make("span", {class: "tag", text: "sweep"})), summary, make("div", {class: "actions"}, ...actions.buttons), said, set.list, ...Object.values(set.panels));
+    main.replaceChildren(make("h2", {}, place.name + " ", state, make("span", {class: "tag", text: "sweep"})), summary, make("div", {class: "actions"}, ...actions.buttons), said, failed, set.list, ...Object.values(set.panels));
 
     function write() {
         const row = document_.row, done = document_.trials.filter((trial) => trial.objective !== null);
@@ -517,9 +582,11 @@ function sweepView(place) {
         const chosen = document_.trials.find((trial) => trial.best);
         const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
         setText(summary, (document_.result || document_.summary).split("\n")[0] + bestWords);
-        chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
+        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective]), chosen && chosen.trial]);
+        if (picture !== drawn) chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
             series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])}],
             logarithmic: done.length > 2 && done.every((trial) => trial.objective > 0) && Math.max(...done.map((trial) => trial.objective)) > 50 * Math.min(...done.map((trial) => trial.objective))});
+        drawn = picture;
         const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
@@ -528,10 +595,10 @@ function sweepView(place) {
             if (trial.best) cells.className = "best";
             return cells;
         });
-        trials.replaceChildren(table(["Trial", "State", ...document_.parameters, document_.metric, "Time", ""], lines, "No trial has started yet."));
-        if (shown.length < document_.trials.length) trials.append(make("p", {class: "faint", text: `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`}));
+        writeTable(trials, ["Trial", "State", ...document_.parameters, document_.metric, "Time", ""], lines, "No trial has started yet.");
+        setText(more, shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`);
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
-        conditions.replaceChildren(conditionTable(document_.conditions));
+        writeConditions(conditions, document_.conditions);
         setText(manifest, document_.manifest);
     }
 
@@ -540,22 +607,29 @@ function sweepView(place) {
         try {
             document_ = await ask(addressed("/api/sweep", place));
             write();
+            setText(failed, "");
         } catch (error) {
             if (error.status === 404) {
                 gone = true;
                 setText(state, document_ ? "deleted" : "");
                 setText(summary, !document_ ? noSuch("sweep", place) : `${place.name} has been deleted. What its trials stored on volumes is still there; what is shown here is what was known last.`);
                 for (const button of actions.buttons) button.disabled = true;
-                said.textContent = "";
-            } else if (!(error instanceof TypeError) && error.status !== 503) setText(said, error.message);
+                said.textContent = failed.textContent = "";
+            } else tellReadError(failed, error);
         }
+    }
+
+    // The chart is as wide as it is shown.
+    function redraw() {
+        if (!document_ || set.panels.trials.hidden) return;
+        drawn = null;
+        write();
     }
 
     set.show("trials");
     again = repeat(read);
-    const resized = () => { if (document_ && !set.panels.trials.hidden) write(); };
-    addEventListener("resize", resized);
-    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", resized); }};
+    addEventListener("resize", redraw);
+    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", redraw); }};
 }
 
 // ---------------------------------------------------------------- addresses
@@ -569,6 +643,14 @@ function route() {
     view = kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
 }
 
-addEventListener("hashchange", () => { route(); byId("main").focus(); });
+// Other addresses than "#/…" are places in the page.
+addEventListener("hashchange", () => {
+    if (!location.hash || location.hash.startsWith("#/")) route();
+    byId("main").focus();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("main").focus();
+});
 route();
 pollList();
