@@ -83,6 +83,11 @@ def examples_of(values: ArrayLike, what: str) -> NDArray[Any]:
 
 def inputs_of(values: Inputs) -> Inputs:
     """Returns the example input, or each of several, as float32 or int32."""
+    if isinstance(values, list):  # of arrays it would silently become one
+        raise ExportError(
+            "the example input is a list: give one array (numpy.asarray makes it of numbers), or the arrays of several inputs "
+            "as a dict by name or as a tuple"
+        )
     if not isinstance(values, dict | tuple):
         return examples_of(values, "input")
     named = jax.tree_util.tree_flatten_with_path(values)[0]

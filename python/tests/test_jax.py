@@ -196,6 +196,13 @@ def test_mistaken_inputs(tmp_path: pathlib.Path, changes: Any, options: Any, mes
     assert not (tmp_path / "program.json").exists()
 
 
+@pytest.mark.parametrize("mistaken", [[INPUT, INPUT], [[0.0, 1.0], [2.0, 3.0]], []])
+def test_a_list_is_no_example(tmp_path: pathlib.Path, mistaken: Any) -> None:
+    with pytest.raises(ExportError, match="the example input is a list: give one array .* as a dict by name or as a tuple"):
+        export(tmp_path, input=mistaken)
+    assert not (tmp_path / "program.json").exists()
+
+
 def test_an_output_need_not_be_scores(tmp_path: pathlib.Path) -> None:
     program = export(tmp_path, predict=lambda *arguments: outputs(*arguments).argsort(-1).astype("i"))
     assert program.document["entries"]["predict"]["output"] == {"type": "int32", "shape": [CLASSES]}

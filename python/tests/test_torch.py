@@ -323,6 +323,13 @@ def test_mistakes(tmp_path: pathlib.Path, module: Any, loss: Any, message: str) 
     assert not (tmp_path / "program.json").exists()
 
 
+def test_a_list_is_no_example(tmp_path: pathlib.Path) -> None:
+    column = np.ones((4, 3), "f")
+    with pytest.raises(ExportError, match="as a dict by name or as a tuple"):
+        export_torch(tmp_path, nn.Bilinear(3, 3, 2), nn.MSELoss(), [column, column], np.ones((4, 2), "f"), batch=4)
+    assert not (tmp_path / "program.json").exists()
+
+
 @pytest.mark.parametrize(
     ("examples", "targets", "batch", "message"),
     [
