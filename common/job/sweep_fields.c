@@ -219,8 +219,9 @@ static const struct field spec_fields[] = {
      MEMBER(training_sweep, early_stopping),
      COMPANION(training_sweep, has_early_stopping),
      .type = &early_stopping_type_fields,
-     .description = "Stop trials before their end that are worse than others. Default: none is stopped. Jobs of other "
-                    "frameworks are only stopped if progress.logPatterns tells step and metric while they run."},
+     .description =
+         "Stop trials before their end that are worse than others. Default: none is stopped. Jobs of other "
+         "frameworks are only stopped if progress.logPatterns or progress.push tells step and metric while they run."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, parallelism),
