@@ -329,13 +329,15 @@ static void take_document(struct job_entry *entry, const struct training_job *jo
 {
     if (!entry->document_fresh || is_over(&job->status))
         return;
-    if (entry->push_attempt > 0 && entry->push_attempt < job->status.attempt) {
+    bool is_old = entry->push_attempt > 0 && entry->push_attempt < job->status.attempt;
+    if (is_old && !entry->document_is_evaluators) {
         entry->document_fresh = false;
         return;
     }
     *progress =
         progress_from_document(entry->document, &job->status.progress, job->framework == FRAMEWORK_COXSWAIN, arena);
     input->progress = progress;
+    input->progress_is_evaluators = entry->document_is_evaluators;
     input->progress_due = true;
     entry->document_fresh = false;
 }

@@ -329,6 +329,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
     entry->voice = CHIEF_HEARD;
+    entry->document_is_evaluators = false;
     entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;

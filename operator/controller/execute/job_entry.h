@@ -111,6 +111,7 @@ struct job_entry {
     struct status_document *document; /* newest from the chief, or from a script; NULL: none */
     char *document_pod;               /* the UID of that pod */
     bool document_fresh;              /* not yet handed to a plan, or in vain */
+    bool document_is_evaluators;      /* an evaluator alone sent it (push_intake.h) */
     bool document_planned;            /* a status write under way has it */
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;
@@ -119,7 +120,8 @@ struct job_entry {
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_look log;
     struct progress_look look;
-    int64_t push_attempt;  /* the attempt whose pod sent `document` (push_intake.h); 0: it was not sent */
+    /* The attempt of the crew whose pod sent `document`, or the last that no evaluator did (push_intake.h); 0: it was not sent. */
+    int64_t push_attempt;
     bool push_secret_sent; /* this operator has created the Secret with the job's token, or found that it exists */
     int64_t push_free_ms;  /* until when the job has used its share of reports, by clock_monotonic_ms */
 };

@@ -104,6 +104,7 @@ static void keep_report(const struct log_request *request, struct status_documen
     free(entry->document_pod);
     entry->document_pod = memory_copy_string(request->pod);
     entry->document_fresh = true;
+    entry->document_is_evaluators = false;
     entry->push_attempt = 0;
 }
 

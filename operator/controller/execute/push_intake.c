@@ -38,7 +38,8 @@ static bool find_sender(const struct job_entry *entry, const struct training_job
         if (strcmp(pod.name, name) != 0 || !pod.member || !pod_view_is_of(&pod, job->uid))
             continue;
         *ret_pod = pod;
-        return pod.attempt >= job->status.attempt && !has_successor(entry, job, &pod);
+        bool is_present = pod.role == ROLE_EVALUATOR || pod.attempt >= job->status.attempt;
+        return is_present && !has_successor(entry, job, &pod);
     }
     return false;
 }
@@ -79,22 +80,70 @@ static void add_earlier(struct status_document *report, const struct status_docu
                                        earlier->metrics[i].step);
 }
 
-static void keep(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
-                 struct status_document *report)
+/* The status of an earlier attempt has another crew's step. */
+static void add_steps(struct status_document *report, const struct training_job *job, int64_t attempt)
 {
-    bool untold = entry->document_fresh || entry->document_planned;
-    if (entry->document && untold && entry->push_attempt == pod->attempt)
-        add_earlier(report, entry->document);
-    snprintf(report->job_uid, sizeof report->job_uid, "%s", job->uid);
-    report->phase = STATUS_TRAINING;
-    report->updated_at_ms = clock_now_ms();
+    int64_t step = report->step;
+    if (step == STATUS_UNKNOWN && attempt == job->status.attempt && job->status.progress.step != FIELD_UNSET)
+        step = job->status.progress.step;
+    for (unsigned i = 0; i < report->metric_count && step > 0; i++)
+        if (report->metrics[i].step <= 0)
+            report->metrics[i].step = step;
+}
+
+static bool is_untold(const struct job_entry *entry)
+{
+    return entry->document && (entry->document_fresh || entry->document_planned);
+}
+
+static void keep(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
+                 const struct status_document *report)
+{
     if (!entry->document)
         entry->document = memory_allocate(1, sizeof *entry->document);
     *entry->document = *report;
+    snprintf(entry->document->job_uid, sizeof entry->document->job_uid, "%s", job->uid);
+    entry->document->phase = STATUS_TRAINING;
     free(entry->document_pod);
     entry->document_pod = memory_copy_string(pod->uid);
     entry->document_fresh = true;
+}
+
+static void keep_crews(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
+                       struct status_document *report)
+{
+    if (is_untold(entry) && (entry->document_is_evaluators || entry->push_attempt == pod->attempt))
+        add_earlier(report, entry->document);
+    add_steps(report, job, pod->attempt);
+    report->updated_at_ms = clock_now_ms();
+    keep(entry, job, pod, report);
     entry->push_attempt = pod->attempt;
+    entry->document_is_evaluators = false;
+}
+
+/* Leaves only the metrics; the rest of the status stays the crew's, with the time of its newest report. */
+static void take_metrics(struct status_document *report, const struct training_job *job)
+{
+    int64_t seconds = job->status.progress.seconds_remaining;
+    report->step = report->total_steps = report->data_epoch = report->percent = STATUS_UNKNOWN;
+    report->updated_at_ms = STATUS_UNKNOWN;
+    report->seconds_remaining = seconds == FIELD_UNSET ? STATUS_UNKNOWN : seconds;
+}
+
+static void keep_evaluators(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
+                            struct status_document *report)
+{
+    bool is_old = entry->push_attempt > 0 && entry->push_attempt < job->status.attempt;
+    bool adds = is_untold(entry) && (entry->document_is_evaluators || !is_old);
+    add_steps(report, job, job->status.attempt);
+    take_metrics(report, job);
+    if (adds) {
+        add_earlier(report, entry->document);
+        report->seconds_remaining = entry->document->seconds_remaining;
+        report->updated_at_ms = entry->document->updated_at_ms;
+    }
+    entry->document_is_evaluators = !adds || entry->document_is_evaluators;
+    keep(entry, job, pod, report);
 }
 
 static int64_t take_report(struct progress_pace *pace, struct job_entry *entry, const struct training_job *job,
@@ -107,9 +156,14 @@ static int64_t take_report(struct progress_pace *pace, struct job_entry *entry, 
         return PLAN_NEVER;
     }
     answer(ret_answer, 200, flaw.kind == ERROR_NONE ? "reported" : flaw.message);
-    if (!status_document_has_progress(&report) && report.seconds_remaining == STATUS_UNKNOWN)
+    bool by_evaluator = pod->role == ROLE_EVALUATOR;
+    bool says_something = status_document_has_progress(&report) || report.seconds_remaining != STATUS_UNKNOWN;
+    if (by_evaluator ? report.metric_count == 0 : !says_something)
         return PLAN_NEVER;
-    keep(entry, job, pod, &report);
+    if (by_evaluator)
+        keep_evaluators(entry, job, pod, &report);
+    else
+        keep_crews(entry, job, pod, &report);
     int64_t now_ms = clock_now_ms();
     return progress_pace_is_turn(pace, &entry->poll_ms, now_ms) ? now_ms : entry->poll_ms;
 }

@@ -4,7 +4,10 @@
  * log says (log_reader.h). The next plan writes it to status.progress.
  *
  * Any pod of the present attempt may report: which process of a crew has rank 0 is the framework's affair. A pod of an earlier attempt, or
- * one that has a successor, is refused. Once a script has sent a report, its log is no longer read.
+ * one that has a successor, is refused. Once a script has sent a report, its log is no longer read. An evaluator outlives the crew's
+ * attempts, so it may report in each; only its metrics are kept, and they are no sign that the crew makes steps.
+ *
+ * A metric of a report without a step has the newest step that is known.
  *
  * A job may send PUSH_BURST reports at once, and one each PUSH_INTERVAL_MS. They are written to the status at the pace of progress_pace.h;
  * what is not written by then is written when the pod's end is.

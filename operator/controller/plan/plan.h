@@ -202,6 +202,7 @@ struct plan_input {
     struct certificate_generation certificate; /* the newest that was created, as far as this process knows */
     struct crew_key_look key;
     const struct progress *progress; /* the newest, NULL: none since the last plan */
+    bool progress_is_evaluators;     /* only metrics of an evaluator are new in it */
     const char *crew_message;        /* what the chief reports that it waits for, NULL: nothing */
     enum chief_voice chief_voice;
     struct log_input log;

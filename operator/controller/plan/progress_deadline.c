@@ -68,7 +68,9 @@ static bool is_seen(const struct planning *planning, int64_t after_ms)
 
 static bool has_moved(const struct planning *planning)
 {
-    return planning->input->progress && progress_moved(&planning->old->progress, planning->input->progress);
+    const struct plan_input *input = planning->input;
+    return input->progress && !input->progress_is_evaluators &&
+           progress_moved(&planning->old->progress, input->progress);
 }
 
 bool progress_deadline_is_blind(struct planning *planning)
@@ -90,7 +92,8 @@ void progress_deadline_update(struct planning *planning)
                    !suspend_sends_away(next) && !deleting_is_asked(planning->job) && crew_runs(planning);
     if (!applies) {
         next->progressed_ms = FIELD_UNSET;
-    } else if (next->progressed_ms == FIELD_UNSET || progress_moved(&planning->old->progress, &next->progress)) {
+    } else if (next->progressed_ms == FIELD_UNSET || (!planning->input->progress_is_evaluators &&
+                                                      progress_moved(&planning->old->progress, &next->progress))) {
         next->progressed_ms = planning->now_ms;
         planning_requeue(planning, planning->now_ms + 1000 * seconds);
     }

@@ -24,7 +24,9 @@ static void init(void)
                                 .uid = JOB,
                                 .framework = FRAMEWORK_PYTORCH,
                                 .document.progress.push = true,
-                                .status = {.attempt = 1, .completion_ms = FIELD_UNSET}};
+                                .status = {.attempt = 1,
+                                           .completion_ms = FIELD_UNSET,
+                                           .progress = {.step = FIELD_UNSET, .seconds_remaining = FIELD_UNSET}}};
     entry = job_entry_new("default/digits");
     job_entry_set_job(entry, JOB);
 }
@@ -38,7 +40,8 @@ static void fini(void)
 
 TestSuite(push_intake, .init = init, .fini = fini);
 
-static void add_pod(const char *name, const char *owner, int64_t index, int64_t incarnation, int64_t attempt)
+static void add_pod_of(enum role role, const char *name, const char *owner, int64_t index, int64_t incarnation,
+                       int64_t attempt)
 {
     SCOPED_BUFFER conditions;
     SCOPED_JSON *nothing = json_new_object();
@@ -46,13 +49,18 @@ static void add_pod(const char *name, const char *owner, int64_t index, int64_t 
     pod_view_read(nothing, &view, &conditions);
     view.name = view.uid = name;
     view.job_uid = view.owner_uid = owner;
-    view.role = ROLE_WORKER;
+    view.role = role;
     view.index = index;
     view.incarnation = incarnation;
     view.attempt = attempt;
     view.phase = POD_RUNNING;
     view.member = view.current = view.ready = true;
     job_entry_add_pod(entry, pod_record_new(&view));
+}
+
+static void add_pod(const char *name, const char *owner, int64_t index, int64_t incarnation, int64_t attempt)
+{
+    add_pod_of(ROLE_WORKER, name, owner, index, incarnation, attempt);
 }
 
 static int send_text(const char *pod, const char *text)
@@ -110,6 +118,80 @@ Test(push_intake, any_pod_of_the_present_crew_may_report_and_no_other)
     cr_expect_eq(send("w2-2", 1, "a", 1), 409, "it is of an earlier attempt");
     cr_expect_eq(send("foreign", 1, "a", 1), 409);
     cr_expect_eq(send("unknown", 1, "a", 1), 409);
+}
+
+static void expect_metric(const char *name, double value, int64_t step)
+{
+    const struct status_metric *metric = status_document_metric(entry->document, name);
+    cr_assert_not_null(metric, "%s", name);
+    cr_expect_eq(metric->value, value);
+    cr_expect_eq(metric->step, step, "%s: step %lld", name, (long long)metric->step);
+}
+
+#define WITH_STEP "{\"trainerStatus\":{\"metrics\":[{\"name\":\"%s\",\"value\":%d},{\"name\":\"step\",\"value\":%d}]}}"
+
+static int send_step(const char *pod, const char *metric, int value, int step)
+{
+    SCOPED_FREE char *text = memory_format(WITH_STEP, metric, value, step);
+    return send_text(pod, text);
+}
+
+Test(push_intake, a_metric_without_a_step_has_the_newest_that_is_known)
+{
+    add_pod("w0", JOB, 0, 1, 1);
+    send_step("w0", "loss", 3, 990);
+    send("w0", 100, "train_loss", 2);
+    expect_metric("loss", 3, 990);
+    expect_metric("train_loss", 2, 990);
+    entry->document_fresh = false; /* the status has it */
+    job.status.progress.step = 990;
+    send("w0", 100, "bleu", 27);
+    expect_metric("bleu", 27, 990);
+    entry->document_fresh = false;
+    job.status.attempt = 0; /* the next crew is ahead of the status */
+    send("w0", 100, "bleu", 28);
+    expect_metric("bleu", 28, 0);
+}
+
+/* The crew of attempt 1 has started over; its evaluator goes on. */
+static void start_over_with_evaluator(void)
+{
+    add_pod("w0", JOB, 0, 3, 2);
+    add_pod_of(ROLE_EVALUATOR, "e0", JOB, 0, 1, 1);
+    job.status.attempt = 2;
+    entry->push_attempt = 1;
+}
+
+Test(push_intake, an_evaluator_may_report_after_its_crew_has_started_over)
+{
+    start_over_with_evaluator();
+    cr_assert_eq(send_step("e0", "accuracy", 1, 700), 200, "%s", answer.words.message);
+    expect_metric("accuracy", 1, 700);
+    cr_expect(entry->document_fresh);
+    cr_expect(entry->document_is_evaluators);
+    cr_expect_eq(entry->push_attempt, 1, "the crew of attempt 2 has sent none");
+    cr_expect_eq(entry->document->step, STATUS_UNKNOWN, "the step is the crew's");
+    cr_expect_eq(entry->document->updated_at_ms, STATUS_UNKNOWN);
+    cr_expect_eq(send_text("e0", "{\"trainerStatus\":{\"progressPercentage\":5}}"), 200);
+    cr_expect_eq(entry->document->percent, STATUS_UNKNOWN);
+}
+
+Test(push_intake, the_metrics_of_an_evaluator_are_added_to_the_crews)
+{
+    start_over_with_evaluator();
+    send_step("e0", "accuracy", 1, 700);
+    send_step("w0", "loss", 3, 990);
+    expect_metric("accuracy", 1, 700);
+    expect_metric("loss", 3, 990);
+    cr_expect_not(entry->document_is_evaluators);
+    int64_t updated_ms = entry->document->updated_at_ms;
+    send_step("e0", "accuracy", 2, 800);
+    expect_metric("accuracy", 2, 800);
+    expect_metric("loss", 3, 990);
+    cr_expect_eq(entry->document->step, 990);
+    cr_expect_eq(entry->document->updated_at_ms, updated_ms);
+    cr_expect_not(entry->document_is_evaluators, "the crew's step is new, too");
+    cr_expect_eq(entry->push_attempt, 2);
 }
 
 Test(push_intake, a_pod_may_be_ahead_of_the_status)

@@ -132,6 +132,19 @@ Test(progress_deadline, each_step_epoch_or_metric_begins_it_anew)
     cr_expect_eq(counts_from_ms(), 110000, "it repeats itself");
 }
 
+Test(progress_deadline, what_an_evaluator_reports_is_no_step_of_the_crew)
+{
+    run_to_step();
+    told.metrics[told.metric_count++] = (struct progress_metric){.name = "accuracy", .value = "0.5", .step = 120};
+    tell_step(90000, 120);
+    scene.input.progress_is_evaluators = true;
+    expect_alone();
+    cr_expect_eq(counts_from_ms(), 30000);
+    told.metrics[0].value = "0.625";
+    tell_step(30000 + DEADLINE_MS, 120);
+    expect_turn("attempt=2 Restarting:True=ProgressDeadlineExceeded");
+}
+
 Test(progress_deadline, a_step_that_comes_with_the_deadline_is_one)
 {
     run_to_step();
