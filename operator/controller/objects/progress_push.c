@@ -73,7 +73,7 @@ static bool take_part(const char **path, const char *word, char ret_name[PUSH_NA
 
 bool push_path_parse(const char *path, struct push_path *ret_path)
 {
-    struct push_path parts;
+    struct push_path parts = {.job = ""};
     bool read = take_part(&path, "/v1/namespaces/", parts.name_space) && take_part(&path, "/jobs/", parts.job) &&
                 take_part(&path, "/uids/", parts.uid) && take_part(&path, "/pods/", parts.pod) &&
                 strcmp(path, "/progress") == 0;
