@@ -6,21 +6,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/hexadecimal.h"
 #include "common/scope.h"
 
 #define READ_CHUNK (64 * 1024)
 
 DEFINE_SCOPE_FREE(EVP_MD_CTX *, EVP_MD_CTX_free)
-
-static void write_hexadecimal(const unsigned char *bytes, unsigned length, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (unsigned i = 0; i < length; i++) {
-        *text++ = digits[bytes[i] >> 4];
-        *text++ = digits[bytes[i] & 15];
-    }
-    *text = '\0';
-}
 
 static int digest_start(EVP_MD_CTX **ret_digest, struct error *error)
 {
@@ -38,7 +29,7 @@ static void digest_finish(EVP_MD_CTX *digest, char *text)
     unsigned char result[EVP_MAX_MD_SIZE];
     unsigned length = 0;
     EVP_DigestFinal_ex(digest, result, &length);
-    write_hexadecimal(result, length, text);
+    hexadecimal_write(result, length, text);
 }
 
 int sha256_file(const char *path, char ret_text[SHA256_TEXT_MAX], struct error *error)

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "common/memory.h"
+#include "common/token.h"
 #include "operator/standalone/api_request.h"
 #include "operator/standalone/discovery.h"
 
@@ -26,21 +27,11 @@ static const char *after(const char *text, const char *prefix)
 
 /* ---- authentication ---- */
 
-/* Takes as long for a wrong token as for the right one. */
-static bool is_token(const char *given, const char *token)
-{
-    size_t length = strlen(token);
-    unsigned difference = strlen(given) != length;
-    for (size_t i = 0; i < length && given[i]; i++)
-        difference |= (unsigned char)given[i] ^ (unsigned char)token[i];
-    return difference == 0;
-}
-
 static bool is_authenticated(const struct api_request *request)
 {
     const char *header = http_exchange_header(request->exchange, "Authorization");
     const char *token = header ? after(header, "Bearer ") : NULL;
-    return token && is_token(token, request->server->token);
+    return token && token_matches(request->server->token, token, strlen(token));
 }
 
 /* ---- pages that are no resources ---- */

@@ -2,7 +2,6 @@
 #include "operator/standalone/credentials.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base64.h"
 #include "common/buffer.h"
@@ -10,13 +9,13 @@
 #include "common/clock.h"
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
+#include "common/token.h"
 #include "operator/standalone/private_file.h"
 
 #define FILE_MAX 65536
 #define DAY_S ((int64_t)24 * 3600)
 #define VALID_DAYS 3650
 #define RENEW_DAYS 30
-#define TOKEN_BYTES 32
 
 /* ---- certificates ---- */
 
@@ -93,16 +92,10 @@ static int write_all(const char *directory, const struct credentials *credential
 
 static int make_token(struct credentials *credentials, struct error *error)
 {
-    unsigned char bytes[TOKEN_BYTES];
-    char text[2 * TOKEN_BYTES + 1];
-    static const char digits[] = "0123456789abcdef";
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return error_set_errno(error, "make a token");
-    for (size_t i = 0; i < TOKEN_BYTES; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    credentials->token = memory_copy_bytes(text, 2 * TOKEN_BYTES);
+    char token[TOKEN_LENGTH + 1];
+    if (token_draw(token, error) < 0)
+        return -1;
+    credentials->token = memory_copy_string(token);
     return 0;
 }
 

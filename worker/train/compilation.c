@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/hexadecimal.h"
 #include "common/memory.h"
 #include "common/version.h"
 #include "worker/checkpoint/file.h"
@@ -23,7 +24,8 @@
 
 #define PURPOSE "coxswain compiled program"
 #define WORDS_MAX 65536
-#define ANSWER 3 /* the child's descriptor for the code */
+#define NAME_BYTES 16 /* of the digest are the file's name */
+#define ANSWER 3      /* the child's descriptor for the code */
 
 extern char **environ;
 
@@ -45,6 +47,7 @@ static char *cache_path(const struct trainer *trainer, int threads, struct error
     SCOPED_BUFFER text;
     struct stat plugin;
     unsigned char digest[HMAC_BYTES];
+    char name[2 * NAME_BYTES + 1];
     buffer_init(&text, 1 << 16);
     if (trainer->checkpoint_directory == NULL || !crew_key_is_set() ||
         stat(trainer->identity->pjrt_plugin, &plugin) < 0)
@@ -57,8 +60,8 @@ static char *cache_path(const struct trainer *trainer, int threads, struct error
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);
     (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->checkpoint_directory);
-    for (unsigned i = 0; i < 16; i++)
-        (void)buffer_format(&text, "%02x", digest[i]);
+    hexadecimal_write(digest, NAME_BYTES, name);
+    (void)buffer_append_string(&text, name, error);
     return buffer_take(&text);
 }
 

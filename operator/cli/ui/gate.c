@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/ui/gate.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-
-#include "common/hmac.h"
 
 int ui_gate_init(struct ui_gate *gate, struct error *error)
 {
-    unsigned char bytes[UI_TOKEN_LENGTH / 2];
     *gate = (struct ui_gate){.token = ""};
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return error_set_errno(error, "cannot draw a random token");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(gate->token + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    return token_draw(gate->token, error);
 }
 
 void ui_gate_set_port(struct ui_gate *gate, uint16_t port)
 {
     snprintf(gate->cookie, sizeof gate->cookie, "cox-ui-%u", port);
-}
-
-/* Compares codes of the two texts, so that the time depends neither on where they differ nor on the token's length. */
-static bool is_token(const struct ui_gate *gate, const char *text, size_t length)
-{
-    unsigned char wanted[HMAC_BYTES], given[HMAC_BYTES];
-    hmac_sha256(gate->token, UI_TOKEN_LENGTH, gate->token, UI_TOKEN_LENGTH, wanted);
-    hmac_sha256(gate->token, UI_TOKEN_LENGTH, text, length, given);
-    return hmac_equal(wanted, given);
 }
 
 /* "a=1; cox-ui-8080=…; b=2" */
@@ -40,7 +22,7 @@ static bool has_cookie(const struct ui_gate *gate, const char *cookies)
     for (const char *at = cookies; at && *at; at += strspn(at, "; ")) {
         size_t length = strcspn(at, ";");
         if (length > name && strncmp(at, gate->cookie, name) == 0 && at[name] == '=' &&
-            is_token(gate, at + name + 1, length - name - 1))
+            token_matches(gate->token, at + name + 1, length - name - 1))
             return true;
         at += length;
     }
@@ -80,7 +62,7 @@ enum ui_verdict ui_gate_judge(const struct ui_gate *gate, const struct ui_reques
     if (request->origin && !is_own_origin(request))
         return UI_WRONG_ORIGIN;
     if (!changes && request->token)
-        return is_token(gate, request->token, strlen(request->token)) ? UI_ADMITTED_BY_URL : UI_WRONG_TOKEN;
+        return token_matches(gate->token, request->token, strlen(request->token)) ? UI_ADMITTED_BY_URL : UI_WRONG_TOKEN;
     if (!has_cookie(gate, request->cookies))
         return UI_WRONG_TOKEN;
     return changes && !request->origin ? UI_WRONG_ORIGIN : UI_ADMITTED;

@@ -12,11 +12,10 @@
 #include <stdint.h>
 
 #include "common/error.h"
-
-#define UI_TOKEN_LENGTH 64 /* hexadecimal digits */
+#include "common/token.h"
 
 struct ui_gate {
-    char token[UI_TOKEN_LENGTH + 1];
+    char token[TOKEN_LENGTH + 1];
     char cookie[32]; /* its name; browsers share cookies between the ports of a host */
 };
 

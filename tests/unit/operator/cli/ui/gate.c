@@ -24,8 +24,8 @@ static char *cookies_of(const struct ui_gate *gate)
 Test(ui_gate, every_token_is_another)
 {
     struct ui_gate one = gate_new(), other = gate_new();
-    cr_expect_eq(strlen(one.token), UI_TOKEN_LENGTH);
-    cr_expect_eq(strspn(one.token, "0123456789abcdef"), UI_TOKEN_LENGTH);
+    cr_expect_eq(strlen(one.token), TOKEN_LENGTH);
+    cr_expect_eq(strspn(one.token, "0123456789abcdef"), TOKEN_LENGTH);
     cr_expect_str_neq(one.token, other.token);
 }
 
@@ -46,7 +46,7 @@ Test(ui_gate, tokens_that_are_nearly_right_are_wrong)
     struct ui_gate gate = gate_new();
     struct ui_request request = {.method = "GET", .host = "localhost:8123"};
     SCOPED_FREE char *longer = memory_format("%s0", gate.token);
-    SCOPED_FREE char *shorter = memory_copy_bytes(gate.token, UI_TOKEN_LENGTH - 1);
+    SCOPED_FREE char *shorter = memory_copy_bytes(gate.token, TOKEN_LENGTH - 1);
     const char *tokens[] = {"", longer, shorter, "0"};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         request.token = tokens[i];

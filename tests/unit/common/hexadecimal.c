@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/hexadecimal.h"
+
+#include <criterion/criterion.h>
+
+Test(hexadecimal, has_two_digits_for_each_byte)
+{
+    static const unsigned char bytes[] = {0x00, 0x0f, 0xa5, 0xff};
+    char text[9];
+    hexadecimal_write(bytes, sizeof bytes, text);
+    cr_assert_str_eq(text, "000fa5ff");
+    hexadecimal_write(bytes, 0, text);
+    cr_assert_str_eq(text, "");
+}
