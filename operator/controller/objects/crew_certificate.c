@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/objects/crew_certificate.h"
 
-#include "common/base64.h"
 #include "common/certificate.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/job_secret.h"
 
 #define SKEW_S 3600 /* how far behind a node's clock may be */
-#define UID_PART 8
 
 static const char *const places[] = {"even", "odd"};
 static const char *const files[] = {CREW_TLS_EVEN, CREW_TLS_ODD};
@@ -25,10 +23,11 @@ bool crew_certificate_replaces(int64_t generation)
     return generation >= 2;
 }
 
-/* "<job>-tls-<start of its UID>-even"; release with free(). */
+/* The job's "tls" with "-even" or "-odd"; release with free(). */
 static char *secret_name(const struct training_job *job, int64_t generation)
 {
-    return memory_format("%s-tls-%.*s-%s", job->name, UID_PART, job->uid, places[generation % 2]);
+    SCOPED_FREE char *name = job_secret_name(job, "tls");
+    return memory_format("%s-%s", name, places[generation % 2]);
 }
 
 /* Returns the text that worker/comm/crew_certificates.h reads. */
@@ -48,15 +47,9 @@ int crew_certificate_build(const struct training_job *job, const struct certific
     SCOPED(certificate_release) struct certificate made = {0};
     if (certificate_make(&request, NULL, &made, error) < 0)
         return -1;
-    SCOPED_FREE char *name = secret_name(job, generation->number);
-    SCOPED_FREE char *text = file_text(&made, from_s), *encoded = base64_encode(text, strlen(text));
-    struct json *secret = json_new_object();
-    json_set_string(secret, "apiVersion", "v1");
-    json_set_string(secret, "kind", "Secret");
-    child_metadata_fill(json_set(secret, "metadata", json_new_object()), job, name);
-    json_set_string(secret, "type", "Opaque");
-    json_set_string(json_set(secret, "data", json_new_object()), CREW_TLS_KEY, encoded);
-    *ret_secret = secret;
+    SCOPED_FREE char *name = secret_name(job, generation->number), *text = file_text(&made, from_s);
+    *ret_secret = job_secret_new(job, name);
+    job_secret_set_data(*ret_secret, CREW_TLS_KEY, text, strlen(text));
     return 0;
 }
 
@@ -75,15 +68,12 @@ void crew_certificate_add_volume(struct json *volumes, const struct training_job
     struct json *volume = json_append(volumes, json_new_object());
     json_set_string(volume, "name", CREW_CERTIFICATE_VOLUME);
     struct json *projected = json_set_object(volume, "projected");
-    json_set_integer(projected, "defaultMode", 0444); /* readable for any user that a template sets */
+    json_set_integer(projected, "defaultMode", JOB_SECRET_MODE);
     for (int place = 0; place < 2; place++)
         add_source(json_set_array(projected, "sources"), job, place);
 }
 
 void crew_certificate_add_mount(struct json *mounts)
 {
-    struct json *mount = json_append(mounts, json_new_object());
-    json_set_string(mount, "name", CREW_CERTIFICATE_VOLUME);
-    json_set_string(mount, "mountPath", CREW_TLS_DIRECTORY);
-    json_set_boolean(mount, "readOnly", true);
+    job_secret_add_mount(mounts, CREW_CERTIFICATE_VOLUME, CREW_TLS_DIRECTORY);
 }

@@ -12,9 +12,9 @@
 #include "common/error.h"
 #include "common/job/training_job.h"
 
-/* From the operator's command line. */
 struct push_endpoint;
 
+/* From the operator's command line. */
 struct pod_options {
     const char *coscheduling_scheduler; /* its schedulerName */
     const char *worker_image;           /* for jobs with section coxswain that name no image */

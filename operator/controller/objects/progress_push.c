@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/objects/progress_push.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "common/base64.h"
 #include "common/clock.h"
 #include "common/contract/environment.h"
+#include "common/hexadecimal.h"
 #include "common/memory.h"
-#include "operator/controller/objects/child_metadata.h"
+#include "common/token.h"
 #include "operator/controller/objects/environment_list.h"
+#include "operator/controller/objects/job_secret.h"
 
 #define PUSH_VOLUME "coxswain-progress"
-#define UID_PART 8
 
 bool push_is_wanted(const struct training_job *job)
 {
@@ -38,19 +37,14 @@ char *push_token(const struct push_endpoint *endpoint, const char *name_space, c
     SCOPED_FREE char *message = memory_format("progress/%s/%s/%s", name_space, job, uid); /* names have no slash */
     char *token = memory_allocate(2 * HMAC_BYTES + 1, 1);
     hmac_sha256(endpoint->key, sizeof endpoint->key, message, strlen(message), code);
-    for (size_t i = 0; i < HMAC_BYTES; i++)
-        snprintf(token + 2 * i, 3, "%02x", code[i]);
+    hexadecimal_write(code, sizeof code, token);
     return token;
 }
 
-/* Compares codes of both texts: their lengths are equal, whatever was given. */
 bool push_token_matches(const struct push_endpoint *endpoint, const struct push_path *path, const char *token)
 {
-    unsigned char wanted_code[HMAC_BYTES], given_code[HMAC_BYTES];
     SCOPED_FREE char *wanted = push_token(endpoint, path->name_space, path->job, path->uid);
-    hmac_sha256(endpoint->key, sizeof endpoint->key, wanted, strlen(wanted), wanted_code);
-    hmac_sha256(endpoint->key, sizeof endpoint->key, token, strlen(token), given_code);
-    return hmac_equal(wanted_code, given_code);
+    return token_matches(wanted, token, strlen(token));
 }
 
 /* ---------------------------------------------------------------- path */
@@ -84,30 +78,18 @@ bool push_path_parse(const char *path, struct push_path *ret_path)
 
 /* ---------------------------------------------------------------- objects */
 
-/* "<job>-progress-<start of its UID>"; release with free(). */
 static char *secret_name(const struct training_job *job)
 {
-    return memory_format("%s-progress-%.*s", job->name, UID_PART, job->uid);
-}
-
-static void set_text(struct json *data, const char *name, const char *text)
-{
-    SCOPED_FREE char *encoded = base64_encode(text, strlen(text));
-    json_set_string(data, name, encoded);
+    return job_secret_name(job, "progress");
 }
 
 struct json *push_secret_build(const struct training_job *job, const struct push_endpoint *endpoint)
 {
     SCOPED_FREE char *name = secret_name(job), *token = push_token(endpoint, job->namespace, job->name, job->uid);
-    struct json *secret = json_new_object();
-    json_set_string(secret, "apiVersion", "v1");
-    json_set_string(secret, "kind", "Secret");
-    child_metadata_fill(json_set(secret, "metadata", json_new_object()), job, name);
-    json_set_string(secret, "type", "Opaque");
+    struct json *secret = job_secret_new(job, name);
     json_set_boolean(secret, "immutable", true);
-    struct json *data = json_set(secret, "data", json_new_object());
-    set_text(data, PUSH_CA_NAME, endpoint->authority_pem);
-    set_text(data, PUSH_TOKEN_NAME, token);
+    job_secret_set_data(secret, PUSH_CA_NAME, endpoint->authority_pem, strlen(endpoint->authority_pem));
+    job_secret_set_data(secret, PUSH_TOKEN_NAME, token, strlen(token));
     return secret;
 }
 
@@ -115,20 +97,12 @@ struct json *push_secret_build(const struct training_job *job, const struct push
 void push_add_volume(struct json *volumes, const struct training_job *job)
 {
     SCOPED_FREE char *name = secret_name(job);
-    struct json *volume = json_append(volumes, json_new_object());
-    json_set_string(volume, "name", PUSH_VOLUME);
-    struct json *source = json_set(volume, "secret", json_new_object());
-    json_set_string(source, "secretName", name);
-    json_set_integer(source, "defaultMode", 0444); /* readable for any user that a template sets */
-    json_set_boolean(source, "optional", true);
+    json_set_boolean(job_secret_add_volume(volumes, PUSH_VOLUME, name), "optional", true);
 }
 
 void push_add_mount(struct json *mounts)
 {
-    struct json *mount = json_append(mounts, json_new_object());
-    json_set_string(mount, "name", PUSH_VOLUME);
-    json_set_string(mount, "mountPath", PUSH_DIRECTORY);
-    json_set_boolean(mount, "readOnly", true);
+    job_secret_add_mount(mounts, PUSH_VOLUME, PUSH_DIRECTORY);
 }
 
 void push_add_environment(struct json *environment, const struct training_job *job,
