@@ -329,8 +329,7 @@ static void take_document(struct job_entry *entry, const struct training_job *jo
 {
     if (!entry->document_fresh || is_over(&job->status))
         return;
-    bool is_old = entry->push_attempt > 0 && entry->push_attempt < job->status.attempt;
-    if (is_old && !entry->document_is_evaluators) {
+    if (job_entry_sent_before(entry, job) && !entry->document_is_evaluators) {
         entry->document_fresh = false;
         return;
     }

@@ -82,6 +82,11 @@ static void note_reachable(struct push_server *server, bool is_reachable)
         *since_ms = clock_monotonic_ms();
 }
 
+static bool goes_on(const struct push_server *server, const struct kube_answer *answer)
+{
+    return !server->stopped && (!answer->error || answer->error->kind != ERROR_CANCELLED);
+}
+
 /* ---------------------------------------------------------------- requests */
 
 static void respond(struct http_exchange *exchange, int status, const char *words)
@@ -119,7 +124,7 @@ static void take_report(struct push_server *server, struct http_exchange *exchan
     respond(exchange, answer.status, answer.words.message);
 }
 
-/* Whoever has no token keeps no connection. */
+/* Closes the connection after the answer, because the sender has not shown a token of its job. */
 static void refuse_stranger(struct http_exchange *exchange, int status, const char *words)
 {
     http_exchange_set_header(exchange, "Connection", "close");
@@ -157,7 +162,7 @@ static void slice_written(void *context, const struct kube_answer *answer)
 {
     struct push_server *server = context;
     server->slice_call = NULL;
-    if (server->stopped || (answer->error && answer->error->kind == ERROR_CANCELLED))
+    if (!goes_on(server, answer))
         return;
     if (answer->error)
         log_warning("scripts cannot report: the EndpointSlice could not be written", "why", answer->error->message,
@@ -386,12 +391,18 @@ static int read_secret(struct push_server *server, const struct json *secret)
     return 0;
 }
 
+/* Notes that the request for the Secret has ended. Returns false if nothing is to follow: the server was stopped meanwhile. */
+static bool take_answer(struct push_server *server, const struct kube_answer *answer)
+{
+    server->call = NULL;
+    return goes_on(server, answer);
+}
+
 /* Serves with the renewed certificate even if it could not be stored: its key is the same. */
 static void renewed(void *context, const struct kube_answer *answer)
 {
     struct push_server *server = context;
-    server->call = NULL;
-    if (server->stopped || (answer->error && answer->error->kind == ERROR_CANCELLED))
+    if (!take_answer(server, answer))
         return;
     if (answer->error)
         log_warning("the renewed authority could not be stored", "why", answer->error->message, NULL);
@@ -458,8 +469,7 @@ static void created(void *context, const struct kube_answer *answer)
 {
     struct push_server *server = context;
     enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
-    server->call = NULL;
-    if (server->stopped || kind == ERROR_CANCELLED)
+    if (!take_answer(server, answer))
         return;
     if (kind == ERROR_NONE)
         take_secret(server, answer->object);
@@ -473,8 +483,7 @@ static void answered(void *context, const struct kube_answer *answer)
 {
     struct push_server *server = context;
     enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
-    server->call = NULL;
-    if (server->stopped || kind == ERROR_CANCELLED)
+    if (!take_answer(server, answer))
         return;
     if (kind == ERROR_NONE)
         take_secret(server, answer->object);

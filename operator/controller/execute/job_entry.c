@@ -295,6 +295,16 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
         add_finished(entry, &view);
 }
 
+bool job_entry_has_sent(const struct job_entry *entry, const struct training_job *job)
+{
+    return entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt;
+}
+
+bool job_entry_sent_before(const struct job_entry *entry, const struct training_job *job)
+{
+    return entry->push_attempt > 0 && entry->push_attempt < job->status.attempt;
+}
+
 void job_entry_note_document(struct job_entry *entry, const struct plan *plan)
 {
     entry->document_fresh |= !plan->took_progress;

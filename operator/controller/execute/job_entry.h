@@ -170,6 +170,10 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 bool job_entry_find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
                         struct pod_room *room, struct pod_view *ret_pod);
 
+/* Returns whether a script of the present attempt has sent a report, and whether the newest that one has sent is of an earlier attempt. */
+bool job_entry_has_sent(const struct job_entry *entry, const struct training_job *job);
+bool job_entry_sent_before(const struct job_entry *entry, const struct training_job *job);
+
 /* Notes what the cache shows of the status; called for each version of it. Once anybody has written
  * a status, the job no longer counts as new, even if the status is emptied later. */
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);

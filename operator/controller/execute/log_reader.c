@@ -229,8 +229,8 @@ static void ask(struct log_reader *reader, struct job_entry *entry, const struct
 static bool find_chief(const struct job_entry *entry, const struct training_job *job, struct pod_room *room,
                        struct pod_view *ret_chief)
 {
-    bool sent = entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt; /* which takes precedence */
-    return job->framework != FRAMEWORK_COXSWAIN && job->document.progress.log_pattern_count > 0 && !sent &&
+    return job->framework != FRAMEWORK_COXSWAIN && job->document.progress.log_pattern_count > 0 &&
+           !job_entry_has_sent(entry, job) && /* a report takes precedence */
            job_entry_find_pod(entry, job, crew_chief_role(job), room, ret_chief);
 }
 

@@ -41,15 +41,10 @@ static bool reads_log(const struct training_job *job)
     return job->document.progress.log_pattern_count > 0;
 }
 
-static bool has_sent(const struct job_entry *entry, const struct training_job *job)
-{
-    return entry->push_attempt > 0 && entry->push_attempt >= job->status.attempt;
-}
-
 bool progress_look_is_pushed(const struct job_entry *entry, const struct training_job *job,
                              const struct push_endpoint *endpoint)
 {
-    return push_is_possible(job, endpoint) && (has_sent(entry, job) || !reads_log(job));
+    return push_is_possible(job, endpoint) && (job_entry_has_sent(entry, job) || !reads_log(job));
 }
 
 /* An earlier operator wrote updatedAt; a new attempt begins without it. */
@@ -57,7 +52,7 @@ struct look_input progress_look_of_push(const struct job_entry *entry, const str
                                         int64_t now_ms)
 {
     bool told = !reads_log(job) && job->status.progress.updated_at_ms != FIELD_UNSET;
-    if (since_ms == FIELD_UNSET || (!has_sent(entry, job) && !told))
+    if (since_ms == FIELD_UNSET || (!job_entry_has_sent(entry, job) && !told))
         return unknown();
     return (struct look_input){.asked_ms = now_ms, .since_ms = since_ms};
 }

@@ -133,8 +133,7 @@ static void take_metrics(struct status_document *report, const struct training_j
 static void keep_evaluators(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
                             struct status_document *report)
 {
-    bool is_old = entry->push_attempt > 0 && entry->push_attempt < job->status.attempt;
-    bool adds = is_untold(entry) && (entry->document_is_evaluators || !is_old);
+    bool adds = is_untold(entry) && (entry->document_is_evaluators || !job_entry_sent_before(entry, job));
     add_steps(report, job, job->status.attempt);
     take_metrics(report, job);
     if (adds) {

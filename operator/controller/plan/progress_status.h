@@ -2,8 +2,8 @@
  *
  * Converts a status document into status.progress of the job. The document comes from the job's
  * chief, which the operator polls (progress_poll.h), or from what the script of another framework
- * logs (log_reader.h), sends (push_server.h) or reports at its end (script_progress.h). Values that the document lacks keep those of the status
- * before, except for the remaining time.
+ * logs (log_reader.h), sends (push_server.h) or reports at its end (script_progress.h). Values that
+ * the document lacks keep those of the status before, except for the remaining time.
  */
 #ifndef COXSWAIN_CONTROLLER_PROGRESS_STATUS_H
 #define COXSWAIN_CONTROLLER_PROGRESS_STATUS_H

@@ -57,7 +57,7 @@ static bool counts_differ(const struct job_status *before, const struct job_stat
 static bool same_progress(const struct progress *before, const struct progress *after)
 {
     return !progress_moved(before, after) && before->total_steps == after->total_steps &&
-           before->percent == after->percent && before->seconds_remaining == after->seconds_remaining &&
+           before->seconds_remaining == after->seconds_remaining &&
            before->last_checkpoint_step == after->last_checkpoint_step &&
            before->updated_at_ms == after->updated_at_ms &&
            same_text(before->examples_per_second, after->examples_per_second) &&

@@ -3,39 +3,27 @@
 
 #include <criterion/criterion.h>
 
-#define JOB "job-uid-1"
+#include "tests/unit/operator/controller/execute/entry_scene.h"
 
 static struct job_entry *entry;
-static struct training_job job = {.name = "digits", .uid = JOB};
+static struct training_job job = {.name = "digits", .uid = SCENE_JOB};
 
 static void init(void)
 {
-    entry = job_entry_new("default/digits");
-    job_entry_set_job(entry, JOB);
+    entry = entry_scene_begin();
 }
 
 static void fini(void)
 {
-    for (size_t i = 0; i < entry->pod_count; i++)
-        free((void *)entry->pods[i]);
-    job_entry_free(entry);
+    entry_scene_end(entry);
 }
 
 TestSuite(progress_look, .init = init, .fini = fini);
 
 static void add_chief(const char *uid, int64_t incarnation)
 {
-    SCOPED_BUFFER conditions;
-    SCOPED_JSON *nothing = json_new_object();
-    struct pod_view view;
-    pod_view_read(nothing, &view, &conditions);
-    view.uid = uid;
-    view.job_uid = view.owner_uid = JOB;
-    view.role = ROLE_WORKER;
-    view.index = 0;
-    view.incarnation = incarnation;
-    view.member = view.current = true;
-    job_entry_add_pod(entry, pod_record_new(&view));
+    const struct entry_pod pod = {.uid = uid, .role = ROLE_WORKER, .incarnation = incarnation};
+    entry_scene_add(entry, &pod);
 }
 
 static void expect_look(int64_t asked_ms, int64_t since_ms, bool found)
@@ -73,7 +61,7 @@ static const struct push_endpoint endpoint = {.url = "https://o.n.svc:8443"};
 static struct training_job pushing_job(void)
 {
     return (struct training_job){.name = "digits",
-                                 .uid = JOB,
+                                 .uid = SCENE_JOB,
                                  .framework = FRAMEWORK_PYTORCH,
                                  .document.progress.push = true,
                                  .status = {.attempt = 2, .progress.updated_at_ms = FIELD_UNSET}};

@@ -5,43 +5,28 @@
 #include <stdio.h>
 
 #include "common/memory.h"
-
-#define JOB "job-uid-1"
+#include "tests/unit/operator/controller/execute/entry_scene.h"
 
 static struct job_entry *entry;
-static struct training_job job = {.name = "digits", .uid = JOB};
+static struct training_job job = {.name = "digits", .uid = SCENE_JOB};
 
 static void init(void)
 {
-    entry = job_entry_new("default/digits");
-    job_entry_set_job(entry, JOB);
+    entry = entry_scene_begin();
 }
 
 static void fini(void)
 {
-    for (size_t i = 0; i < entry->pod_count; i++)
-        free((void *)entry->pods[i]);
-    job_entry_free(entry);
+    entry_scene_end(entry);
 }
 
 TestSuite(progress_poll, .init = init, .fini = fini);
 
 static void add_chief(const char *uid, int64_t incarnation, bool ready)
 {
-    SCOPED_BUFFER conditions;
-    SCOPED_JSON *nothing = json_new_object();
-    struct pod_view view;
-    pod_view_read(nothing, &view, &conditions);
-    view.uid = uid;
-    view.job_uid = view.owner_uid = JOB;
-    view.ip = "10.0.0.7";
-    view.role = ROLE_WORKER;
-    view.index = 0;
-    view.incarnation = incarnation;
-    view.phase = POD_RUNNING;
-    view.member = view.current = true;
-    view.ready = ready;
-    job_entry_add_pod(entry, pod_record_new(&view));
+    const struct entry_pod pod = {
+        .uid = uid, .role = ROLE_WORKER, .ip = "10.0.0.7", .incarnation = incarnation, .unready = !ready};
+    entry_scene_add(entry, &pod);
 }
 
 static void chief_told(const char *uid, enum status_phase phase, const char *message)

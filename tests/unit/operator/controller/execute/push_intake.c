@@ -7,8 +7,8 @@
 
 #include "common/memory.h"
 #include "operator/controller/execute/log_reader.h"
+#include "tests/unit/operator/controller/execute/entry_scene.h"
 
-#define JOB "job-uid-1"
 #define REPORT "{\"trainerStatus\":{\"progressPercentage\":%d,\"metrics\":[{\"name\":\"%s\",\"value\":\"%g\"}]}}"
 
 static struct job_entry *entry;
@@ -21,21 +21,18 @@ static void init(void)
     pace = (struct progress_pace){0};
     job = (struct training_job){.namespace = "default",
                                 .name = "digits",
-                                .uid = JOB,
+                                .uid = SCENE_JOB,
                                 .framework = FRAMEWORK_PYTORCH,
                                 .document.progress.push = true,
                                 .status = {.attempt = 1,
                                            .completion_ms = FIELD_UNSET,
                                            .progress = {.step = FIELD_UNSET, .seconds_remaining = FIELD_UNSET}}};
-    entry = job_entry_new("default/digits");
-    job_entry_set_job(entry, JOB);
+    entry = entry_scene_begin();
 }
 
 static void fini(void)
 {
-    for (size_t i = 0; i < entry->pod_count; i++)
-        free((void *)entry->pods[i]);
-    job_entry_free(entry);
+    entry_scene_end(entry);
 }
 
 TestSuite(push_intake, .init = init, .fini = fini);
@@ -43,19 +40,9 @@ TestSuite(push_intake, .init = init, .fini = fini);
 static void add_pod_of(enum role role, const char *name, const char *owner, int64_t index, int64_t incarnation,
                        int64_t attempt)
 {
-    SCOPED_BUFFER conditions;
-    SCOPED_JSON *nothing = json_new_object();
-    struct pod_view view;
-    pod_view_read(nothing, &view, &conditions);
-    view.name = view.uid = name;
-    view.job_uid = view.owner_uid = owner;
-    view.role = role;
-    view.index = index;
-    view.incarnation = incarnation;
-    view.attempt = attempt;
-    view.phase = POD_RUNNING;
-    view.member = view.current = view.ready = true;
-    job_entry_add_pod(entry, pod_record_new(&view));
+    const struct entry_pod pod = {
+        .uid = name, .owner = owner, .role = role, .index = index, .incarnation = incarnation, .attempt = attempt};
+    entry_scene_add(entry, &pod);
 }
 
 static void add_pod(const char *name, const char *owner, int64_t index, int64_t incarnation, int64_t attempt)
@@ -66,7 +53,7 @@ static void add_pod(const char *name, const char *owner, int64_t index, int64_t 
 static int send_text(const char *pod, const char *text)
 {
     struct push_path path = {.name_space = "default", .job = "digits"};
-    snprintf(path.uid, sizeof path.uid, JOB);
+    snprintf(path.uid, sizeof path.uid, SCENE_JOB);
     snprintf(path.pod, sizeof path.pod, "%s", pod);
     push_intake_take(&pace, entry, &job, &path, text, strlen(text), &answer);
     return answer.status;
@@ -80,7 +67,7 @@ static int send(const char *pod, int percent, const char *metric, double value)
 
 Test(push_intake, keeps_a_report_for_the_next_plan)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     cr_assert_eq(send("w0", 20, "loss", 0.5), 200, "%s", answer.words.message);
     cr_assert(entry->document_fresh);
     cr_expect_eq(entry->document->percent, 20);
@@ -90,7 +77,7 @@ Test(push_intake, keeps_a_report_for_the_next_plan)
 
 Test(push_intake, adds_to_a_report_that_no_plan_has_seen)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     send("w0", 20, "loss", 0.5);
     send("w0", 30, "bleu", 27);
     cr_assert_eq(entry->document->metric_count, 2);
@@ -106,10 +93,10 @@ Test(push_intake, adds_to_a_report_that_no_plan_has_seen)
 
 Test(push_intake, any_pod_of_the_present_crew_may_report_and_no_other)
 {
-    add_pod("w0-1", JOB, 0, 1, 1);
-    add_pod("w0-3", JOB, 0, 3, 2);
-    add_pod("w1-3", JOB, 1, 3, 2);
-    add_pod("w2-2", JOB, 2, 2, 1);
+    add_pod("w0-1", SCENE_JOB, 0, 1, 1);
+    add_pod("w0-3", SCENE_JOB, 0, 3, 2);
+    add_pod("w1-3", SCENE_JOB, 1, 3, 2);
+    add_pod("w2-2", SCENE_JOB, 2, 2, 1);
     add_pod("foreign", "job-uid-2", 5, 9, 9);
     job.status.attempt = 2;
     cr_expect_eq(send("w0-3", 1, "a", 1), 200);
@@ -138,7 +125,7 @@ static int send_step(const char *pod, const char *metric, int value, int step)
 
 Test(push_intake, a_metric_without_a_step_has_the_newest_that_is_known)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     send_step("w0", "loss", 3, 990);
     send("w0", 100, "train_loss", 2);
     expect_metric("loss", 3, 990);
@@ -156,8 +143,8 @@ Test(push_intake, a_metric_without_a_step_has_the_newest_that_is_known)
 /* The crew of attempt 1 has started over; its evaluator goes on. */
 static void start_over_with_evaluator(void)
 {
-    add_pod("w0", JOB, 0, 3, 2);
-    add_pod_of(ROLE_EVALUATOR, "e0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 3, 2);
+    add_pod_of(ROLE_EVALUATOR, "e0", SCENE_JOB, 0, 1, 1);
     job.status.attempt = 2;
     entry->push_attempt = 1;
 }
@@ -196,7 +183,7 @@ Test(push_intake, the_metrics_of_an_evaluator_are_added_to_the_crews)
 
 Test(push_intake, a_pod_may_be_ahead_of_the_status)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     job.status.attempt = 0;
     cr_expect_eq(send("w0", 1, "a", 1), 200);
 }
@@ -204,7 +191,7 @@ Test(push_intake, a_pod_may_be_ahead_of_the_status)
 Test(push_intake, a_job_must_be_there_and_train_and_want_it)
 {
     struct push_path path = {.uid = "job-uid-0", .pod = "w0"};
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     cr_expect_eq(push_intake_take(&pace, entry, &job, &path, "{}", 2, &answer), PLAN_NEVER);
     cr_expect_eq(answer.status, 404);
     push_intake_take(&pace, NULL, NULL, &path, "{}", 2, &answer);
@@ -219,7 +206,7 @@ Test(push_intake, a_job_must_be_there_and_train_and_want_it)
 
 Test(push_intake, what_cannot_be_read_changes_nothing)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     cr_expect_eq(send_text("w0", "{"), 400);
     cr_expect_eq(send_text("w0", "{}"), 200);
     cr_expect_null(entry->document);
@@ -227,7 +214,7 @@ Test(push_intake, what_cannot_be_read_changes_nothing)
 
 Test(push_intake, more_than_the_burst_must_wait)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     for (int i = 0; i < PUSH_BURST; i++)
         cr_assert_eq(send("w0", i, "a", 1), 200);
     cr_expect_eq(send("w0", 99, "a", 1), 429);
@@ -239,7 +226,7 @@ Test(push_intake, more_than_the_burst_must_wait)
 
 Test(push_intake, a_sent_report_ends_the_reading_of_the_log)
 {
-    add_pod("w0", JOB, 0, 1, 1);
+    add_pod("w0", SCENE_JOB, 0, 1, 1);
     job.document.progress.log_pattern_count = 1;
     struct pod_record *pod = (struct pod_record *)(uintptr_t)entry->pods[0];
     struct pod_room room;
