@@ -8,8 +8,7 @@
 #include "common/job/string_format.h"
 #include "common/log_pattern.h"
 
-#define COUNT_MAX 1e15 /* steps, epochs: far below 2^53 */
-#define NUMBER_MAX 63  /* characters; more are no number that a script prints */
+#define NUMBER_MAX 63 /* characters; more are no number that a script prints */
 
 struct reading {
     struct status_document *report;
@@ -26,13 +25,6 @@ static bool parse_number(const char *text, size_t length, double *ret_value)
     return finite_number(copy, ret_value);
 }
 
-/* Scripts print epochs as fractions, too. */
-static void take_count(double value, int64_t *count)
-{
-    if (value >= 0 && value <= COUNT_MAX)
-        *count = (int64_t)value;
-}
-
 static void found(void *context, const char *group, const char *text, size_t length)
 {
     struct reading *reading = context;
@@ -41,11 +33,11 @@ static void found(void *context, const char *group, const char *text, size_t len
     if (!parse_number(text, length, &value))
         return;
     if (strcmp(group, "step") == 0)
-        take_count(value, &reading->report->step);
+        status_count_set(&reading->report->step, value);
     else if (strcmp(group, "totalSteps") == 0)
-        take_count(value, &reading->report->total_steps);
+        status_count_set(&reading->report->total_steps, value);
     else if (strcmp(group, "epoch") == 0)
-        take_count(value, &reading->report->data_epoch);
+        status_count_set(&reading->report->data_epoch, value);
     else if ((metric = status_document_set_metric(reading->report, group, value, 0)))
         reading->in_line[metric - reading->report->metrics] = true;
 }

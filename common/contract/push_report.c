@@ -9,8 +9,7 @@
 #include "common/json.h"
 #include "common/utf8.h"
 
-#define COUNT_MAX 1e15 /* steps, epochs, seconds: far below 2^53 */
-#define NAME_SHOWN 20  /* bytes of a name that is too long */
+#define NAME_SHOWN 20 /* bytes of a name that is too long */
 
 static const char *const step_names[] = {"step", "current_step", "global_step", NULL};
 static const char *const total_names[] = {"totalSteps", "total_steps", NULL};
@@ -48,33 +47,18 @@ static struct error *flaw(struct error *first)
     return first->kind == ERROR_NONE ? first : NULL;
 }
 
-/* A terminal might obey it. */
-static bool has_control_character(const char *text)
-{
-    while ((unsigned char)*text >= ' ' && *text != '\x7f')
-        text++;
-    return *text != '\0';
-}
-
-/* Scripts give epochs as fractions, too. */
-static void take_count(double value, int64_t *count)
-{
-    if (value >= 0 && value <= COUNT_MAX)
-        *count = (int64_t)value;
-}
-
 static void take_metric(const char *name, double value, struct status_document *report, struct error *ret_flaw)
 {
     size_t length = strlen(name);
     if (words_find(step_names, name) >= 0)
-        take_count(value, &report->step);
+        status_count_set(&report->step, value);
     else if (words_find(total_names, name) >= 0)
-        take_count(value, &report->total_steps);
+        status_count_set(&report->total_steps, value);
     else if (words_find(epoch_names, name) >= 0)
-        take_count(value, &report->data_epoch);
+        status_count_set(&report->data_epoch, value);
     else if (length == 0)
         error_set(flaw(ret_flaw), ERROR_INVALID, "a metric with an empty name was left out");
-    else if (has_control_character(name))
+    else if (status_name_has_control_character(name))
         error_set(flaw(ret_flaw), ERROR_INVALID, "a metric with a control character in its name was left out");
     else if (length >= STATUS_METRIC_NAME_MAX)
         error_set(flaw(ret_flaw), ERROR_INVALID, "the metric %.*s… was left out: its name has %zu bytes, more than %d",
@@ -130,7 +114,7 @@ static int read_status(const struct json *status, struct status_document *report
     if (is_given(status) && json_type(status) != JSON_OBJECT)
         return wrong(status, "trainerStatus", "an object", error);
     if (read_number(status, "progressPercentage", 100, &report->percent, error) < 0 ||
-        read_number(status, "estimatedRemainingSeconds", COUNT_MAX, &report->seconds_remaining, error) < 0)
+        read_number(status, "estimatedRemainingSeconds", STATUS_COUNT_MAX, &report->seconds_remaining, error) < 0)
         return -1;
     return read_metrics(json_member(status, "metrics"), report, ret_flaw, error);
 }

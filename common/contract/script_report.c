@@ -90,14 +90,6 @@ static struct error *flaw(struct flaws *flaws)
     return flaws->count++ == 0 ? flaws->first : NULL;
 }
 
-/* A terminal might obey it. */
-static bool has_control_character(const char *text)
-{
-    while ((unsigned char)*text >= ' ' && *text != '\x7f')
-        text++;
-    return *text != '\0';
-}
-
 static void read_metric(const struct json *member, struct status_document *report, struct flaws *flaws)
 {
     const char *name = json_key(member);
@@ -109,7 +101,7 @@ static void read_metric(const struct json *member, struct status_document *repor
     else if (length >= STATUS_METRIC_NAME_MAX)
         error_set(flaw(flaws), ERROR_INVALID, "the name of the metric %.*s… has %zu bytes, more than %d",
                   (int)utf8_fit(name, NAME_SHOWN), name, length, STATUS_METRIC_NAME_MAX - 1);
-    else if (has_control_character(name))
+    else if (status_name_has_control_character(name))
         error_set(flaw(flaws), ERROR_INVALID, "the name of a metric has a control character");
     else if (is_not_finite(text))
         error_set(flaw(flaws), ERROR_INVALID, "the metric %s is %s, not a finite number", name, text);

@@ -111,6 +111,19 @@ struct status_metric *status_document_set_metric(struct status_document *documen
     return &document->metrics[i];
 }
 
+bool status_name_has_control_character(const char *name)
+{
+    while ((unsigned char)*name >= ' ' && *name != '\x7f')
+        name++;
+    return *name != '\0';
+}
+
+void status_count_set(int64_t *count, double value)
+{
+    if (value >= 0 && value <= STATUS_COUNT_MAX)
+        *count = (int64_t)value;
+}
+
 bool status_document_has_progress(const struct status_document *document)
 {
     return document->metric_count > 0 || document->step != STATUS_UNKNOWN || document->total_steps != STATUS_UNKNOWN ||

@@ -29,6 +29,7 @@
 #define STATUS_METRICS_MAX 16
 #define STATUS_METRIC_NAME_MAX 64
 #define STATUS_UNKNOWN (-1)
+#define STATUS_COUNT_MAX 1e15 /* most steps, epochs or seconds that a script may report: far below 2^53 */
 
 /* The values of `phase`. */
 #define STATUS_PHASES(X)                                                                                               \
@@ -102,6 +103,11 @@ const struct status_metric *status_document_metric(const struct status_document 
  * long. */
 struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
                                                  int64_t step);
+/* Returns whether a metric's name has a control character, which a terminal might obey. */
+bool status_name_has_control_character(const char *name);
+/* Sets a step, an epoch or their number to what a script reports, without a fraction: scripts report epochs as such. Leaves `count` as it
+ * is if the value is negative, or beyond STATUS_COUNT_MAX. */
+void status_count_set(int64_t *count, double value);
 /* Returns whether the document has a step, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);
 
