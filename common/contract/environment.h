@@ -55,6 +55,7 @@
 /* Number of compute threads of a worker; default: the machine's processors, divided among the
  * crew's members on that machine. */
 #define ENV_THREADS "COXSWAIN_THREADS"
+#define COMPUTE_THREADS_MAX 1024
 /* Seconds without a chief after which a member exits with code 160; default 600. Must be longer
  * than it takes to replace the chief. */
 #define ENV_CHIEF_TIMEOUT "COXSWAIN_CHIEF_TIMEOUT"

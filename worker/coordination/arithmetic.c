@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
+
 /* Processors' arithmetics, best first. A processor that supports one also supports those after it. */
 static const char *const ranked[] = {"avx512", "avx2", "portable"};
-#define THREADS_MAX 1024 /* as --threads has it */
 #define RANKED (sizeof ranked / sizeof *ranked)
 
 size_t arithmetic_length(const char *name)
@@ -18,7 +19,7 @@ int arithmetic_threads(const char *name)
 {
     const char *slash = strchr(name, '/');
     long threads = slash != NULL ? strtol(slash + 1, NULL, 10) : 0;
-    return threads > 0 && threads <= THREADS_MAX ? (int)threads : 0;
+    return threads > 0 && threads <= COMPUTE_THREADS_MAX ? (int)threads : 0;
 }
 
 static size_t rank_of(const char *name)

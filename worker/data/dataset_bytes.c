@@ -40,9 +40,8 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
     if (check(source->format, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);
     dataset->base.count = ((int64_t)dataset->file.length - 1) / source->format->input_elements;
-    const char *slash = strrchr(text, '/');
     snprintf(dataset->base.description, sizeof dataset->base.description, "windows of %lld bytes from %s (%s)",
-             (long long)source->format->input_elements, slash ? slash + 1 : text, dataset->file.how);
+             (long long)source->format->input_elements, file_name_of(text), dataset->file.how);
     return 0;
 }
 

@@ -71,12 +71,11 @@ static int check_pair(const struct idx *images, const struct idx *labels, const 
 
 static void describe(struct idx_dataset *dataset, const struct idx *images, const char *path)
 {
-    const char *slash = strrchr(path, '/');
     char shape[48] = "";
     for (unsigned i = 1; i < images->rank; i++)
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%u", i > 1 ? "x" : "", images->dims[i]);
     snprintf(dataset->base.description, sizeof dataset->base.description, "images %s, %lld classes, from %s (%s)",
-             shape, (long long)dataset->base.format.classes, slash ? slash + 1 : path, dataset->image_file.how);
+             shape, (long long)dataset->base.format.classes, file_name_of(path), dataset->image_file.how);
 }
 
 static void idx_free(struct dataset *base)

@@ -138,6 +138,14 @@ static const char *file_of(const struct data_files *files, const char *name)
     return NULL;
 }
 
+static bool has_input(const struct example_format *format, const char *name)
+{
+    for (unsigned i = 0; i < format->input_count; i++)
+        if (strcmp(format->inputs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Writes "user, item and price". */
 static void list_names(const struct example_format *format, char *text, size_t size)
 {
@@ -160,14 +168,10 @@ static int check_names(const struct dataset_source *source, struct error *error)
         return error_set(error, ERROR_INVALID,
                          "%s.inputs is for programs, but the model is one of layers; name its file by images",
                          section_of(source));
-    for (unsigned i = 0; i < files->input_count; i++) {
-        bool found = false;
-        for (unsigned k = 0; k < format->input_count; k++)
-            found = found || strcmp(files->inputs[i].name, format->inputs[k].name) == 0;
-        if (!found)
+    for (unsigned i = 0; i < files->input_count; i++)
+        if (!has_input(format, files->inputs[i].name))
             return error_set(error, ERROR_INVALID, "%s.inputs: the model has no input %s; it takes %s",
                              section_of(source), files->inputs[i].name, names);
-    }
     for (unsigned i = 0; i < format->input_count; i++)
         if (file_of(files, format->inputs[i].name) == NULL)
             return error_set(error, ERROR_INVALID,
@@ -208,12 +212,6 @@ static int open_inputs(struct npy_dataset *dataset, const struct dataset_source 
     return 0;
 }
 
-static const char *name_of_file(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void describe(struct npy_dataset *dataset)
 {
     const struct column *first = &dataset->inputs[0];
@@ -222,13 +220,13 @@ static void describe(struct npy_dataset *dataset)
     if (dataset->input_count == 1) {
         snprintf(text, size, "arrays of %lld values (%c%u) from %s (%s)",
                  (long long)dataset->base.format.input_elements, first->array.kind, first->array.item_bytes,
-                 name_of_file(first->path), first->file.how);
+                 file_name_of(first->path), first->file.how);
         return;
     }
     size_t length = (size_t)snprintf(text, size, "records of %u inputs from", dataset->input_count);
     for (unsigned i = 0; i < dataset->input_count && length < size; i++)
         length += (size_t)snprintf(text + length, size - length, "%s %s", i > 0 ? "," : "",
-                                   name_of_file(dataset->inputs[i].path));
+                                   file_name_of(dataset->inputs[i].path));
 }
 
 static int fill(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)

@@ -31,4 +31,7 @@ void file_bytes_release(struct file_bytes *file);
 /* Checks that no byte was missing when it was read: see mapped_file_check. */
 int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error *error);
 
+/* Returns the last part of a path. */
+const char *file_name_of(const char *path);
+
 #endif

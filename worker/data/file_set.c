@@ -136,7 +136,7 @@ int file_set_check(const struct file_set *set, int64_t index, uint64_t round, st
 
 void file_set_describe(const struct file_set *set, const char *pattern, char *text, size_t size)
 {
-    const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;
+    const char *name = file_name_of(pattern);
     if (set->count == 1)
         snprintf(text, size, "%s (%s)", name, set->entries[0].file.how);
     else

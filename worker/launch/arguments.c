@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
 #include "worker/model/program.h"
 
 const char arguments_usage[] =
@@ -155,7 +156,7 @@ static int apply_option(struct arguments *arguments, int option, const char *val
         arguments->checkpoint_directory = value;
         return 0;
     case OPTION_THREADS:
-        return parse_number("threads", value, 1, 1024, &arguments->threads, error);
+        return parse_number("threads", value, 1, COMPUTE_THREADS_MAX, &arguments->threads, error);
     case OPTION_PORT:
         return parse_number("http-port", value, 0, 65535, &arguments->http_port, error);
     case OPTION_FORMAT:

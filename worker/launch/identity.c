@@ -77,7 +77,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
         read_number(ENV_INCARNATION, UINT32_MAX, &identity.incarnation, error) < 0 ||
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
-        read_number(ENV_THREADS, 1024, &threads, error) < 0 || read_switches(&identity, error) < 0 ||
+        read_number(ENV_THREADS, COMPUTE_THREADS_MAX, &threads, error) < 0 || read_switches(&identity, error) < 0 ||
         read_number(ENV_LOGIT_ROWS, INT32_MAX, &logit_rows, error) < 0 ||
         read_number(ENV_CHIEF_TIMEOUT, CHIEF_TIMEOUT_MAX, &chief_timeout, error) < 0 ||
         read_number(ENV_GRACE, GRACE_SECONDS_MAX, &grace, error) < 0)
