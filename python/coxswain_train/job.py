@@ -87,8 +87,8 @@ class TrainingJob:
 
     `model` is the name of a preset or the fields of spec.coxswain.model; `program`, in its place, is a folder that an
     export function of this package has written. `data` has the fields of spec.coxswain.data; the files of several inputs may
-    also be a dict by name. `optimizer` is the optimizer's type or its fields, `strategy` the strategy's. `checkpoint` has the fields of spec.coxswain.checkpoint, as in
-    {"everySteps": 100}; without it nothing is saved but the trained weights.
+    also be a dict by name. `optimizer` is the optimizer's type or its fields, `strategy` the strategy's. `checkpoint` has the
+    fields of spec.coxswain.checkpoint, as in {"everySteps": 100}; without it nothing is saved but the trained weights.
 
     `storage` names folders, and data and other fields refer to these names. In a cluster each is a PersistentVolumeClaim of that
     name, here it is the folder. Two have defaults: "runs", the folder runs, which gets checkpoints and weights

@@ -41,13 +41,18 @@ Predict = Callable[[Tree, Tree, Any], jax.Array]
 Arrays = list[Any]
 
 
+def name_at(path: Any) -> str:
+    """Returns the name of an array by its path in a pytree, joined by dots."""
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
 def named_tensors(tree: Tree, kind: str) -> dict[str, Any]:
     """Returns the arrays of a pytree by name, in the order in which JAX flattens it."""
     tensors: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
         if path and path[-1] == jax.tree_util.GetAttrKey("value"):  # of a variable of Flax
             path = path[:-1]
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        name = name_at(path)
         shape, dtype = np.shape(leaf), getattr(leaf, "dtype", type(leaf).__name__)
         if not 0 < len(name.encode()) <= NAME_MAX:
             raise ExportError(f"{kind} {name!r}: a name has 1 to {NAME_MAX} bytes; keep the arrays in a dict with such keys")
@@ -95,7 +100,7 @@ def inputs_of(values: Inputs) -> Inputs:
         raise ExportError(f"the example input has {len(named)} arrays, but must have from 1 to {INPUTS_MAX}")
     arrays, names = [], set()
     for path, leaf in named:
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        name = name_at(path)
         if not INPUT_NAME.fullmatch(name):
             raise ExportError(
                 f"the input {name!r} needs a name of at most 63 letters, digits, '-', '_' and '.': name the arrays by the keys "
@@ -111,7 +116,7 @@ def inputs_of(values: Inputs) -> Inputs:
 def named_inputs(inputs: Inputs) -> dict[str, NDArray[Any]]:
     """Returns what `inputs_of` gave by name, in the order in which JAX flattens it. An only array is called input."""
     paths = jax.tree_util.tree_flatten_with_path(inputs)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator=".") or "input": leaf for path, leaf in paths}
+    return {name_at(path) or "input": leaf for path, leaf in paths}
 
 
 def examples_at(inputs: Inputs, numbers: Any) -> Inputs:
@@ -174,7 +179,8 @@ def export_jax(
     `parameters` and `state` are pytrees of float32 arrays, with their first values. Examples have a leading axis; there may
     be any number. A model of several inputs has a dict or a tuple of arrays as its example, of which the functions get one
     batch each; their names are their keys, or numbers. `vocabularies` may say, by name, below what number the values of an
-    int32 input are: the worker then refuses others, which XLA would not report. `classes` is the number of classes, or the vocabulary, of int32 targets.
+    int32 input are: the worker then refuses others, which XLA would not report. `classes` is the number of classes, or the
+    vocabulary, of int32 targets.
 
     `predict(parameters, state, input)` returns the output, [batch, ...] of float32 or int32. If it is a float for each of the
     classes of an example's one target, `scores` may say what: "logits" or "probabilities". Then the worker's --predict names the
