@@ -18,6 +18,11 @@ int access_check(struct access *access, const struct informer *informer, int64_t
     return -1;
 }
 
+bool access_is_denied(const struct error *error)
+{
+    return error->http_status == 401 || error->http_status == 403;
+}
+
 void access_explain(struct error *error)
 {
     const struct error refusal = *error;

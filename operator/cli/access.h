@@ -24,6 +24,9 @@ struct access {
  * has lasted ACCESS_PATIENCE_MS. Call it on each turn of the loop. */
 int access_check(struct access *access, const struct informer *informer, int64_t now_ms, struct error *error);
 
+/* Returns whether the user may not do this at all (401, 403). */
+bool access_is_denied(const struct error *error);
+
 /* Adds the remedy to the message of a refusal (401, 403). Leaves other errors unchanged. */
 void access_explain(struct error *error);
 

@@ -54,9 +54,7 @@ static void print_texts(struct log_texts *texts, struct log_style style)
 {
     SCOPED_BUFFER out;
     buffer_init(&out, 2 * CLUSTER_ANSWER_MAX);
-    for (unsigned i = 0; i < texts->count; i++)
-        if (strlen(texts->logs[i].speaker) > style.width)
-            style.width = (unsigned)strlen(texts->logs[i].speaker);
+    style.width = log_texts_width(texts);
     while (log_merge_line(&style, texts->logs, texts->count, &out)) {
         fwrite(buffer_text(&out), 1, out.length, stdout);
         buffer_clear(&out);

@@ -91,7 +91,7 @@ static int print_trials(struct cluster *cluster, const char *name, trials_print 
     SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
     SCOPED_BUFFER text;
     buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (sweep_read(cluster, name, &sweep, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0 ||
+    if (sweep_read(cluster, name, &sweep, NULL, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0 ||
         print(&trials.view, &text, error) < 0)
         return -1;
     fputs(buffer_text(&text), stdout);
@@ -132,7 +132,7 @@ static int best(struct cluster *cluster, const struct command_line *line, struct
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
     SCOPED_BUFFER text;
     buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (sweep_read(cluster, line->names[0], &sweep, error) < 0 ||
+    if (sweep_read(cluster, line->names[0], &sweep, NULL, error) < 0 ||
         (line->output == OUTPUT_JSON ? best_print_json : sweep_best_print)(&sweep, &text, error) < 0)
         return -1;
     fputs(buffer_text(&text), stdout);
@@ -156,7 +156,7 @@ static const struct command_usage control_usage = {
 static int set_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error)
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
-    if (sweep_read(cluster, name, &sweep, error) < 0)
+    if (sweep_read(cluster, name, &sweep, NULL, error) < 0)
         return -1;
     if (sweep_is_over(&sweep))
         return error_set(error, ERROR_INVALID, "sweep %s is over: there is nothing to %s", name,

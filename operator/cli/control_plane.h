@@ -16,10 +16,9 @@ struct control_plane;
 
 struct control_plane_options {
     const char *state_directory; /* created if missing */
-    bool
-        kept; /* only serve what an earlier run has left: no operator, no pods are started. The directory must be one of a run */
-    bool forget;                       /* delete what the programs keep there (state_directory.h) */
-    bool forget_volumes;               /* with `forget`: delete the volumes too */
+    bool kept;           /* only serve what an earlier run has left in it: neither the operator nor pods are started */
+    bool forget;         /* delete what the programs keep there (state_directory.h) */
+    bool forget_volumes; /* with `forget`: delete the volumes too */
     void (*forgetting)(void *context); /* called just before volumes are deleted; may be NULL */
     void *context;
     const char *const *volumes; /* "claim=directory" */

@@ -18,6 +18,10 @@ struct log_texts {
     unsigned unread; /* how many of them the cluster did not give, or not to their end */
 };
 
+/* Reads one pod's log. `since`, see log_path; `text` is not initialised yet, and is to be released also after a failure. */
+int log_text_read(struct cluster *cluster, const struct command_line *line, const struct json *pod, const char *since,
+                  struct buffer *text, struct error *error);
+
 typedef void log_unread(const char *speaker, const struct json *pod, const struct error *cause);
 
 /* Reads the logs of the pods that the command line selects (log_source.h). Calls `unread` for each log that cannot be read, and
@@ -25,5 +29,8 @@ typedef void log_unread(const char *speaker, const struct json *pod, const struc
 int log_texts_read(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                    log_unread *unread, struct log_texts *texts, struct error *error);
 void log_texts_release(struct log_texts *texts);
+
+/* Returns how wide the longest name of a speaker is, for log_style. */
+unsigned log_texts_width(const struct log_texts *texts);
 
 #endif

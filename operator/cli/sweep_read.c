@@ -6,13 +6,18 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 
-int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct error *error)
+int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct json **ret_object,
+               struct error *error)
 {
     struct resource_path path = cluster_sweep_path(cluster, name);
     SCOPED_JSON *object = NULL;
     if (cluster_get(cluster, &path, &object, error) < 0)
         return -1;
     training_sweep_parse(object, ret_sweep, NULL);
+    if (ret_object) {
+        *ret_object = object;
+        object = NULL;
+    }
     return 0;
 }
 

@@ -21,18 +21,14 @@ EMBED(chart, "chart.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
 {
-    static struct ui_asset assets[] = {
-        {"/", "text/html; charset=utf-8", ui_html, 0},
-        {"/page.css", "text/css; charset=utf-8", ui_css, 0},
-        {"/page.js", "text/javascript; charset=utf-8", ui_script, 0},
-        {"/chart.js", "text/javascript; charset=utf-8", ui_chart, 0},
+    static const struct ui_asset assets[] = {
+        {"/", "text/html; charset=utf-8", ui_html, ui_html_end},
+        {"/page.css", "text/css; charset=utf-8", ui_css, ui_css_end},
+        {"/page.js", "text/javascript; charset=utf-8", ui_script, ui_script_end},
+        {"/chart.js", "text/javascript; charset=utf-8", ui_chart, ui_chart_end},
     };
-    static const char *const ends[] = {ui_html_end, ui_css_end, ui_script_end, ui_chart_end};
-    for (size_t i = 0; i < sizeof assets / sizeof *assets; i++) {
-        if (strcmp(assets[i].path, path) != 0)
-            continue;
-        assets[i].length = (size_t)(ends[i] - assets[i].bytes);
-        return &assets[i];
-    }
+    for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
+        if (strcmp(assets[i].path, path) == 0)
+            return &assets[i];
     return NULL;
 }

@@ -5,12 +5,9 @@
 #ifndef COXSWAIN_CLI_UI_ASSETS_H
 #define COXSWAIN_CLI_UI_ASSETS_H
 
-#include <stddef.h>
-
 struct ui_asset {
     const char *path, *content_type; /* path: as the browser asks for it */
-    const char *bytes;               /* not terminated */
-    size_t length;
+    const char *bytes, *end;         /* not terminated */
 };
 
 /* Returns the file with this path; NULL if there is none. */

@@ -72,7 +72,9 @@ function chart(figure, options) {
     const usable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0);
     const toY = (y) => options.logarithmic ? Math.log10(y) : y;
     const series = options.series.map((one) => ({...one, points: one.points.filter((p) => usable(p[1])).map((p) => [p[0], toY(p[1]), p[2], p[1]])}));
-    const all = series.flatMap((one) => one.points);
+    const all = series.flatMap((one) => one.points), filled = series.filter((one) => one.points.length > 0);
+    const nameOf = (one) => series.length > 1 ? one.name + " " : "";
+    const newestOf = (one) => figureText(one.points[one.points.length - 1][3]);
     const drawn = figure.querySelector("svg");
     const pointer = drawn ? drawn.pointerX : null;
     const caption = document.createElement("figcaption");
@@ -107,7 +109,7 @@ function chart(figure, options) {
     const margin = (highY - lowY) * 0.06;
     if (options.fromZero && !options.logarithmic) { lowY = Math.min(0, lowY); highY += margin; } else { lowY -= margin; highY += margin; }
     const placeY = (y) => HEIGHT - BOTTOM - (y - lowY) / (highY - lowY) * (HEIGHT - TOP - BOTTOM);
-    const last = series.filter((one) => one.points.length > 0).map((one) => one.name + " " + figureText(one.points[one.points.length - 1][3])).join(", ");
+    const last = filled.map((one) => one.name + " " + newestOf(one)).join(", ");
     const picture = svg("svg", {class: "chart", role: "img", "aria-label": `${options.title}: newest ${last}`});
     figure.append(picture);
     const right = (picture.getBoundingClientRect().width || WIDTH) - RIGHT;
@@ -141,16 +143,16 @@ function chart(figure, options) {
         picture.pointerX = x;
         if (x === null) {
             line.setAttribute("visibility", "hidden");
-            value.textContent = series.filter((one) => one.points.length > 0).map((one) => (series.length > 1 ? one.name + " " : "") + figureText(one.points[one.points.length - 1][3]) + (options.unit ? " " + options.unit : "")).join(", ");
+            value.textContent = filled.map((one) => nameOf(one) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
             return;
         }
         const at = lowX + (x - LEFT) / (right - LEFT) * (highX - lowX);
-        const nearest = series.filter((one) => one.points.length > 0).map((one) => [one, one.points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best)]);
+        const nearest = filled.map((one) => [one, one.points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best)]);
         const place = nearest.reduce((best, [, p]) => Math.abs(p[0] - at) < Math.abs(best - at) ? p[0] : best, nearest[0][1][0]);
         line.setAttribute("visibility", "visible");
         line.setAttribute("x1", screenX(place));
         line.setAttribute("x2", screenX(place));
-        value.textContent = `${options.xName || "step"} ${place.toLocaleString("en")}: ` + nearest.map(([one, p]) => (series.length > 1 ? one.name + " " : "") + figureText(p[3])).join(", ");
+        value.textContent = `${options.xName || "step"} ${place.toLocaleString("en")}: ` + nearest.map(([one, p]) => nameOf(one) + figureText(p[3])).join(", ");
     };
     picture.addEventListener("pointermove", (event) => point(event.clientX - picture.getBoundingClientRect().left));
     picture.addEventListener("pointerleave", () => point(null));

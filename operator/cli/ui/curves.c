@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/cli/log_lines.h"
 #include "operator/cli/log_position.h"
+#include "operator/cli/log_read.h"
 #include "operator/cli/log_source.h"
 #include "operator/cli/pod_place.h"
 #include "operator/cli/ui/version.h"
 
 #define JOBS_MAX 8
 #define LOGS_MAX 64
-#define PATH_MAX_LENGTH 4096
 #define LINE_MAX_LENGTH 4096
 
 /* How far a pod's log is read. */
@@ -108,11 +109,8 @@ static int read_log(struct curve *curve, struct cluster *cluster, const struct j
     struct read_log *log = log_is_wanted(&line, pod) ? log_of(curve, pod) : NULL;
     if (!log || log->whole)
         return 0;
-    SCOPED_BUFFER path, text;
-    buffer_init(&path, PATH_MAX_LENGTH);
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
-    log->failed = log_path(&line, pod, false, log_position_since(&log->position), &path, error) < 0 ||
-                  cluster_read(cluster, buffer_text(&path), &text, error) < 0;
+    SCOPED_BUFFER text;
+    log->failed = log_text_read(cluster, &line, pod, log_position_since(&log->position), &text, error) < 0;
     if (log->failed)
         return -1;
     take_text(curve, log, &text);
@@ -148,9 +146,8 @@ static const struct json *next_chief(const struct json *pods, const char *role, 
 /* The log of an earlier chief may be on a node that is gone; the newest pod may be gone since, or have no log yet. */
 static bool may_skip(const struct error *cause, bool newest)
 {
-    if (cause->http_status == 401 || cause->http_status == 403)
-        return false;
-    return !newest || cause->http_status == 404 || cause->http_status == 400;
+    bool is_there = cause->http_status != 404 && cause->http_status != 400;
+    return !access_is_denied(cause) && !(newest && is_there);
 }
 
 /* The newest log has been read: steps of earlier ones would come after its own, and a dead node would delay each answer. */

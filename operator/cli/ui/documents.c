@@ -62,18 +62,40 @@ struct json *ui_sweep_row(const struct json *sweep)
 
 /* ---------------------------------------------------------------- one job */
 
+/* What the page shows of an object, and where it stands there. */
+struct shown {
+    const char *name, *path;
+};
+
+static void set_list(struct json *document, const char *name, const struct json *objects, const struct shown *shown,
+                     size_t count)
+{
+    struct json *list = json_set_array(document, name);
+    for (const struct json *object = json_first(objects); object; object = json_next(object)) {
+        struct json *row = json_append(list, json_new_object());
+        for (size_t i = 0; i < count; i++)
+            json_set_string(row, shown[i].name, text_at(object, shown[i].path));
+    }
+}
+
 static void set_conditions(struct json *document, const struct json *object)
 {
-    struct json *list = json_set_array(document, "conditions");
-    const struct json *conditions = json_at(object, "status.conditions");
-    for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
-        struct json *row = json_append(list, json_new_object());
-        json_set_string(row, "type", text_at(item, "type"));
-        json_set_string(row, "status", text_at(item, "status"));
-        json_set_string(row, "reason", text_at(item, "reason"));
-        json_set_string(row, "message", text_at(item, "message"));
-        json_set_string(row, "time", text_at(item, "lastTransitionTime"));
-    }
+    static const struct shown shown[] = {{"type", "type"},
+                                         {"status", "status"},
+                                         {"reason", "reason"},
+                                         {"message", "message"},
+                                         {"time", "lastTransitionTime"}};
+    set_list(document, "conditions", json_at(object, "status.conditions"), shown, sizeof shown / sizeof *shown);
+}
+
+static void set_events(struct json *document, const struct json *events)
+{
+    static const struct shown shown[] = {{"time", "metadata.creationTimestamp"},
+                                         {"type", "type"},
+                                         {"reason", "reason"},
+                                         {"about", "regarding.name"},
+                                         {"note", "note"}};
+    set_list(document, "events", events, shown, sizeof shown / sizeof *shown);
 }
 
 static void set_pods(struct json *document, const struct json *pods)
@@ -92,19 +114,6 @@ static void set_pods(struct json *document, const struct json *pods)
         json_set_string(row, "node", text_at(pod, "spec.nodeName"));
         json_set_string(row, "created", text_at(pod, "metadata.creationTimestamp"));
         json_set_boolean(row, "current", pod_is_current(pod));
-    }
-}
-
-static void set_events(struct json *document, const struct json *events)
-{
-    struct json *list = json_set_array(document, "events");
-    for (const struct json *event = json_first(events); event; event = json_next(event)) {
-        struct json *row = json_append(list, json_new_object());
-        json_set_string(row, "time", text_at(event, "metadata.creationTimestamp"));
-        json_set_string(row, "type", text_at(event, "type"));
-        json_set_string(row, "reason", text_at(event, "reason"));
-        json_set_string(row, "about", text_at(event, "regarding.name"));
-        json_set_string(row, "note", text_at(event, "note"));
     }
 }
 

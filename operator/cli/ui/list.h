@@ -10,8 +10,8 @@
 
 struct ui_list;
 
-/* Starts the watches, in one namespace, or in all if `name_space` is NULL. `kept`: the list is what a run has left, which "kept" tells the page. The client
- * must outlive the list. */
+/* Starts the watches, in one namespace, or in all if `name_space` is NULL. `kept`: the list is what a run has left, which "kept" tells
+ * the page. The client must outlive the list. */
 struct ui_list *ui_list_start(struct kube_client *client, const char *name_space, bool kept);
 void ui_list_free(struct ui_list *list);
 

@@ -43,10 +43,8 @@ const since = (time) => time ? duration(Date.now() - Date.parse(time)) : "";
 const tookMs = (row) => (row.finished ? Date.parse(row.finished) : Date.now()) - Date.parse(row.created);
 const took = (row) => row.created ? duration(tookMs(row)) : "";
 const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}`;
-const addressOf = (row) => `#/${row.kind}/${encodeURIComponent(row.NAMESPACE)}/${encodeURIComponent(row.NAME)}`;
+const addressOf = (kind, namespace, name) => `#/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
-
-const noSuch = (kind, place) => `There is no ${kind} ${place.name} in the namespace ${place.namespace}. Go back to the list and choose one.`;
 
 function stateClass(state) {
     if (state === "Succeeded" || state === "Complete") return "good";
@@ -179,7 +177,8 @@ function fillName(cell, row) {
         link = make("a", {});
         cell.append(link, make("span", {class: "tag"}));
     }
-    if (link.getAttribute("href") !== addressOf(row)) link.setAttribute("href", addressOf(row));
+    const address = addressOf(row.kind, row.NAMESPACE, row.NAME);
+    if (link.getAttribute("href") !== address) link.setAttribute("href", address);
     setText(link, row.NAME);
     link.title = row.NAME;
     cell.lastChild.hidden = row.kind !== "sweep";
@@ -381,6 +380,32 @@ function actionsOf(place, said) {
     }};
 }
 
+// What stands above the tabs of a job and of a sweep. `stored`: whose files stay when it is deleted.
+function topOf(kind, place, stored) {
+    byId("main").className = "";
+    setTrail([place.namespace, place.name]);
+    const state = make("span", {role: "status", "aria-live": "polite"}), why = make("p", {class: "why", id: "why"});
+    const said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
+    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
+    const actions = actionsOf({...place, kind}, said);
+    return {
+        state, why, said, failed,
+        buttons: make("div", {class: "actions"}, ...actions.buttons),
+        update: (row, over) => {
+            state.className = "state " + stateClass(row.STATE);
+            setText(state, row.STATE);
+            actions.update(row, over);
+        },
+        isGone: (wasThere) => {
+            state.className = wasThere ? "state wait" : "";
+            setText(state, wasThere ? "deleted" : "");
+            setText(why, wasThere ? `${place.name} has been deleted. What ${stored} stored on volumes is still there; what is shown here is what was known last.`
+                : `There is no ${kind} ${place.name} in the namespace ${place.namespace}. Go back to the list and choose one.`);
+            for (const button of actions.buttons) button.disabled = true;
+            said.textContent = failed.textContent = "";
+        }};
+}
+
 function tabs(names, chosen) {
     const list = make("div", {role: "tablist"});
     const panels = {};
@@ -432,13 +457,7 @@ function repeat(read) {
 // ---------------------------------------------------------------- one job
 
 function jobView(place) {
-    const main = byId("main");
-    main.className = "";
-    setTrail([place.namespace, place.name]);
-    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
-    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
-    const why = make("p", {class: "why", id: "why"}), numbers = make("dl", {class: "facts"});
-    const actions = actionsOf({...place, kind: "job"}, said);
+    const main = byId("main"), top = topOf("job", place, "it"), numbers = make("dl", {class: "facts"});
     const lossFigure = make("figure", {id: "loss"}), rateFigure = make("figure", {id: "rate"}), accuracyFigure = make("figure", {id: "accuracy"});
     const logarithmic = make("input", {type: "checkbox", id: "logarithmic", onchange: () => drawCurves()});
     const log = make("pre", {class: "log", id: "log", tabindex: 0, "aria-label": "merged log of all pods"});
@@ -455,7 +474,7 @@ function jobView(place) {
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.manifest.append(manifest);
     set.panels.describe.append(description);
-    main.replaceChildren(make("h2", {}, place.name + " ", state), why, numbers, make("div", {class: "actions"}, ...actions.buttons), said, failed, set.list, ...Object.values(set.panels));
+    main.replaceChildren(make("h2", {}, place.name + " ", top.state), top.why, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     function drawCurves() {
         if (!curves || current !== "curves") return;
@@ -466,7 +485,7 @@ function jobView(place) {
         const rates = curves.points.map((p) => [p[0], p[2], p[3]]), right = curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]]);
         const empty = "No steps are known: the curves come from lines such as step 20/300 loss 0.5 in the chief's log.";
         chart(lossFigure, {title: "Loss", series: [{name: "training", className: "first", points: training}, {name: "held out", className: "second", points: held}], marks, logarithmic: logarithmic.checked, empty});
-        chart(rateFigure, {title: "Throughput", unit: (curves.unit || "examples") + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, empty});
+        chart(rateFigure, {title: "Throughput", unit: curves.unit + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, empty});
         accuracyFigure.hidden = right.length === 0;
         if (right.length > 0) chart(accuracyFigure, {title: "Accuracy on held-out examples", unit: "%", series: [{name: "accuracy", className: "second", points: right}], marks});
     }
@@ -483,10 +502,7 @@ function jobView(place) {
     }
 
     function writePods() {
-        const podLines = document_.pods.map((pod) => {
-            const cells = [`${pod.role} ${pod.index}`, pod.name + (pod.current ? "" : " (replaced)"), pod.state, since(pod.created), pod.node, pod.why];
-            return cells;
-        });
+        const podLines = document_.pods.map((pod) => [`${pod.role} ${pod.index}`, pod.name + (pod.current ? "" : " (replaced)"), pod.state, since(pod.created), pod.node, pod.why]);
         const events = [...document_.events].reverse().slice(0, 100).map((event) => [since(event.time), event.type, event.reason, event.about + ": " + event.note]);
         writeTable(podTable, ["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods.");
         writeConditions(conditions, document_.conditions);
@@ -501,22 +517,11 @@ function jobView(place) {
 
     function writeHead() {
         const row = document_.row;
-        state.className = "state " + stateClass(row.STATE);
-        setText(state, row.STATE);
-        setText(why, document_.why);
+        top.update(row, document_.over);
+        setText(top.why, document_.why);
         writeFacts(numbers, [["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
             ["Strategy", row.STRATEGY], ["Time", took(row)],
-            ["Sweep", row.sweep && make("a", {href: `#/sweep/${encodeURIComponent(place.namespace)}/${encodeURIComponent(row.sweep)}`, text: row.sweep})]]);
-        actions.update(row, document_.over);
-    }
-
-    function isGone() {
-        gone = true;
-        setText(state, document_ ? "deleted" : "");
-        state.className = document_ ? "state wait" : "";
-        setText(why, !document_ ? noSuch("job", place) : `${place.name} has been deleted. What it stored on volumes is still there; what is shown here is what was known last.`);
-        for (const button of actions.buttons) button.disabled = true;
-        said.textContent = failed.textContent = "";
+            ["Sweep", row.sweep && make("a", {href: addressOf("sweep", place.namespace, row.sweep), text: row.sweep})]]);
     }
 
     async function read() {
@@ -540,10 +545,11 @@ function jobView(place) {
                     drawLog();
                 }
             }
-            setText(failed, "");
+            setText(top.failed, "");
         } catch (error) {
-            if (error.status === 404) isGone();
-            else tellReadError(failed, error);
+            gone = error.status === 404;
+            if (gone) top.isGone(document_ !== null);
+            else tellReadError(top.failed, error);
         }
     }
 
@@ -558,12 +564,7 @@ function jobView(place) {
 // ---------------------------------------------------------------- one sweep
 
 function sweepView(place) {
-    const main = byId("main");
-    main.className = "";
-    setTrail([place.namespace, place.name]);
-    const state = make("span", {role: "status", "aria-live": "polite"}), said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
-    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"}), summary = make("p", {class: "why", id: "why"});
-    const actions = actionsOf({...place, kind: "sweep"}, said);
+    const main = byId("main"), top = topOf("sweep", place, "its trials");
     const figure = make("figure", {id: "objective"}), trials = make("div", {id: "trials"}), more = make("p", {class: "faint"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
     const conditions = make("div", {}), manifest = make("pre", {tabindex: 0, "aria-label": "manifest"});
     let document_ = null, gone = false, again = null, drawn = null;
@@ -572,16 +573,14 @@ function sweepView(place) {
     set.panels.best.append(best);
     set.panels.conditions.append(conditions);
     set.panels.manifest.append(manifest);
-    main.replaceChildren(make("h2", {}, place.name + " ", state, make("span", {class: "tag", text: "sweep"})), summary, make("div", {class: "actions"}, ...actions.buttons), said, failed, set.list, ...Object.values(set.panels));
+    main.replaceChildren(make("h2", {}, place.name + " ", top.state, make("span", {class: "tag", text: "sweep"})), top.why, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     function write() {
         const row = document_.row, done = document_.trials.filter((trial) => trial.objective !== null);
-        state.className = "state " + stateClass(row.STATE);
-        setText(state, row.STATE);
-        actions.update(row, document_.over);
+        top.update(row, document_.over);
         const chosen = document_.trials.find((trial) => trial.best);
         const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
-        setText(summary, (document_.result || document_.summary).split("\n")[0] + bestWords);
+        setText(top.why, (document_.result || document_.summary).split("\n")[0] + bestWords);
         const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective]), chosen && chosen.trial]);
         if (picture !== drawn) chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
             series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])}],
@@ -590,7 +589,7 @@ function sweepView(place) {
         const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
-            const cells = [make("a", {href: `#/job/${encodeURIComponent(place.namespace)}/${encodeURIComponent(trial.name)}`, text: trial.trial}),
+            const cells = [make("a", {href: addressOf("job", place.namespace, trial.name), text: trial.trial}),
                 make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
@@ -607,15 +606,11 @@ function sweepView(place) {
         try {
             document_ = await ask(addressed("/api/sweep", place));
             write();
-            setText(failed, "");
+            setText(top.failed, "");
         } catch (error) {
-            if (error.status === 404) {
-                gone = true;
-                setText(state, document_ ? "deleted" : "");
-                setText(summary, !document_ ? noSuch("sweep", place) : `${place.name} has been deleted. What its trials stored on volumes is still there; what is shown here is what was known last.`);
-                for (const button of actions.buttons) button.disabled = true;
-                said.textContent = failed.textContent = "";
-            } else tellReadError(failed, error);
+            gone = error.status === 404;
+            if (gone) top.isGone(document_ !== null);
+            else tellReadError(top.failed, error);
         }
     }
 

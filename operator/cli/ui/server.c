@@ -102,6 +102,14 @@ static void respond_failure(struct http_exchange *exchange, struct error *error)
     respond_error(exchange, status, error->message);
 }
 
+static void respond_result(struct http_exchange *exchange, int result, const struct buffer *out, struct error *error)
+{
+    if (result < 0)
+        respond_failure(exchange, error);
+    else
+        respond(exchange, 200, JSON_TYPE, buffer_text(out), out->length);
+}
+
 static int print_document(struct json *document, struct buffer *out, struct error *error)
 {
     int result = json_print(document, out, error);
@@ -148,12 +156,9 @@ static void leave_out(const char *speaker, const struct json *pod, const struct 
 
 static int print_log(struct log_texts *texts, bool prefix, struct buffer *out, struct error *error)
 {
-    struct log_style style = {.prefix = prefix};
+    struct log_style style = {.prefix = prefix, .width = log_texts_width(texts)};
     SCOPED_BUFFER text;
     buffer_init(&text, ANSWER_MAX / 2);
-    for (unsigned i = 0; i < texts->count; i++)
-        if (strlen(texts->logs[i].speaker) > style.width)
-            style.width = (unsigned)strlen(texts->logs[i].speaker);
     while (log_merge_line(&style, texts->logs, texts->count, &text))
         continue;
     for (size_t i = 0; i < text.length; i++)
@@ -185,12 +190,9 @@ static int sweep_get(struct ui_server *server, const struct waiting *request, st
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
     SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
     SCOPED_JSON *object = NULL;
-    struct resource_path path = cluster_sweep_path(server->cluster, request->name);
     struct json *document;
-    if (cluster_get(server->cluster, &path, &object, error) < 0)
-        return -1;
-    training_sweep_parse(object, &sweep, NULL);
-    if (sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
+    if (sweep_read(server->cluster, request->name, &sweep, &object, error) < 0 ||
+        sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
         ui_sweep_document(object, &trials.view, clock_now_ms(), &document, error) < 0)
         return -1;
     return print_document(document, out, error);
@@ -312,14 +314,14 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
                                 .sweep = sweep,
                                 .changes = strcmp(http_exchange_method(exchange), "GET") != 0};
     waiting_drop_gone(server);
-    const char *refusal =
-        !read_request(exchange, request)       ? "No job or sweep can have this name, or its namespace is missing."
-        : *ui_list_trouble(server->list)       ? ui_list_trouble(server->list)
-        : server->waiting_count == WAITING_MAX ? "Too many requests wait; close some of the page's windows."
-                                               : NULL;
+    bool can_be = read_request(exchange, request);
+    const char *refusal = !can_be ? "No job or sweep can have this name, or its namespace is missing."
+                          : *ui_list_trouble(server->list) ? ui_list_trouble(server->list)
+                          : server->waiting_count == WAITING_MAX
+                              ? "Too many requests wait; close some of the page's windows."
+                              : NULL;
     if (refusal) {
-        respond_error(exchange, server->waiting_count == WAITING_MAX || *ui_list_trouble(server->list) ? 503 : 400,
-                      refusal);
+        respond_error(exchange, can_be ? 503 : 400, refusal);
         free(request);
         return;
     }
@@ -330,12 +332,8 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
 static void answer_with(struct waiting *request, int result, const struct buffer *out, const struct error *error)
 {
     struct error told = *error;
-    if (!request->exchange)
-        return;
-    if (result < 0)
-        respond_failure(request->exchange, &told);
-    else
-        respond(request->exchange, 200, JSON_TYPE, buffer_text(out), out->length);
+    if (request->exchange)
+        respond_result(request->exchange, result, out, &told);
 }
 
 /* Equal reads that came meanwhile get the same answer, so that they do not pile up behind a slow one. */
@@ -382,10 +380,8 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
     SCOPED_BUFFER out;
     struct error error = ERROR_INIT;
     buffer_init(&out, ANSWER_MAX);
-    if (ui_list_write(server->list, version_of(exchange, "since"), &out, &error) < 0)
-        respond_failure(exchange, &error);
-    else
-        respond(exchange, 200, JSON_TYPE, buffer_text(&out), out.length);
+    int result = ui_list_write(server->list, version_of(exchange, "since"), &out, &error);
+    respond_result(exchange, result, &out, &error);
 }
 
 static void route(struct ui_server *server, struct http_exchange *exchange)
@@ -394,7 +390,7 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
     const struct ui_asset *asset = ui_asset_find(path);
     bool reads = strcmp(method, "GET") == 0;
     if (asset && reads) {
-        respond(exchange, 200, asset->content_type, asset->bytes, asset->length);
+        respond(exchange, 200, asset->content_type, asset->bytes, (size_t)(asset->end - asset->bytes));
         return;
     }
     if (strcmp(path, "/api/list") == 0 && reads) {
