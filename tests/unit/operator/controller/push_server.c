@@ -90,6 +90,7 @@ static void fini(void)
     push_server_stop(push);
     fixture_stop();
     push_server_free(push);
+    scripted_server_stop(&server); /* its threads read what is freed below */
     free(secret);
     free(aged_secret);
     free(damaged_secret);
