@@ -468,6 +468,18 @@ static bool one_volume_source(const struct json *self, const struct json *old)
     return true;
 }
 
+/* The operator mounts volumes of its own: the crew's key and certificates, and the token of progress over HTTPS. */
+#define OWN_VOLUMES "coxswain-"
+
+static bool storage_name_free(const struct json *self, const struct json *old)
+{
+    (void)old;
+    for (const struct json *item = json_first(json_member(self, "storage")); item; item = json_next(item))
+        if (strncmp(json_string_at(item, "name", ""), OWN_VOLUMES, strlen(OWN_VOLUMES)) == 0)
+            return false;
+    return true;
+}
+
 /* ---------------------------------------------------------------- checkpoint, model, data, training */
 
 static bool checkpoint_interval(const struct json *self, const struct json *old)
@@ -1073,6 +1085,13 @@ const struct rule rules[] = {
      SOURCE("emptyDir") " + " SOURCE("nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap")  //
      " + " SOURCE("secret") " + " SOURCE("projected") " + " SOURCE("image") " == 1)",
      .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},
+    {.name = "StorageNameFree",
+     .about = &training_job_spec_type,
+     .field = "storage",
+     .holds = storage_name_free,
+     .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",
+     .message = "names that begin with " OWN_VOLUMES
+                " are those of the operator's own volumes; give the storage another name"},
     {.name = "CheckpointInterval",
      .about = &checkpoint_type,
      .field = "everySeconds",
