@@ -105,6 +105,8 @@ questions() {
         done
         echo "no $space/$member kube-system/names 443 and for nothing else there"
         echo "no $space/$member 10.96.0.1 443 and do not reach the API server"
+        echo "yes $space/$member $1 8443 workers send the operator their progress"
+        echo "no $space/$member $1 8081 and reach nothing else of it"
         peer=$member
     done
     for port in 443 6443; do echo "yes $1 10.96.0.1 $port the operator reaches the API server at $port"; done
@@ -132,7 +134,7 @@ policies_judged() {
     kubectl delete networkpolicies,deployments,pods --all -n coxswain-system --timeout=120s >/dev/null
 }
 
-helm template coxswain "$root/charts/coxswain" -n coxswain-system --kube-version 1.29.0 --set crds.install=false,rbac.aggregate=false,test.enabled=false \
+helm template coxswain "$root/charts/coxswain" -n coxswain-system --kube-version 1.29.0 --set crds.install=false,rbac.aggregate=false,test.enabled=false,progress.enabled=true \
     --set networkPolicy.operator.enabled=true,networkPolicy.operator.apiServerTo[0].ipBlock.cidr=10.96.0.1/32 \
     --set networkPolicy.crews.enabled=true,networkPolicy.crews.namespaces="{$space}" |
     kubectl apply -f - >/dev/null
@@ -144,7 +146,7 @@ cat >"$work/overlay/kustomization.yaml" <<YAML
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [$deploy]
-components: [$deploy/components/network-policies]
+components: [$deploy/components/network-policies, $deploy/components/progress]
 YAML
 kubectl apply -k "$work/overlay" >/dev/null
 kubectl apply -n $space -f "$root/deploy/components/network-policies/crews.yaml" >/dev/null
