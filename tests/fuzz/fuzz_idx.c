@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "worker/data/idx.h"
+#include "common/data/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

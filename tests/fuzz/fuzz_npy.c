@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "worker/data/npy.h"
+#include "common/data/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/data/mapped_file.h"
 #include "common/error.h"
 #include "common/json.h"
 #include "worker/checkpoint/disk_file.h"
-#include "worker/data/mapped_file.h"
 
 #define SAFETENSORS_RANK_MAX 8
 /* Longer headers are refused. A million tensors fit. */

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "common/data/mapped_file.h"
 #include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
-#include "worker/data/mapped_file.h"
 #include "worker/data/read_delay.h"
 
 static const struct dataset_kind *const kinds[] = {

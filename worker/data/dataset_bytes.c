@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/data/file_bytes.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
-#include "worker/data/file_bytes.h"
 
 struct bytes_dataset {
     struct dataset base;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/data/file_bytes.h"
+#include "common/data/idx.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
-#include "worker/data/file_bytes.h"
-#include "worker/data/idx.h"
 #include "worker/data/value_order.h"
 
 struct idx_dataset {

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/data/file_bytes.h"
+#include "common/data/npy.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
-#include "worker/data/file_bytes.h"
 #include "worker/data/finite_values.h"
-#include "worker/data/npy.h"
 #include "worker/data/pixels.h"
 #include "worker/data/value_order.h"
 

@@ -7,8 +7,8 @@
 #ifndef COXSWAIN_DATA_FILE_SET_H
 #define COXSWAIN_DATA_FILE_SET_H
 
+#include "common/data/file_bytes.h"
 #include "worker/data/dataset_format.h"
-#include "worker/data/file_bytes.h"
 
 #define FILE_SET_MAX 4096
 

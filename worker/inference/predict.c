@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/data/npy.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/data/npy.h"
 #include "worker/inference/picture.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"

@@ -3,7 +3,7 @@
  * Files that become shorter while they are read. Without the mend these tests die of SIGBUS, but for those that cut within
  * a page.
  */
-#include "worker/data/mapped_file.h"
+#include "common/data/mapped_file.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/data/npy.h"
+#include "common/data/npy.h"
 
 #include <endian.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/data/file_bytes.h"
+#include "common/data/file_bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,14 +5,14 @@
  * FILE_BYTES_IN_MEMORY, else into an unlinked temporary file that is mapped. Files larger than memory can be
  * read. A file may become shorter while it is mapped; call file_bytes_check after reading.
  */
-#ifndef COXSWAIN_DATA_FILE_BYTES_H
-#define COXSWAIN_DATA_FILE_BYTES_H
+#ifndef COXSWAIN_COMMON_DATA_FILE_BYTES_H
+#define COXSWAIN_COMMON_DATA_FILE_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/data/mapped_file.h"
 #include "common/error.h"
-#include "worker/data/mapped_file.h"
 
 #define FILE_BYTES_IN_MEMORY (64 << 20)
 /* Inflated sizes above this are refused (ERROR_TOO_LARGE), since a few bytes of gzip can fill a

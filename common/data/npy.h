@@ -5,8 +5,8 @@
  * number, the length of a Python dictionary, and the dictionary, with descr, fortran_order and shape. The
  * elements follow, and nothing else.
  */
-#ifndef COXSWAIN_DATA_NPY_H
-#define COXSWAIN_DATA_NPY_H
+#ifndef COXSWAIN_COMMON_DATA_NPY_H
+#define COXSWAIN_COMMON_DATA_NPY_H
 
 #include <stddef.h>
 #include <stdint.h>

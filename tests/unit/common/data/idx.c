@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/data/idx.h"
+#include "common/data/idx.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

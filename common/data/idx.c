@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/data/idx.h"
+#include "common/data/idx.h"
 
 #define TYPE_UNSIGNED_BYTE 8
 

@@ -8,8 +8,8 @@
  * The first call of mapped_file_open installs a handler for SIGBUS. Signals that concern
  * other memory do what they did before.
  */
-#ifndef COXSWAIN_DATA_MAPPED_FILE_H
-#define COXSWAIN_DATA_MAPPED_FILE_H
+#ifndef COXSWAIN_COMMON_DATA_MAPPED_FILE_H
+#define COXSWAIN_COMMON_DATA_MAPPED_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * as 32 bits, most significant byte first. The elements follow, and nothing else. Only unsigned bytes are
  * supported.
  */
-#ifndef COXSWAIN_DATA_IDX_H
-#define COXSWAIN_DATA_IDX_H
+#ifndef COXSWAIN_COMMON_DATA_IDX_H
+#define COXSWAIN_COMMON_DATA_IDX_H
 
 #include <stddef.h>
 #include <stdint.h>
