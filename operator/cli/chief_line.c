@@ -48,6 +48,16 @@ bool chief_line_whole_again(const char *line, int64_t *ret_step)
     return true;
 }
 
+bool chief_line_checkpoint(const char *line, int64_t *ret_step)
+{
+    long long step;
+    double size;
+    if (sscanf(line, "checkpoint of step %lld: %lf", &step, &size) != 2)
+        return false;
+    *ret_step = step;
+    return true;
+}
+
 bool chief_line_resumes(const char *line, int64_t *ret_step)
 {
     long long step;

@@ -461,8 +461,9 @@ void job_view_begin_log(struct job_view *view)
 
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
 {
+    int64_t checkpoint_step; /* the view has it from the status */
     if (take_step(view, line, now_ms) || take_validation(view, line) || take_recovery(view, line, now_ms) ||
-        take_failure_line(view, line) || is_exit_line(line))
+        chief_line_checkpoint(line, &checkpoint_step) || take_failure_line(view, line) || is_exit_line(line))
         return;
     snprintf(view->doing, sizeof view->doing, "%s", line);
     buffer_format(&view->events, "chief: %s\n", line);

@@ -147,7 +147,18 @@ def open_job(page, name):
     return until(lambda: text(page, "h2").startswith(name))
 
 
+def chief_log():
+    chief = next(pod for pod in api("GET", PODS)["items"] if pod["metadata"]["name"].startswith("digits-worker-0-"))
+    request = urllib.request.Request(f"{SERVER}{PODS}/{chief['metadata']['name']}/log", headers={"Authorization": "Bearer " + TOKEN})
+    with urllib.request.urlopen(request, context=trust, timeout=30) as answer:
+        return answer.read().decode()
+
+
 def curves(page):
+    query = urlsplit(URL).query
+    until(lambda: chief_log().count("checkpoint of step ") >= 2)
+    first = raw(path="/api/curves?namespace=default&name=digits", Cookie=f"cox-ui-{urlsplit(URL).port}={query.split('=')[1]}")[2]
+    check("checkpoints are in the curves though no page was open", sum(mark[0] == "checkpoint" for mark in json.loads(first)["marks"]) >= 2, first[-300:])
     open_job(page, "digits")
     check("a job begins with the sentence of cox why", until(lambda: text(page, "#why").startswith("digits waits for nothing: it runs")), text(page, "main"))
     check("its losses are a curve", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve")), text(page, "#loss"))

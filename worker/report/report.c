@@ -19,6 +19,7 @@
 #include "worker/report/termination.h"
 
 #define LINE_INTERVAL_NS 500000000LL /* at most two step lines a second */
+#define SAVED_LINE_INTERVAL_NS 5000000000LL
 #define FLUSH_INTERVAL_NS 2000000000LL
 /* How long to wait for a disk that may hang: at the end, and when the process is asked to leave
  * and has saved what it could. */
@@ -47,6 +48,8 @@ struct report {
     struct pace pace;
     struct sparkline losses;
     int64_t line_ns, flush_ns; /* time of the last step line and of the last flush */
+    int64_t saved_line_ns;     /* of the last line about a checkpoint; 0: none yet */
+    int64_t saved_line_step;   /* the step of that checkpoint */
     bool lacks_events;         /* it was reported that events are missing from the TensorBoard log */
     double flops_per_example, peak_flops;
     double perplexity; /* after the last evaluation; NAN: none */
@@ -404,6 +407,27 @@ void report_save(struct report *report, const struct error *cause)
         report_warn(report, "a checkpoint could not be saved (training goes on): %s", cause->message);
     else if (before > 0)
         report_say(report, "checkpoints are saved again");
+}
+
+static bool saved_line_is_due(const struct report *report, int64_t step, int64_t now)
+{
+    if (!report->chief)
+        return false;
+    if (report->saved_line_ns == 0 || now - report->saved_line_ns >= SAVED_LINE_INTERVAL_NS)
+        return true;
+    return step == report->status.total_steps && step != report->saved_line_step;
+}
+
+void report_saved(struct report *report, int64_t step, int64_t bytes, int64_t ns)
+{
+    int64_t now = clock_monotonic_ns();
+    if (!saved_line_is_due(report, step, now))
+        return;
+    report->saved_line_ns = now;
+    report->saved_line_step = step;
+    bool is_small = bytes < 1000000;
+    report_say(report, "checkpoint of step %lld: %.1f %s in %.2f s", (long long)step,
+               (double)bytes / (is_small ? 1e3 : 1e6), is_small ? "kB" : "MB", (double)ns / 1e9);
 }
 
 /* ---- bytes sent */

@@ -64,6 +64,9 @@ void report_checkpoint(struct report *report, int64_t committed_step);
 /* Reports the result of the newest save. `cause` NULL: it is durable. Else prints a warning;
  * training continues. */
 void report_save(struct report *report, const struct error *cause);
+/* Prints that the checkpoint of `step` is durable: its bytes and how long the save took. Only the
+ * chief prints it, at most every 5 seconds, but always for the last step. */
+void report_saved(struct report *report, int64_t step, int64_t bytes, int64_t ns);
 
 /* Reports how many bytes this process has sent to others over `steps` steps; published as a
  * metric, bytes per step. */

@@ -41,7 +41,19 @@ static int64_t saved_step(const struct ps_chief *chief, const struct server_save
     return step;
 }
 
-static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, struct error *error)
+/* `started_ns`: when the servers were asked to save. */
+static void tell_saved(struct trainer *trainer, int64_t step, int64_t started_ns)
+{
+    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
+    report_checkpoint(trainer->report, step);
+    report_save(trainer->report, NULL);
+    if (counts.saved != trainer->told_saves)
+        report_saved(trainer->report, step, counts.last_bytes, clock_monotonic_ns() - started_ns);
+    trainer->told_saves = counts.saved;
+}
+
+static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, int64_t started_ns,
+                  struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     unsigned count = chief->placement.server_count;
@@ -71,8 +83,7 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
         step_record_checkpoint(manifest.step, directory);
     if (checkpoint_shards_commit(trainer->store, directory, &manifest, replaces, error) < 0)
         return -1;
-    report_checkpoint(trainer->report, manifest.step);
-    report_save(trainer->report, NULL);
+    tell_saved(trainer, manifest.step, started_ns);
     return 0;
 }
 
@@ -92,11 +103,12 @@ int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)
     struct trainer *trainer = chief->trainer;
     struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
     char *directory = NULL;
+    int64_t started_ns = clock_monotonic_ns();
     int result = checkpoint_shards_begin(trainer->store, &directory, error);
     if (result == 0)
         result = dispatcher_save(chief->dispatcher, directory, last, saved, error);
     if (result == 0)
-        result = commit(chief, directory, saved, error);
+        result = commit(chief, directory, saved, started_ns, error);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         ticket_set_release(&saved[i].tickets);
     free(saved);

@@ -273,14 +273,21 @@ static void tell_held(struct trainer *trainer, const struct strategy_result *res
         (long long)trainer->state.progress.step, name, (double)(now - trainer->held_ns) / 1e9);
 }
 
+static void tell_saved(struct trainer *trainer, const struct checkpoint_counts *counts)
+{
+    if (counts->saved == trainer->told_saves)
+        return;
+    trainer->told_saves = counts->saved;
+    report_save(trainer->report, NULL);
+    report_saved(trainer->report, counts->committed_step, counts->last_bytes, counts->last_save_ns);
+}
+
 static int tell_results(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
     struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
     report_checkpoint(trainer->report, counts.committed_step);
-    if (counts.saved != trainer->told_saves)
-        report_save(trainer->report, NULL);
-    trainer->told_saves = counts.saved;
+    tell_saved(trainer, &counts);
     if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->told_failures)
         return 0;
     trainer->told_failures = counts.failed;
@@ -331,8 +338,9 @@ static int finish_save(struct trainer *trainer, struct error *error)
         if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->store, error) < 0)
             return -1;
     }
+    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
     report_checkpoint(trainer->report, step);
-    report_save(trainer->report, NULL);
+    tell_saved(trainer, &counts);
     return 0;
 }
 

@@ -13,7 +13,7 @@ void history_init(struct history *history)
 {
     memset(history, 0, sizeof *history);
     history->stride = 1;
-    history->last_step = history->checkpoint_step = -1;
+    history->last_step = -1;
     history->version = 1;
 }
 
@@ -46,8 +46,19 @@ static void add_point(struct history *history, const struct history_point *point
         history->points[history->point_count++] = *point;
 }
 
+static void thin_checkpoints(struct history *history)
+{
+    unsigned kept = 0, checkpoints = 0;
+    for (unsigned i = 0; i < history->mark_count; i++)
+        if (history->marks[i].event != HISTORY_CHECKPOINT || checkpoints++ % 2 == 0)
+            history->marks[kept++] = history->marks[i];
+    history->mark_count = kept;
+}
+
 static void add_mark(struct history *history, enum history_event event, int64_t step)
 {
+    if (history->mark_count == HISTORY_MARKS_MAX)
+        thin_checkpoints(history);
     if (history->mark_count == HISTORY_MARKS_MAX)
         memmove(history->marks, history->marks + 1, --history->mark_count * sizeof *history->marks);
     history->marks[history->mark_count++] = (struct history_mark){event, step};
@@ -89,16 +100,22 @@ void history_take_line(struct history *history, const char *line)
         take_test(history, &test);
     else if (chief_line_whole_again(line, &number))
         add_mark(history, HISTORY_WHOLE_AGAIN, number);
-    else if (chief_line_resumes(line, &number) && number > history->checkpoint_step)
+    else if (chief_line_checkpoint(line, &number) || chief_line_resumes(line, &number))
         history_take_checkpoint(history, number);
+}
+
+static bool has_checkpoint(const struct history *history, int64_t step)
+{
+    for (unsigned i = history->mark_count; i-- > 0;)
+        if (history->marks[i].event == HISTORY_CHECKPOINT && history->marks[i].step == step)
+            return true;
+    return false;
 }
 
 void history_take_checkpoint(struct history *history, int64_t step)
 {
-    if (step < 0 || step == history->checkpoint_step)
-        return;
-    history->checkpoint_step = step;
-    add_mark(history, HISTORY_CHECKPOINT, step);
+    if (step >= 0 && !has_checkpoint(history, step))
+        add_mark(history, HISTORY_CHECKPOINT, step);
 }
 
 /* ---------------------------------------------------------------- as JSON */

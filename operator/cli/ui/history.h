@@ -15,6 +15,7 @@
 /* More points are halved: every second one is dropped, then every second new one. */
 #define HISTORY_POINTS_MAX 2048
 #define HISTORY_TESTS_MAX 1024
+/* Of more marks every second checkpoint is dropped; if there is none to drop, the oldest mark. */
 #define HISTORY_MARKS_MAX 256
 
 struct history_point {
@@ -43,7 +44,6 @@ struct history {
     unsigned stride, skipped; /* every stride-th point is kept */
     char unit[32];            /* of the rate */
     int64_t last_step;        /* -1: none yet */
-    int64_t checkpoint_step;  /* of the newest one; -1: none */
     bool chief_is_new;        /* its log has no step yet */
     uint64_t version;         /* changes with every change */
 };
@@ -53,7 +53,7 @@ void history_init(struct history *history);
 void history_begin_log(struct history *history);
 /* Takes one line of the chief's log, without its time. */
 void history_take_line(struct history *history, const char *line);
-/* Takes the step of the newest checkpoint, from the job's status; -1: none. */
+/* Takes the step of the newest checkpoint, from the job's status, which may be older than what the log says; -1: none. */
 void history_take_checkpoint(struct history *history, int64_t step);
 
 /* Returns {"version", "unit", "points": [[step, loss, rate, begins]], "tests": [[step, loss, accuracy]], "marks": [[event, step]]}; of

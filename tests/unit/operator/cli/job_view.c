@@ -43,6 +43,9 @@ Test(job_view, other_lines_are_events)
     cr_assert_str_eq(view.doing, "waiting for worker 1");
     job_view_take_log(&view, "validation after step 90: loss 0.1, accuracy 97.50 %", 6);
     cr_assert_float_eq(view.accuracy, 0.975, 1e-9);
+    job_view_take_log(&view, "checkpoint of step 90: 12.3 MB in 0.04 s", 7);
+    cr_assert_str_eq(buffer_text(&view.events), "chief: waiting for worker 1\n");
+    cr_assert_str_eq(view.doing, "waiting for worker 1");
     job_view_release(&view);
 }
 

@@ -92,6 +92,44 @@ Test(report, a_leaver_says_that_the_disk_did_not_take_the_last_events, .init = e
     remove_directory(directory);
 }
 
+/* ---------------------------------------------------------------- checkpoints */
+
+/* Returns what was printed since the start of the test, up to a page of it. */
+static void read_told(char told[4096])
+{
+    fflush(stdout);
+    size_t length = fread(told, 1, 4095, cr_get_redirected_stdout());
+    told[length] = '\0';
+}
+
+Test(report, checkpoints_in_quick_succession_are_told_once_and_the_last_again, .init = expect_step_line)
+{
+    char told[4096];
+    struct report *report = open_chief(NULL);
+    take_step(report, 9); /* the last step is known then */
+    for (int64_t step = 2; step <= 9; step++)
+        report_saved(report, step, 12345678, 40000000);
+    report_saved(report, 9, 500, 40000000);
+    report_free(report);
+    read_told(told);
+    const char *first = strstr(told, "checkpoint of step");
+    cr_assert_not_null(first, "%s", told);
+    cr_expect_str_eq(first, "checkpoint of step 2: 12.3 MB in 0.04 s\ncheckpoint of step 9: 12.3 MB in 0.04 s\n");
+}
+
+Test(report, only_the_chief_tells_of_checkpoints, .init = expect_step_line)
+{
+    char told[4096];
+    struct report *report;
+    const struct report_options options = {.http_port = -1};
+    cr_assert_eq(report_open(&options, &report, NULL), 0);
+    report_saved(report, 2, 500, 40000000);
+    puts("nothing else");
+    report_free(report);
+    read_told(told);
+    cr_expect_str_eq(told, "nothing else\n");
+}
+
 /* ---------------------------------------------------------------- what is drawn */
 
 /* Reads the tag's values, in order, from the single event file below the directory (tensorboard.c decodes the format). Returns how many. */

@@ -55,6 +55,32 @@ Test(ui_history, another_chief_is_a_restart_where_it_begins)
     cr_expect(history->points[1].begins);
 }
 
+/* The status is written every few seconds, and may lag behind the log. */
+Test(ui_history, the_log_has_checkpoints_that_no_status_told)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history, "checkpoint of step 20: 12.3 MB in 0.04 s");
+    history_take_line(history, "checkpoint of step 40: 900.0 kB in 0.04 s");
+    history_take_checkpoint(history, 20);
+    history_take_checkpoint(history, 40);
+    cr_assert_eq(history->mark_count, 2);
+    cr_expect(history->marks[0].event == HISTORY_CHECKPOINT && history->marks[0].step == 20);
+    cr_expect(history->marks[1].event == HISTORY_CHECKPOINT && history->marks[1].step == 40);
+}
+
+Test(ui_history, many_checkpoints_displace_no_restart)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history, "step 1/2 loss 1");
+    history_begin_log(history);
+    history_take_line(history, "step 1/2 loss 1");
+    for (int step = 1; step <= 20 * HISTORY_MARKS_MAX; step++)
+        history_take_checkpoint(history, step);
+    cr_expect(history->marks[0].event == HISTORY_RESTART);
+    cr_expect(history->mark_count > HISTORY_MARKS_MAX / 4 && history->mark_count <= HISTORY_MARKS_MAX);
+    cr_expect_eq(history->marks[history->mark_count - 1].step, 20 * HISTORY_MARKS_MAX);
+}
+
 /* Of a long run every part of the curve stays, its beginning, and where each chief began. */
 Test(ui_history, a_long_run_is_thinned_out)
 {
