@@ -322,6 +322,49 @@ def sweep(page):
     check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))
 
 
+def search(page):
+    """A sweep at random over three parameters: what they and the objective have to do with each other."""
+    page.get(URL.split("?")[0] + "#/sweep/default/search")
+    check("a sweep at random ends", until(lambda: "search is complete" in text(page, "#why"), 240), text(page, "main"))
+    size(page, 1280, 1000)
+    check("there is an axis for each parameter and the objective, and the best trial is emphasised",
+          until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#parallel line.axis")) == 4 and page.find_elements(By.CSS_SELECTOR, "#parallel path.chosen")),
+          text(page, "main"))
+    label = page.find_element(By.CSS_SELECTOR, "#parallel svg").get_attribute("aria-label")
+    check("in words too", "20 trials" in label and "best: search-" in label, label)
+    marks = page.execute_script("return [...document.querySelectorAll('#parallel text.mark')].map((mark) => mark.textContent)")
+    check("the axis of logUniform is logarithmic", {"0.01", "0.1"} <= set(marks), marks)
+    check("the best so far is a line", page.find_elements(By.CSS_SELECTOR, "#objective .second path.curve"))
+    shares = text(page, "#shares")
+    check("the learning rate explains most", shares.splitlines()[1].startswith("learningRate"), shares)
+    for word in ("dark", "light"):
+        scheme(page, word)
+        time.sleep(0.3)
+        shot(page, "search-" + word)
+    scheme(page, "light")
+    page.execute_script("""
+        const box = document.querySelector("#parallel svg").getBoundingClientRect();
+        document.querySelector("#parallel svg").dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width / 2, clientY: box.top + 150}));""")
+    check("the trial under the pointer is named", "search-" in text(page, "#parallel .value") and "best" not in text(page, "#parallel .value"), text(page, "#parallel"))
+    large = page.execute_script("""
+        const random = (() => { let at = 1; return () => (at = at * 48271 % 2147483647) / 2147483647; })(), trials = [];
+        for (let i = 0; i < 1000; i++) {
+            const parameters = {rate: 10 ** (-4 * random()), units: [16, 32, 64][Math.floor(3 * random())], kind: random() < 0.5 ? "a" : "b", noise: random()};
+            trials.push({trial: i, name: "t-" + i, state: "Succeeded", parameters, objective: (Math.log10(parameters.rate) + 2) ** 2 + 0.3 * (parameters.kind === "a") + 0.1 * random(), seconds: 1, best: false});
+        }
+        const column = (name) => trials.map((trial) => trial.parameters[name]), objectives = trials.map((trial) => trial.objective), ranks = ranksOf(objectives);
+        const figure = document.getElementById("parallel"), begun = performance.now();
+        parallel(figure, {title: "large", lines: trials.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: ranks[i]})),
+            axes: [...["rate", "units", "kind", "noise"].map((name) => ({name, logarithmic: name === "rate", values: column(name)})), {name: "loss", values: objectives}]});
+        const took = performance.now() - begun;
+        return {shares: ["rate", "units", "kind", "noise"].map((name) => explainedShare(column(name), objectives)), elements: figure.querySelectorAll("*").length, took, words: explainedShare([1, 2, 3], [1, 2, 3])};""")
+    rate, units, kind, noise = large["shares"]
+    check("what explains the objective is found, and what does not is not", rate > 0.7 and 0.01 < kind < 0.3 and units < 0.02 and noise < 0.02 and large["words"] is None, large)
+    check("1,000 trials are a few elements, drawn in a fraction of a second", large["elements"] < 80 and large["took"] < 500, large)
+    print("# elements, and milliseconds of 1,000 trials:", large["elements"], round(large["took"], 1))
+    page.refresh()
+
+
 def many(page):
     """10,000 rows, made in the page: only those that can be seen are elements."""
     page.get(URL.split("?")[0] + "#/")
@@ -397,10 +440,15 @@ def main():
     api("POST", SWEEPS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "rates"}, "spec": {
         "parallelism": 2, "parameters": [{"path": "coxswain.training.optimizer.learningRate", "values": [0.001, 0.01, 0.1, 0.3]}],
         "algorithm": {"type": "Grid"}, "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}})
+    api("POST", SWEEPS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "search"}, "spec": {
+        "parallelism": 2, "maxTrials": 20, "algorithm": {"type": "Random", "seed": 1}, "parameters": [
+            {"path": "coxswain.training.optimizer.learningRate", "logUniform": {"min": 0.0005, "max": 0.3}},
+            {"path": "coxswain.model.width", "values": [8, 16, 32]}, {"path": "coxswain.training.optimizer.momentum", "uniform": {"min": 0, "max": 0.9}}],
+        "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}})
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, failed, sweep, place_is_kept, answers_that_fail, order):
+        for look in (the_list, curves, tabs, pictures, failed, sweep, search, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

@@ -18,6 +18,7 @@ EMBED(html, "page.html");
 EMBED(css, "page.css");
 EMBED(script, "page.js");
 EMBED(chart, "chart.js");
+EMBED(sweep_chart, "sweep_chart.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
 {
@@ -26,6 +27,7 @@ const struct ui_asset *ui_asset_find(const char *path)
         {"/page.css", "text/css; charset=utf-8", ui_css, ui_css_end},
         {"/page.js", "text/javascript; charset=utf-8", ui_script, ui_script_end},
         {"/chart.js", "text/javascript; charset=utf-8", ui_chart, ui_chart_end},
+        {"/sweep_chart.js", "text/javascript; charset=utf-8", ui_sweep_chart, ui_sweep_chart_end},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
         if (strcmp(assets[i].path, path) == 0)

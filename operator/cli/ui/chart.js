@@ -2,7 +2,8 @@
 //
 // Draws curves as SVG. chart(figure, options) draws into a <figure>, and draws anew when it is called again:
 //   title, unit      of the vertical axis
-//   series           [{name, className, points: [[x, y, begins]], dots}]; begins: no line leads to the point; dots: points alone
+//   series           [{name, className, points: [[x, y, begins]], dots, bare}]; begins: no line leads to the point; dots: points alone;
+//                    bare: the line alone
 //   marks            [{kind: "restart" | "whole" | "checkpoint", x, text}]
 //   best             x of the point to emphasise
 //   logarithmic      whether the vertical axis is logarithmic
@@ -134,7 +135,7 @@ function chart(figure, options) {
         const points = decimate(one.points, lowX, highX);
         if (!one.dots)
             svg("path", {class: "curve", d: points.map((p, i) => (i === 0 || p[2] ? "M" : "L") + screenX(p[0]).toFixed(1) + " " + placeY(p[1]).toFixed(1)).join("")}, group);
-        if (one.dots || points.length <= 40)
+        if (one.dots || !one.bare && points.length <= 40)
             for (const p of points)
                 svg("circle", {class: p[0] === options.best ? "dot best" : "dot", cx: screenX(p[0]), cy: placeY(p[1]), r: p[0] === options.best ? 6 : one.dots ? 4 : 2.5}, group);
     }

@@ -195,11 +195,13 @@ int ui_sweep_document(const struct json *object, const struct sweep_view *view, 
     struct json *document = json_new_object();
     json_set(document, "row", ui_sweep_row(object));
     json_set_string(document, "metric", sweep->objective.metric);
-    json_set_string(document, "goal", text_at(object, "spec.objective.goal"));
+    json_set_boolean(document, "maximize", sweep->objective.goal == GOAL_MAXIMIZE);
     json_set_boolean(document, "over", sweep_is_over(sweep));
-    struct json *labels = json_set_array(document, "parameters");
-    for (unsigned i = 0; i < sweep->parameter_count; i++)
+    struct json *labels = json_set_array(document, "parameters"), *scales = json_set_array(document, "logarithmic");
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
         json_append_string(labels, sweep_parameter_label(sweep, i));
+        json_append(scales, json_new_boolean(sweep->parameters[i].has_log_uniform));
+    }
     set_summary(document, view, now_ms);
     set_best(document, sweep);
     set_conditions(document, object);

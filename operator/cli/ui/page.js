@@ -565,11 +565,12 @@ function jobView(place) {
 
 function sweepView(place) {
     const main = byId("main"), top = topOf("sweep", place, "its trials");
-    const figure = make("figure", {id: "objective"}), trials = make("div", {id: "trials"}), more = make("p", {class: "faint"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
+    const figure = make("figure", {id: "objective"}), parallels = make("figure", {id: "parallel"}), shares = make("div", {id: "shares"}), shareNote = make("p", {class: "legend"});
+    const trials = make("div", {id: "trials"}), more = make("p", {class: "faint"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
     const conditions = make("div", {}), manifest = make("pre", {tabindex: 0, "aria-label": "manifest"});
     let document_ = null, gone = false, again = null, drawn = null;
     const set = tabs([["trials", "Trials"], ["best", "Best trial"], ["conditions", "Conditions"], ["manifest", "Manifest"]], () => redraw());
-    set.panels.trials.append(figure, trials, more);
+    set.panels.trials.append(make("div", {class: "charts"}, figure, make("section", {}, make("h3", {text: "What explains the objective"}), shares, shareNote)), parallels, make("h3", {text: "Trials"}), trials, more);
     set.panels.best.append(best);
     set.panels.conditions.append(conditions);
     set.panels.manifest.append(manifest);
@@ -581,10 +582,8 @@ function sweepView(place) {
         const chosen = document_.trials.find((trial) => trial.best);
         const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
         setText(top.why, (document_.result || document_.summary).split("\n")[0] + bestWords);
-        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective]), chosen && chosen.trial]);
-        if (picture !== drawn) chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
-            series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])}],
-            logarithmic: done.length > 2 && done.every((trial) => trial.objective > 0) && Math.max(...done.map((trial) => trial.objective)) > 50 * Math.min(...done.map((trial) => trial.objective))});
+        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state]), chosen && chosen.trial]);
+        if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
         const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
         const lines = shown.map((trial) => {
@@ -599,6 +598,38 @@ function sweepView(place) {
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);
         setText(manifest, document_.manifest);
+    }
+
+    // The best of the trials that have succeeded, up to each; a step where it changes.
+    function bestSoFar(done) {
+        const points = [];
+        for (const trial of done.filter((one) => one.state === "Succeeded")) {
+            const before = points.length > 0 ? points[points.length - 1][1] : null;
+            if (before !== null) points.push([trial.trial, before]);
+            points.push([trial.trial, before === null ? trial.objective : document_.maximize ? Math.max(before, trial.objective) : Math.min(before, trial.objective)]);
+        }
+        return points;
+    }
+
+    function drawPictures(done, chosen) {
+        const objectives = done.map((trial) => trial.objective), valuesOf = (i) => done.map((trial) => Object.values(trial.parameters)[i]);
+        chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
+            series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])},
+                {name: "best so far", className: "second", bare: true, points: bestSoFar(done)}],
+            logarithmic: done.length > 2 && spansPowers(objectives)});
+        const ranks = ranksOf(objectives), lines = done.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: document_.maximize ? 1 - ranks[i] : ranks[i]}));
+        parallels.hidden = done.length < 2;
+        if (!parallels.hidden) parallel(parallels, {title: "Parameters and objective", lines, best: chosen && lines.find((line) => line.name === chosen.name),
+            axes: [...document_.parameters.map((name, i) => ({name, logarithmic: document_.logarithmic[i], values: valuesOf(i)})), {name: document_.metric, values: objectives}]});
+        writeShares(done.filter((trial) => trial.state === "Succeeded"));
+    }
+
+    function writeShares(done) {
+        const found = document_.parameters.map((name, i) => [name, explainedShare(done.map((trial) => Object.values(trial.parameters)[i]), done.map((trial) => trial.objective))])
+            .filter(([, share]) => share !== null).sort((a, b) => b[1] - a[1]);
+        writeTable(shares, ["Parameter", "Share", ""], found.map(([name, share]) => [name, make("progress", {max: 1, value: share.toFixed(3), "aria-label": `share of ${name}`}), Math.round(100 * share) + " %"]),
+            `This needs ${TRIALS_FOR_SHARE} trials that have succeeded.`);
+        setText(shareNote, found.length === 0 ? "" : "How much of the variance of the objective's ranks each parameter explains by itself. Parameters that matter only together are not found.");
     }
 
     async function read() {
