@@ -38,3 +38,20 @@ void directory_remove(const char *path)
 {
     nftw(path, remove_entry, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
+
+static _Thread_local int64_t measured;
+
+static int measure_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
+{
+    (void)path, (void)walk;
+    if (kind != FTW_NS)
+        measured += (int64_t)about->st_blocks * 512;
+    return 0;
+}
+
+int64_t directory_bytes(const char *path)
+{
+    measured = 0;
+    nftw(path, measure_entry, WALK_DESCRIPTORS, FTW_PHYS | FTW_MOUNT);
+    return measured;
+}

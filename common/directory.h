@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates directories with their parents, and removes directories with their contents. Removing never follows symbolic links or enters
- * other mounts, and silently keeps what cannot be removed.
+ * Creates directories with their parents, removes directories with their contents, and measures them. Removing never follows symbolic
+ * links or enters other mounts, and silently keeps what cannot be removed.
  */
 #ifndef COXSWAIN_COMMON_DIRECTORY_H
 #define COXSWAIN_COMMON_DIRECTORY_H
+
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -14,5 +16,9 @@ int directory_make(const char *path, struct error *error);
 /* Removes a file, or a directory with its contents. Does not follow symbolic links or enter other
  * mounts. Silently keeps what cannot be removed. */
 void directory_remove(const char *path);
+
+/* Returns how many bytes a file, or a directory with its contents, takes on the disk. Neither follows symbolic links nor enters other
+ * mounts; what cannot be read counts as 0. */
+int64_t directory_bytes(const char *path);
 
 #endif

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/directory.h"
 #include "common/memory.h"
@@ -22,6 +23,10 @@ static const char *const kept[] = {STATE_KUBECONFIG,
                                    STATE_MADE_FROM,
                                    STATE_BEST,
                                    STATE_TRIALS,
+                                   STATE_JOB,
+                                   STATE_JOB ".new",
+                                   STATE_RUN,
+                                   STATE_RUN ".new",
                                    STANDALONE_LOG,
                                    "coxswain-operator.log",
                                    STATE_PODS,
@@ -51,6 +56,14 @@ int state_directory_lock(const char *path, int *ret_lock, struct error *error)
     return 0;
 }
 
+bool state_directory_in_use(const char *path)
+{
+    SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
+    SCOPED_CLOSE int lock = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return lock >= 0 && fcntl(lock, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
 static bool says_nothing(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LOCK) == 0;
@@ -65,12 +78,17 @@ static bool has_file(const char *path, const char *file)
 
 DEFINE_SCOPE_FREE(DIR *, closedir)
 
+bool state_directory_is_one(const char *path)
+{
+    return has_file(path, STATE_DATABASE) || has_file(path, STANDALONE_LOG);
+}
+
 int state_directory_check(const char *path, struct error *error)
 {
     SCOPED(closedir_scope) DIR *directory = opendir(path);
     if (!directory)
         return errno == ENOENT ? 0 : error_set_errno(error, "open the state directory %s", path);
-    if (has_file(path, STATE_DATABASE) || has_file(path, STANDALONE_LOG))
+    if (state_directory_is_one(path))
         return 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (!says_nothing(entry->d_name))
@@ -94,4 +112,17 @@ int state_directory_forget(const char *path, bool volumes_too, struct error *err
     }
     return has_file(path, STATE_DATABASE) ? error_set(error, ERROR_SYSTEM, "cannot remove %s/" STATE_DATABASE, path)
                                           : 0;
+}
+
+int state_directory_delete(const char *path, bool *ret_gone, struct error *error)
+{
+    SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
+    SCOPED_CLOSE int lock = -1;
+    if (!state_directory_is_one(path))
+        return error_set(error, ERROR_INVALID, "%s is no state directory of Coxswain's; nothing was removed", path);
+    if (state_directory_lock(path, &lock, error) < 0 || state_directory_forget(path, true, error) < 0)
+        return -1;
+    (void)unlink(name);
+    *ret_gone = rmdir(path) == 0;
+    return 0;
 }

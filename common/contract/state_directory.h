@@ -2,7 +2,7 @@
  *
  * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
  * coxswain-standalone locks its directory while it runs; `cox run` clears it for --fresh. Volumes of claims that have no directory of their
- * own are stored there too; they hold the user's data and are deleted only on request.
+ * own are stored there too; they hold the user's data and are deleted only on request. `cox runs` lists and deletes state directories.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
@@ -20,11 +20,19 @@
 #define STATE_MADE_FROM "made-from" /* written by cox demo */
 #define STATE_BEST "best.yaml"      /* written by cox run of a sweep */
 #define STATE_TRIALS "trials.csv"
+#define STATE_JOB "job.json" /* written by cox run: the manifest that it applied */
+#define STATE_RUN "run.json" /* written by cox run: how the run stands (run_record.h) */
 
 /* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
  * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds
  * it. */
 int state_directory_lock(const char *path, int *ret_lock, struct error *error);
+
+/* Returns whether a process holds the lock. Changes nothing. */
+bool state_directory_in_use(const char *path);
+
+/* Returns whether `path` is a directory in which a control plane has been: it has a database or a log of one. */
+bool state_directory_is_one(const char *path);
 
 /* Checks that `path` may be cleared as a state directory: it is missing, empty, or holds a control
  * plane's database or (if the control plane failed before it created that) its log. Otherwise
@@ -35,5 +43,9 @@ int state_directory_check(const char *path, struct error *error);
  * other files, and removes nothing if state_directory_check fails. The caller must hold the
  * lock. */
 int state_directory_forget(const char *path, bool volumes_too, struct error *error);
+
+/* Locks the directory, deletes the programs' files and the volumes, and the directory itself unless it holds other files, which stay.
+ * ERROR_UNAVAILABLE if it is in use, ERROR_INVALID if it is no state directory. `*ret_gone`: nothing is left. */
+int state_directory_delete(const char *path, bool *ret_gone, struct error *error);
 
 #endif

@@ -24,6 +24,7 @@
     X(get, "[NAME...]", "list jobs: how far they are and how well they do")                                            \
     X(describe, "NAME...", "all there is to know of a job")                                                            \
     X(why, "NAME", "what a job waits for, in one sentence")                                                            \
+    X(runs, "[delete|prune]", "the runs of this machine, and the disk that they take")                                 \
     X(top, "[NAME]", "watch training live: throughput, loss, time left")                                               \
     X(ui, "[options]", "the same as a page in the browser")                                                            \
     X(logs, "NAME", "the logs of all its pods as one")                                                                 \

@@ -17,6 +17,7 @@
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
+#include "operator/cli/run_keep.h"
 #include "operator/cli/run_sweep.h"
 #include "operator/cli/summary.h"
 #include "operator/cli/volume_options.h"
@@ -37,6 +38,7 @@ struct run {
     struct job_follow *follow;
     struct sweep_follow *sweep; /* in place of `follow` where the manifest holds a sweep */
     struct preemption preemption;
+    struct run_keep keep;
     bool interrupted;
 };
 
@@ -172,6 +174,9 @@ static int run_start(struct run *run, struct error *error)
     preemption_init(&run->preemption, run->options->preempt);
     if (apply(run, error) < 0)
         return -1;
+    const struct run_keep_volumes volumes = {run->options->volumes, run->options->volume_count};
+    if (run->plane)
+        run_keep_begin(&run->keep, run->state, &run->manifest, &volumes, clock_now_ms());
     if (run->manifest.is_sweep)
         run->sweep = sweep_follow_start(run->client, run->manifest.job, run->manifest.name_space);
     else
@@ -181,17 +186,26 @@ static int run_start(struct run *run, struct error *error)
 
 /* ---------------------------------------------------------------- follow */
 
+static void keep_sweep(struct run *run, int64_t now_ms)
+{
+    SCOPED(sweep_view_release) struct sweep_view view;
+    sweep_follow_view(run->sweep, &view);
+    run_keep_sweep(&run->keep, &view, now_ms);
+}
+
 static int show(struct run *run, struct error *error)
 {
     if (run->sweep) {
         if (sweep_follow_check(run->sweep, error) < 0)
             return -1;
         sweep_follow_show(run->sweep, run->terminal, clock_now_ms());
+        keep_sweep(run, clock_now_ms());
         return 0;
     }
     if (job_follow_check(run->follow, "cox run", run->terminal, error) < 0)
         return -1;
     terminal_show(run->terminal, &run->view, clock_now_ms());
+    run_keep_job(&run->keep, &run->view, clock_now_ms());
     return 0;
 }
 
@@ -272,8 +286,17 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
     fflush(stdout);
 }
 
+static enum run_state state_of(const struct run_outcome *outcome)
+{
+    return outcome->interrupted ? RUN_INTERRUPTED
+           : outcome->deleted   ? RUN_DELETED
+           : outcome->succeeded ? RUN_SUCCEEDED
+                                : RUN_FAILED;
+}
+
 static void run_release(struct run *run)
 {
+    run_keep_release(&run->keep);
     if (run->follow)
         job_follow_free(run->follow);
     if (run->sweep)
@@ -300,6 +323,7 @@ int run_job(const struct run_options *options, struct event_loop *loop, struct t
         conclude_sweep(&run, ret_outcome);
     else
         conclude_job(&run, ret_outcome);
+    run_keep_end(&run.keep, state_of(ret_outcome), clock_now_ms());
     return 0;
 }
 

@@ -50,3 +50,23 @@ Test(directory, a_file_in_the_way_is_named)
     cr_assert_eq(error.kind, ERROR_SYSTEM, "%s", error.message);
     directory_remove(work);
 }
+
+Test(directory, the_size_is_that_of_all_files_in_it_and_of_no_link)
+{
+    char deep[128], file[128], link[128];
+    cr_assert_not_null(mkdtemp(work));
+    path_of("a/b", deep);
+    path_of("a/b/file", file);
+    path_of("a/link", link);
+    cr_assert_eq(directory_make(deep, NULL), 0);
+    int64_t before = directory_bytes(work);
+    FILE *opened = fopen(file, "w");
+    for (int i = 0; i < 100000; i++)
+        fputc('x', opened);
+    fclose(opened);
+    cr_assert_geq(directory_bytes(work) - before, 100000);
+    cr_assert_eq(symlink("/usr", link), 0);
+    cr_assert_lt(directory_bytes(work) - before, 1000000);
+    directory_remove(work);
+    cr_assert_eq(directory_bytes(work), 0);
+}

@@ -139,3 +139,50 @@ Test(state_directory, one_process_has_it_at_a_time)
     close(lock);
     cr_expect_eq(lock_elsewhere(), 0);
 }
+
+Test(state_directory, is_deleted_with_its_volumes)
+{
+    bool gone = false;
+    put_run();
+    put("volumes/default/runs/x");
+    put("run.json");
+    cr_assert(state_directory_is_one(state));
+    cr_assert_eq(state_directory_delete(state, &gone, NULL), 0);
+    cr_assert(gone && access(state, F_OK) < 0);
+}
+
+Test(state_directory, what_is_the_users_own_stays_when_it_is_deleted)
+{
+    bool gone = true;
+    put_run();
+    put("notes");
+    cr_assert_eq(state_directory_delete(state, &gone, NULL), 0);
+    cr_assert(!gone && is_there("notes") && !is_there("objects.db"));
+}
+
+Test(state_directory, another_directory_is_not_deleted)
+{
+    bool gone = false;
+    struct error error = ERROR_INIT;
+    put("photo.jpg");
+    cr_assert_eq(state_directory_delete(state, &gone, &error), -1);
+    cr_assert(error.kind == ERROR_INVALID && is_there("photo.jpg"), "%s", error.message);
+}
+
+Test(state_directory, whether_it_is_in_use_can_be_asked_without_taking_it)
+{
+    int lock = -1;
+    bool gone = false;
+    put_run();
+    cr_assert(!state_directory_in_use(state));
+    cr_assert_eq(state_directory_lock(state, &lock, NULL), 0);
+    pid_t other = fork();
+    if (other == 0)
+        _exit(state_directory_in_use(state) && state_directory_delete(state, &gone, NULL) < 0 ? 0 : 1);
+    int status = -1;
+    cr_assert_eq(waitpid(other, &status, 0), other);
+    cr_assert_eq(status, 0);
+    cr_assert(is_there("objects.db"));
+    close(lock);
+    cr_assert(!state_directory_in_use(state));
+}

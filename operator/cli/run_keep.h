@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the record of a run (run_record.h) while `cox run` follows it: run.c calls run_keep_begin once the manifest is applied, one of the
+ * update functions on each turn, and run_keep_end at the end. A record that cannot be written is reported once on stderr; the run is
+ * unaffected.
+ */
+#ifndef COXSWAIN_CLI_RUN_KEEP_H
+#define COXSWAIN_CLI_RUN_KEEP_H
+
+#include "operator/cli/job_view.h"
+#include "operator/cli/manifest.h"
+#include "operator/cli/run_record.h"
+#include "operator/cli/sweep_view.h"
+
+struct run_keep {
+    char *state; /* NULL: nothing is kept */
+    struct run_record record;
+    struct run_record earlier; /* of the same job, from a run before this one */
+    int64_t written_ms;
+    bool told;
+};
+
+/* What was given by --volume, "claim=directory". */
+struct run_keep_volumes {
+    const char *const *volumes;
+    unsigned count;
+};
+
+void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
+                    const struct run_keep_volumes *volumes, int64_t now_ms);
+/* Writes the record every few seconds. */
+void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t now_ms);
+void run_keep_sweep(struct run_keep *keep, const struct sweep_view *view, int64_t now_ms);
+/* If the job was over before this run, which only showed it, the record keeps the time of its end. */
+void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms);
+void run_keep_release(struct run_keep *keep);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/run_list.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/contract/state_directory.h"
+#include "common/memory.h"
+#include "common/nearest_word.h"
+#include "operator/cli/paths.h"
+
+#define NESTING_MAX 2 /* cox demo keeps its runs one level below the others */
+
+char *run_list_folder(void)
+{
+    return path_user_directory("XDG_STATE_HOME", ".local/state");
+}
+
+/* ---------------------------------------------------------------- one directory */
+
+static void explain(struct run_entry *entry, const struct error *cause)
+{
+    SCOPED_FREE char *shown = path_for_people(entry->directory);
+    if (cause->kind == ERROR_NOT_FOUND)
+        snprintf(entry->trouble, sizeof entry->trouble,
+                 "%s: it holds no " STATE_RUN ": its run began nothing, or was one of an older cox", shown);
+    else
+        snprintf(entry->trouble, sizeof entry->trouble, "%s", cause->message);
+}
+
+static struct run_entry *add(struct run_list *list, const char *path)
+{
+    char *whole = realpath(path, NULL);
+    list->entries = memory_resize(list->entries, list->count + 1, sizeof *list->entries);
+    struct run_entry *entry = &list->entries[list->count++];
+    *entry = (struct run_entry){.directory = whole ? whole : memory_copy_string(path)};
+    run_record_init(&entry->record);
+    return entry;
+}
+
+static void add_run(struct run_list *list, const char *path)
+{
+    struct run_entry *entry = add(list, path);
+    struct error cause = ERROR_INIT;
+    entry->in_use = state_directory_in_use(path);
+    if (run_record_read(path, &entry->record, &cause) < 0)
+        explain(entry, &cause);
+    if (entry->record.state == RUN_RUNNING && !entry->in_use)
+        entry->record.state = RUN_INTERRUPTED;
+}
+
+static void add_foreign(struct run_list *list, const char *path)
+{
+    struct run_entry *entry = add(list, path);
+    SCOPED_FREE char *shown = path_for_people(entry->directory);
+    snprintf(entry->trouble, sizeof entry->trouble, "%s: it is no state directory of cox run; it is left alone", shown);
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Returns how many runs were found; -1 if the folder cannot be read. */
+static int add_below(struct run_list *list, const char *folder, unsigned nesting)
+{
+    struct dirent **names;
+    int count = scandir(folder, &names, visible, alphasort), found = 0;
+    for (int i = 0; i < count; i++) {
+        SCOPED_FREE char *path = memory_format("%s/%s", folder, names[i]->d_name);
+        struct stat about;
+        bool is_directory = lstat(path, &about) == 0 && S_ISDIR(about.st_mode);
+        int below = 1;
+        if (is_directory && state_directory_is_one(path))
+            add_run(list, path);
+        else if (is_directory)
+            below = nesting + 1 < NESTING_MAX ? add_below(list, path, nesting + 1) : 0;
+        if (is_directory && below <= 0 && nesting == 0)
+            add_foreign(list, path);
+        found += is_directory && below > 0;
+        free(names[i]);
+    }
+    if (count >= 0)
+        free(names);
+    return count < 0 ? -1 : found;
+}
+
+static const char *below_folder(const char *folder, const char *directory)
+{
+    size_t length = strlen(folder);
+    if (strncmp(directory, folder, length) == 0 && directory[length] == '/')
+        return directory + length + 1;
+    const char *slash = strrchr(directory, '/');
+    return slash ? slash + 1 : directory;
+}
+
+static void label(struct run_list *list, const char *folder)
+{
+    SCOPED_FREE char *whole = realpath(folder, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        struct run_entry *entry = &list->entries[i];
+        bool is_one = *entry->record.name;
+        for (size_t j = 0; j < list->count && is_one; j++)
+            is_one = j == i || strcmp(list->entries[j].record.name, entry->record.name) != 0;
+        entry->label =
+            memory_copy_string(is_one ? entry->record.name : below_folder(whole ? whole : folder, entry->directory));
+    }
+}
+
+int run_list_read(const char *folder, struct run_list *list, struct error *error)
+{
+    SCOPED_FREE char *own = folder ? memory_copy_string(folder) : run_list_folder();
+    struct stat about;
+    if (stat(own, &about) < 0 && !folder)
+        return 0;
+    if (state_directory_is_one(own))
+        add_run(list, own);
+    else if (add_below(list, own, 0) < 0)
+        return error_set_errno(error, "read %s", own);
+    label(list, own);
+    return 0;
+}
+
+void run_list_release(struct run_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        run_record_release(&list->entries[i].record);
+        free(list->entries[i].directory);
+        free(list->entries[i].label);
+    }
+    free(list->entries);
+    *list = (struct run_list){.count = 0};
+}
+
+/* ---------------------------------------------------------------- by name */
+
+static int refuse_unknown(const struct run_list *list, const char *word, struct error *error)
+{
+    const char **labels = memory_allocate(list->count + 1, sizeof *labels);
+    for (size_t i = 0; i < list->count; i++)
+        labels[i] = list->entries[i].label;
+    const char *meant = nearest_word(word, labels, list->count);
+    free(labels);
+    return error_set(error, ERROR_NOT_FOUND, "there is no run \"%s\"%s%s%s; `cox runs` lists them", word,
+                     meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+}
+
+int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
+                  struct error *error)
+{
+    SCOPED_FREE char *path = realpath(word, NULL);
+    const struct run_entry *found = NULL;
+    unsigned count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_entry *entry = &list->entries[i];
+        const char *slash = strrchr(entry->directory, '/');
+        if (strcmp(entry->label, word) == 0 || (path && strcmp(entry->directory, path) == 0)) {
+            *ret_entry = entry;
+            return 0;
+        }
+        if (strcmp(entry->record.name, word) == 0 || (slash && strcmp(slash + 1, word) == 0)) {
+            found = entry;
+            count++;
+        }
+    }
+    if (count == 0)
+        return refuse_unknown(list, word, error);
+    if (count > 1)
+        return error_set(error, ERROR_INVALID,
+                         "there are %u runs \"%s\"; name one by its directory, as `cox runs` lists them", count, word);
+    *ret_entry = found;
+    return 0;
+}
+
+char *run_state_directory(const char *word)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    struct stat about;
+    if (stat(word, &about) == 0 || run_list_read(NULL, &list, NULL) < 0 || run_list_find(&list, word, &entry, NULL) < 0)
+        return memory_copy_string(word);
+    return memory_copy_string(entry->directory);
+}
+
+/* ---------------------------------------------------------------- files that others use */
+
+static bool lies_in(const char *path, const char *directory)
+{
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+const struct run_entry *run_list_user_of(const struct run_list *list, const struct run_entry *entry)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct json *volumes = list->entries[i].record.volumes;
+        for (const struct json *volume = json_first(volumes); volume; volume = json_next(volume)) {
+            SCOPED_FREE char *path = realpath(json_string(volume, ""), NULL);
+            if (path && lies_in(path, entry->directory))
+                return &list->entries[i];
+        }
+    }
+    return NULL;
+}

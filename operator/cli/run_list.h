@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the runs of `cox run` and `cox demo` on this machine: state directories (common/contract/state_directory.h) below one folder, by
+ * default ~/.local/state/coxswain. A directory that is damaged, or not one of ours, is an entry that says so, and does not hide the others.
+ */
+#ifndef COXSWAIN_CLI_RUN_LIST_H
+#define COXSWAIN_CLI_RUN_LIST_H
+
+#include <stddef.h>
+
+#include "operator/cli/run_record.h"
+
+struct run_entry {
+    char *directory; /* absolute */
+    char *label;     /* by which commands name it: the job's name, or, where several have that, the directory's */
+    struct run_record record;        /* its state takes into account whether the directory is in use */
+    bool in_use;                     /* a control plane runs in it: a run goes on, or it is being looked at */
+    char trouble[ERROR_MESSAGE_MAX]; /* why there is no record; "": there is one */
+};
+
+/* By name of their directories. Zero it first; release with run_list_release. */
+struct run_list {
+    struct run_entry *entries;
+    size_t count;
+};
+
+/* Returns ${XDG_STATE_HOME:-~/.local/state}/coxswain; free it with free(). */
+char *run_list_folder(void);
+
+/* `folder`: a state directory, or a folder of them; NULL: run_list_folder. A default folder that does not exist has no runs. */
+int run_list_read(const char *folder, struct run_list *list, struct error *error);
+void run_list_release(struct run_list *list);
+
+/* Returns the run with that label, job's name, or path of a state directory. ERROR_NOT_FOUND suggests another name; ERROR_INVALID if
+ * several have it. The list owns the result. */
+int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
+                  struct error *error);
+
+/* Returns the state directory that the word of --state names: a directory, else a run's name. A word that is neither is returned as it
+ * is. Free it with free(). */
+char *run_state_directory(const char *word);
+
+/* Returns a run that was given a directory of `entry` by --volume, or NULL: deleting `entry` would delete its files. */
+const struct run_entry *run_list_user_of(const struct run_list *list, const struct run_entry *entry);
+
+#endif

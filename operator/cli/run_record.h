@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records in the state directory how a run of `cox run` on this machine stands, so that `cox runs` and `cox predict` know it without a
+ * control plane. run.c writes the record while the job runs and when it ends; it is the file run.json (STATE_RUN), and the manifest that
+ * was applied is job.json (STATE_JOB) beside it.
+ */
+#ifndef COXSWAIN_CLI_RUN_RECORD_H
+#define COXSWAIN_CLI_RUN_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/json.h"
+
+#define RUN_TEXT_MAX 256
+
+/* A record that says Running in a directory that nothing uses is of a run that was killed: RUN_INTERRUPTED. */
+#define RUN_STATES(X)                                                                                                  \
+    X(UNKNOWN, "Unknown")                                                                                              \
+    X(RUNNING, "Running")                                                                                              \
+    X(SUCCEEDED, "Succeeded") X(FAILED, "Failed") X(INTERRUPTED, "Interrupted") X(DELETED, "Deleted")
+
+enum run_state {
+#define X(name, word) RUN_##name,
+    RUN_STATES(X)
+#undef X
+};
+
+struct run_record {
+    char name[RUN_TEXT_MAX], name_space[RUN_TEXT_MAX];
+    bool is_sweep;
+    enum run_state state;
+    int64_t step, total_steps;              /* of a sweep: trials that are done, and all; -1: unknown */
+    double loss, accuracy, validation_loss; /* NAN: unknown */
+    char metric[RUN_TEXT_MAX];              /* of a sweep: what it compares its trials by, such as validationLoss */
+    double best;                            /* of its best trial; NAN: none */
+    int64_t started_ms, updated_ms;         /* 0: unknown */
+    struct json *volumes;                   /* owned: {claim: directory}, the --volume options; NULL: none */
+};
+
+void run_record_init(struct run_record *record);
+void run_record_release(struct run_record *record);
+
+const char *run_state_word(enum run_state state);
+
+/* Reads and writes the record of a state directory. The record of run_record_read must be released even after a failure.
+ * ERROR_NOT_FOUND: the directory has none; ERROR_INVALID: it is damaged. */
+int run_record_read(const char *directory, struct run_record *ret_record, struct error *error);
+int run_record_write(const char *directory, const struct run_record *record, struct error *error);
+/* The record as JSON, for programs; free it with json_free. */
+struct json *run_record_json(const struct run_record *record);
+
+/* Reads and writes the manifest that was applied. Free it with json_free. */
+int run_record_manifest(const char *directory, struct json **ret_manifest, struct error *error);
+int run_record_write_manifest(const char *directory, const struct json *manifest, struct error *error);
+
+/* Appends "98.3 %", "loss 0.0625" or, of a sweep, "validationLoss 0.0625"; nothing while there is no score. */
+void run_record_score(const struct run_record *record, struct buffer *out);
+
+#endif

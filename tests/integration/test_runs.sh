@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `cox run` leaves on this machine: `cox runs` lists, compares and deletes it. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/cox.sh"
+cox_command=("$bin/cox")
+runner=
+
+finish_also() {
+    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
+}
+
+export HOME=$work
+unset XDG_STATE_HOME
+folder=$work/.local/state/coxswain
+
+cat >tiny.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: tiny}
+spec:
+  workers: {replicas: 1}
+  storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: mlp, width: 16}
+    data: {format: Synthetic, examples: 400, validation: {last: 100}}
+    training: {steps: 30, batchSize: 50, optimizer: {type: SGD, learningRate: 0.1}}
+    checkpoint: {storage: runs, everySteps: 20}
+    export: {storage: runs, path: tiny.safetensors}
+YAML
+cat >sweep.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: rates}
+spec:
+  objective: {metric: validationLoss, goal: Minimize}
+  algorithm: {type: Grid}
+  parallelism: 2
+  parameters:
+    - {path: coxswain.training.optimizer.learningRate, values: [0.05, 0.1]}
+  template:
+    workers: {replicas: 1}
+    coxswain:
+      strategy: {type: OneDevice}
+      model: {preset: mlp, width: 16}
+      data: {format: Synthetic, examples: 400, validation: {last: 100}}
+      training: {steps: 10, batchSize: 50, optimizer: {type: SGD, learningRate: 0.1}}
+YAML
+
+cox 0 runs && grep -q 'no runs in ~/.local/state/coxswain' err && [[ ! -s out ]]
+verdict $? "where nothing has run there are no runs" "$(said)"
+
+mkdir mine
+echo keep >mine/file
+cox 0 run tiny.yaml && cox 0 run tiny.yaml --set metadata.name=other --set spec.coxswain.training.optimizer.learningRate=0.2 --volume "runs=$work/mine"
+verdict $? "two jobs run" "$(said)"
+cox 0 run sweep.yaml
+verdict $? "and a sweep" "$(said)"
+"$bin/cox" run tiny.yaml --set metadata.name=long --set spec.coxswain.training.steps=1000000 >long.log 2>&1 &
+runner=$!
+until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json"
+verdict $? "the record of a run that goes on has its step" "$(cat long.log "$folder/default-long/run.json")"
+cox 0 runs && printed '^NAME  *KIND  *STATE ' '^tiny  *Job  *Succeeded  *30/30  .*[0-9] % .* ago  .*B$' '^rates  *Sweep  *Succeeded  *2/2  .*validationLoss' \
+    '^long  *Job  *Running  *[0-9]*/1000000 .* now '
+verdict $? "all are listed" "$(said)"
+cox 1 runs delete long --yes && grep -q 'long stays: it is in use' err && [[ -d $folder/default-long ]]
+verdict $? "a run that goes on is not deleted" "$(said)"
+kill -KILL "$runner"
+wait "$runner" 2>/dev/null
+runner=
+interrupted() {
+    cox 0 runs && printed '^long  *Job  *Interrupted '
+}
+until_true 30 interrupted
+verdict $? "a run whose cox was killed is shown as interrupted" "$(said)"
+
+mkdir -p "$folder/photos" "$folder/broken"
+echo 'not mine' >"$folder/photos/one.jpg"
+: >"$folder/broken/objects.db"
+echo '{"version":' >"$folder/broken/run.json"
+cox 0 runs && printed '^tiny ' '^long ' && grep -q 'photos: it is no state directory of cox run' err && grep -q 'broken/run.json is damaged' err &&
+    [[ $(wc -l <err) == 2 ]]
+verdict $? "a foreign and a damaged directory are named, and hide nothing" "$(said)"
+cox 0 runs -o name && [[ $(cat out) == $'long\nother\nrates\ntiny' && ! -s err ]]
+verdict $? "names for programs" "$(said)"
+cox 0 runs -o json && perl -MJSON::PP -e 'local $/; my ($tiny) = grep { ($_->{name} // "") eq "tiny" } @{decode_json(<>)};
+    exit !($tiny->{state} eq "Succeeded" && $tiny->{step} == 30 && $tiny->{bytes} > 1000 && $tiny->{accuracy} >= 0 && !$tiny->{inUse})' out
+verdict $? "JSON for programs" "$(said)"
+cox 0 runs -o wide --state "$folder/default-tiny" && printed '^tiny .* ~/.local/state/coxswain/default-tiny$' && [[ $(wc -l <out) == 2 ]]
+verdict $? "a single state directory" "$(said)"
+
+cox 0 runs compare tiny other && printed '^  *tiny  *other$' '^spec.coxswain.training.optimizer.learningRate  *0.1  *0.2$' '^state  *Succeeded  *Succeeded$' \
+    '^held out  *[0-9.]* %  *[0-9.]* %$' && ! grep -q 'batchSize' out
+verdict $? "two runs are compared" "$(said)"
+cox 1 runs compare tiny othre && grep -q 'there is no run "othre"; did you mean other?' err
+verdict $? "a mistyped name" "$(said)"
+cox 2 runs remove tiny && cox 2 runs prune && grep -q -- '--older-than 7d' err && cox 2 runs prune --keep many && cox 2 runs --yes && cox 2 runs delete
+verdict $? "wrong usage" "$(said)"
+
+cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
+    complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
+    complete_words ru; complete_words runs de; complete_words runs delete ot; complete_words runs -o w; complete_words runs prune --ke') &&
+    [[ $completed == $'run runs\ndelete\nother\nwide\n--keep' ]]
+verdict $? "completion knows them" "$completed"
+
+cox 1 runs delete other && grep -q 'not confirmed' err && [[ -d $folder/default-other ]]
+verdict $? "nothing is deleted without a word" "$(said)"
+echo yes | "$bin/cox" runs delete other >out 2>err && printed '^other  Succeeded ' '1 run deleted, .* freed$' && [[ ! -e $folder/default-other && -f mine/file && -d mine/other ]]
+verdict $? "a run is deleted, what --volume gave stays" "$(said)"
+cox 0 run tiny.yaml --set metadata.name=second --volume "runs=$folder/default-tiny/volumes/default/runs" && cox 1 runs delete tiny --yes &&
+    grep -q 'tiny stays: the run second was given a directory in it' err && [[ -s $folder/default-tiny/volumes/default/runs/tiny.safetensors ]]
+verdict $? "a run whose files another run was given stays" "$(said)"
+cox 1 runs delete photos --yes && [[ -f $folder/photos/one.jpg ]] && cox 0 runs delete "$folder/broken" --yes && [[ ! -e $folder/broken ]]
+verdict $? "a foreign directory is never deleted, a damaged one is when it is named" "$(said)"
+echo mine >"$folder/default-rates/mine"
+cox 0 runs delete rates --yes && grep -q 'holds other files, which stay' err && [[ $(ls "$folder/default-rates") == mine ]]
+verdict $? "files that are not its own stay" "$(said)"
+
+cox 0 runs prune --older-than 1h --yes && printed '^nothing to delete' && [[ -d $folder/default-long ]]
+verdict $? "what is not old enough is not pruned" "$(said)"
+cox 0 runs prune --keep 1 --yes && [[ ! -e $folder/default-long && -d $folder/default-tiny && -d $folder/default-second ]]
+verdict $? "all but the newest are pruned" "$(said)"
+cox 0 runs prune --keep 0 --yes && [[ ! -e $folder/default-second && -d $folder/default-tiny ]] && grep -q 'tiny stays' err &&
+    cox 0 runs prune --older-than 0 --yes && [[ ! -e $folder/default-tiny && -f $folder/photos/one.jpg ]]
+verdict $? "pruning keeps what others use, too" "$(said)"
