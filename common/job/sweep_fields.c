@@ -44,6 +44,24 @@ static const struct field integers_fields[] = {
 };
 OBJECT_TYPE(sweep_integers_type, "Range of integers", integers_fields);
 
+static const struct field when_fields[] = {
+    {.name = "parameter",
+     .kind = FIELD_STRING,
+     MEMBER(sweep_when, parameter),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PARAMETER_PATH_MAX),
+     .description = "The path or variable of a parameter that stands before this one and has values or integer."},
+    {.name = "values",
+     .kind = FIELD_SCALAR_LIST,
+     MEMBER(sweep_when, values),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, SWEEP_VALUES_MAX),
+     .description = "Those of its values with which this parameter is tried."},
+};
+static OBJECT_TYPE(sweep_when_type, "Condition of a parameter", when_fields);
+
 static const struct field parameter_fields[] = {
     {.name = "path",
      .kind = FIELD_STRING,
@@ -87,6 +105,13 @@ static const struct field parameter_fields[] = {
      COMPANION(sweep_parameter, has_integer),
      .type = &sweep_integers_type,
      .description = "In place of values: a whole number from min to max, each as likely as the others."},
+    {.name = "when",
+     .kind = FIELD_OBJECT,
+     MEMBER(sweep_parameter, when),
+     COMPANION(sweep_parameter, has_when),
+     .type = &sweep_when_type,
+     .description = "Try this parameter only in trials in which another one has one of these values; in the others the "
+                    "template stays as it is there. Default: in all trials."},
 };
 OBJECT_TYPE(sweep_parameter_type, "Parameter", parameter_fields, .size = sizeof(struct sweep_parameter));
 
@@ -311,7 +336,8 @@ static const struct field record_fields[] = {
          "empty where it has none."),
     TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
          "With TPE: its values of the parameters, in their order, with commas between them; of values the position in "
-         "the list, from 0. They are drawn once and written here before the trial is created. With Grid and Random the "
+         "the list, from 0; empty where a parameter is not tried, because of its when. They are drawn once and written "
+         "here before the trial is created. With Grid and Random the "
          "values follow from the spec and the number; cox sweep get shows them."),
 };
 static OBJECT_TYPE(record_type, "Result of a trial", record_fields, .size = sizeof(struct trial_record));

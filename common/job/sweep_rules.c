@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/job/sweep_rules.h"
 
+#include <math.h>
+
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
 #include "common/job/training_sweep.h"
@@ -54,6 +56,66 @@ bool sweep_rule_targets_differ(const struct json *self, const struct json *old)
         for (const struct json *earlier = json_first(list); earlier != item; earlier = json_next(earlier))
             if (is_same_target(earlier, item))
                 return false;
+    return true;
+}
+
+/* The parameter of that path or variable among those before `end`, NULL: among all; NULL: there is none. */
+static const struct json *parameter_named(const struct json *list, const struct json *end, const struct json *name)
+{
+    for (const struct json *item = json_first(list); item != end; item = json_next(item))
+        if (name && (json_equal(json_member(item, "path"), name) || json_equal(json_member(item, "env"), name)))
+            return item;
+    return NULL;
+}
+
+bool sweep_rule_when_known(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const struct json *name = json_at(item, "when.parameter");
+        if (name && !parameter_named(list, NULL, name))
+            return false;
+    }
+    return true;
+}
+
+bool sweep_rule_when_earlier(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const struct json *name = json_at(item, "when.parameter");
+        if (name && parameter_named(list, NULL, name) && !parameter_named(list, item, name))
+            return false;
+    }
+    return true;
+}
+
+static bool can_have(const struct json *parameter, const struct json *value)
+{
+    const struct json *integer = json_member(parameter, "integer"), *values = json_member(parameter, "values");
+    if (integer)
+        return json_type(value) == JSON_NUMBER && json_number(value, 0) == floor(json_number(value, 0)) &&
+               json_number(value, 0) >= json_number_at(integer, "min", 0) &&
+               json_number(value, 0) <= json_number_at(integer, "max", 0);
+    const struct json *known = json_first(values);
+    while (known && !json_equal(known, value))
+        known = json_next(known);
+    return known != NULL;
+}
+
+bool sweep_rule_when_values(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const struct json *other = parameter_named(list, item, json_at(item, "when.parameter"));
+        const struct json *values = json_at(item, "when.values");
+        for (const struct json *value = json_first(values); other && value; value = json_next(value))
+            if (!can_have(other, value))
+                return false;
+    }
     return true;
 }
 

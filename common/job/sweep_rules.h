@@ -20,6 +20,9 @@ bool sweep_rule_source(const struct json *self, const struct json *old);
 
 /* About the spec. */
 bool sweep_rule_targets_differ(const struct json *self, const struct json *old);
+bool sweep_rule_when_known(const struct json *self, const struct json *old);
+bool sweep_rule_when_earlier(const struct json *self, const struct json *old);
+bool sweep_rule_when_values(const struct json *self, const struct json *old);
 bool sweep_rule_grid(const struct json *self, const struct json *old);
 bool sweep_rule_grid_size(const struct json *self, const struct json *old);
 bool sweep_rule_endless(const struct json *self, const struct json *old);

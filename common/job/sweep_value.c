@@ -6,39 +6,147 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/job/sweep_parameter.h"
 #include "common/philox.h"
 
 #define NUMBER_TEXT_MAX 40
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
+/* ---------------------------------------------------------------- conditions */
+
+int sweep_condition_of(const struct training_sweep *sweep, unsigned parameter)
+{
+    const struct sweep_when *when = &sweep->parameters[parameter].when;
+    for (unsigned i = 0; sweep->parameters[parameter].has_when && when->parameter && i < parameter; i++) {
+        const char *name = sweep_parameter_name(&sweep->parameters[i]);
+        if (name && strcmp(name, when->parameter) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+bool sweep_applies(const struct training_sweep *sweep, unsigned parameter, const struct json *value)
+{
+    if (sweep_condition_of(sweep, parameter) < 0)
+        return true;
+    const struct json *wanted = json_first(sweep->parameters[parameter].when.values);
+    while (wanted && !json_equal(wanted, value))
+        wanted = json_next(wanted);
+    return value && wanted;
+}
+
 /* ---------------------------------------------------------------- on a grid */
+
+#define NOT_TRIED (-1)
+
+/* A point of a grid: the number of the value that each parameter has there. */
+struct point {
+    const struct training_sweep *sweep;
+    unsigned count;
+    int conditions[SWEEP_PARAMETERS_MAX]; /* sweep_condition_of */
+    bool decides[SWEEP_PARAMETERS_MAX];   /* whether one is tried depends on its value */
+    int64_t chosen[SWEEP_PARAMETERS_MAX];
+};
 
 /* How many values a parameter has, at most SWEEP_TRIALS_MAX + 1; 0: infinitely many. */
 static int64_t choices_of(const struct sweep_parameter *parameter)
 {
+    if (parameter->has_integer && (parameter->integer.min == FIELD_UNSET || parameter->integer.max == FIELD_UNSET))
+        return 0;
     int64_t count = parameter->has_integer ? parameter->integer.max - parameter->integer.min + 1
                                            : (int64_t)json_count(parameter->values);
     return count > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : count;
-}
-
-/* Points of the grid of the parameters from number `first` on, at most SWEEP_TRIALS_MAX + 1. */
-static int64_t point_count(const struct training_sweep *sweep, unsigned first)
-{
-    int64_t size = 1;
-    for (unsigned i = first; i < sweep->parameter_count && size <= SWEEP_TRIALS_MAX; i++)
-        size *= choices_of(&sweep->parameters[i]);
-    return size > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : size;
-}
-
-int64_t sweep_point_count(const struct training_sweep *sweep)
-{
-    return point_count(sweep, 0);
 }
 
 static struct json *choice(const struct sweep_parameter *parameter, int64_t index)
 {
     return parameter->has_integer ? json_new_integer(parameter->integer.min + index)
                                   : json_copy(json_element(parameter->values, (size_t)index));
+}
+
+static struct point point_of(const struct training_sweep *sweep)
+{
+    unsigned count = sweep->parameter_count < SWEEP_PARAMETERS_MAX ? sweep->parameter_count : SWEEP_PARAMETERS_MAX;
+    struct point point = {.sweep = sweep, .count = count};
+    for (unsigned i = 0; i < count; i++) {
+        point.conditions[i] = sweep_condition_of(sweep, i);
+        if (point.conditions[i] >= 0)
+            point.decides[point.conditions[i]] = true;
+    }
+    return point;
+}
+
+/* Given the values of the parameters before it. */
+static bool is_tried(const struct point *point, unsigned parameter)
+{
+    int condition = point->conditions[parameter];
+    if (condition < 0)
+        return true;
+    if (point->chosen[condition] == NOT_TRIED)
+        return false;
+    SCOPED_JSON *value = choice(&point->sweep->parameters[condition], point->chosen[condition]);
+    return sweep_applies(point->sweep, parameter, value);
+}
+
+/* Points that have the values chosen of the parameters before number `first`, at most SWEEP_TRIALS_MAX + 1. */
+static int64_t points_from(struct point *point, unsigned first)
+{
+    if (first == point->count)
+        return 1;
+    point->chosen[first] = NOT_TRIED;
+    if (!is_tried(point, first))
+        return points_from(point, first + 1);
+    int64_t size = 0, choices = choices_of(&point->sweep->parameters[first]);
+    if (!point->decides[first])
+        size = choices * points_from(point, first + 1);
+    for (int64_t i = 0; point->decides[first] && i < choices && size <= SWEEP_TRIALS_MAX; i++) {
+        point->chosen[first] = i;
+        size += points_from(point, first + 1);
+    }
+    return size > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : size;
+}
+
+int64_t sweep_point_count(const struct training_sweep *sweep)
+{
+    struct point point = point_of(sweep);
+    for (unsigned i = 0; i < point.count; i++)
+        if (choices_of(&sweep->parameters[i]) == 0)
+            return 0;
+    return points_from(&point, 0);
+}
+
+/* Chooses the value of a parameter in the point of that number among those that have the values chosen before. Returns its number among
+ * those that have this value, too. */
+static int64_t choose(struct point *point, unsigned parameter, int64_t number)
+{
+    point->chosen[parameter] = NOT_TRIED;
+    if (!is_tried(point, parameter))
+        return number;
+    int64_t choices = choices_of(&point->sweep->parameters[parameter]);
+    for (int64_t i = 0; i < choices; i++) {
+        point->chosen[parameter] = i;
+        int64_t after = points_from(point, parameter + 1);
+        if (!point->decides[parameter]) {
+            point->chosen[parameter] = number / after % choices;
+            return number % after;
+        }
+        point->chosen[parameter] = i;
+        if (number < after)
+            break;
+        number -= after;
+    }
+    return number;
+}
+
+static struct json *grid_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
+{
+    struct point point = point_of(sweep);
+    int64_t count = sweep_point_count(sweep), number = count > 0 ? trial % count : 0;
+    if (count == 0 || parameter >= point.count)
+        return json_new_null();
+    for (unsigned i = 0; i <= parameter; i++)
+        number = choose(&point, i, number);
+    return point.chosen[parameter] == NOT_TRIED ? NULL : choice(&sweep->parameters[parameter], point.chosen[parameter]);
 }
 
 /* ---------------------------------------------------------------- at random */
@@ -78,11 +186,9 @@ static struct json *random_value(const struct sweep_parameter *parameter, double
 
 struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
 {
-    const struct sweep_parameter *wanted = &sweep->parameters[parameter];
     if (sweep->algorithm.type != SWEEP_GRID)
-        return random_value(wanted, sweep_draw(sweep, parameter, trial, 0));
-    int64_t choices = choices_of(wanted), after = point_count(sweep, parameter + 1);
-    return choices > 0 && after > 0 ? choice(wanted, trial / after % choices) : json_new_null();
+        return random_value(&sweep->parameters[parameter], sweep_draw(sweep, parameter, trial, 0));
+    return grid_value(sweep, parameter, trial);
 }
 
 /* ---------------------------------------------------------------- as recorded */
@@ -116,6 +222,10 @@ struct json *sweep_value_of_number(const struct sweep_parameter *parameter, doub
 struct json *sweep_trial_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
 {
     double number;
+    int condition = sweep_condition_of(sweep, parameter);
+    SCOPED_JSON *value = condition < 0 ? NULL : sweep_trial_value(sweep, (unsigned)condition, trial);
+    if (!sweep_applies(sweep, parameter, value))
+        return NULL;
     if (sweep->algorithm.type != SWEEP_TPE)
         return sweep_drawn_value(sweep, parameter, trial);
     if (!sweep_recorded_number(sweep, parameter, trial, &number))

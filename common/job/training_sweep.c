@@ -12,6 +12,7 @@
 #include "common/job/field_read.h"
 #include "common/job/field_write.h"
 #include "common/job/immutability.h"
+#include "common/job/sweep_value.h"
 
 /* ---------------------------------------------------------------- read */
 
@@ -107,26 +108,15 @@ struct json *training_sweep_violations(const struct json *object, const struct j
 
 /* ---------------------------------------------------------------- grid */
 
-static int64_t value_count(const struct json *parameter)
-{
-    const struct json *integers = json_member(parameter, "integer");
-    if (integers)
-        return json_integer_at(integers, "max", 0) - json_integer_at(integers, "min", 0) + 1;
-    return (int64_t)json_count(json_member(parameter, "values"));
-}
-
 int64_t sweep_grid_size(const struct json *spec)
 {
-    int64_t size = 1;
-    const struct json *list = json_member(spec, "parameters");
-    for (const struct json *parameter = json_first(list); parameter; parameter = json_next(parameter)) {
-        int64_t count = value_count(parameter);
-        if (count <= 0)
-            return 0;
-        if (size <= SWEEP_TRIALS_MAX)
-            size = count > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : size * count;
-    }
-    return size > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : size;
+    struct training_sweep sweep = {.opaque = json_new_array()};
+    fields_unset(&training_sweep_spec_type, &sweep);
+    struct field_reader reader = {.arena = &sweep.arena, .opaque = sweep.opaque};
+    fields_read(&training_sweep_spec_type, spec, &sweep, &reader);
+    int64_t size = sweep_point_count(&sweep);
+    training_sweep_release(&sweep);
+    return size;
 }
 
 /* ---------------------------------------------------------------- status */

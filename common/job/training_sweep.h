@@ -51,6 +51,12 @@ struct sweep_integers {
     int64_t min, max;
 };
 
+/* A parameter that is drawn only for trials in which an earlier parameter has one of these values. */
+struct sweep_when {
+    const char *parameter; /* its path or variable */
+    const struct json *values;
+};
+
 /* A field of the template, or a variable of the pods, and where its values come from. A sound parameter has one of `path` and
  * `env`, and one of `values`, `uniform`, `log_uniform` and `integer`. */
 struct sweep_parameter {
@@ -59,6 +65,8 @@ struct sweep_parameter {
     bool has_uniform, has_log_uniform, has_integer;
     struct sweep_range uniform, log_uniform;
     struct sweep_integers integer;
+    bool has_when;
+    struct sweep_when when;
 };
 
 struct sweep_objective {

@@ -15,6 +15,8 @@ static int put_values(const struct training_sweep *sweep, struct json *spec, str
         const char *name = sweep_parameter_name(parameter);
         const char *text = sweep_best_value(&sweep->status.best, name);
         SCOPED_JSON *value = text ? sweep_parameter_value(parameter, text) : NULL;
+        if (!text && parameter->has_when)
+            continue;
         if (!value)
             return error_set(
                 error, ERROR_INVALID,

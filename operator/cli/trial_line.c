@@ -39,13 +39,22 @@ static int64_t time_at(const struct json *job, const char *path)
     return ms;
 }
 
+/* Whether a parameter is tried in the trial, whose values of those before it are in the line. */
+static bool is_tried(const struct training_sweep *sweep, unsigned parameter, const struct trial_line *line)
+{
+    int condition = sweep_condition_of(sweep, parameter);
+    const char *text = condition < 0 ? NULL : line->values[condition];
+    SCOPED_JSON *value = text ? sweep_parameter_value(&sweep->parameters[condition], text) : NULL;
+    return sweep_applies(sweep, parameter, value);
+}
+
 static void read_values(const struct training_sweep *sweep, const struct json *spec, struct trial_line *line)
 {
     line->values = arena_allocate(&line->arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         SCOPED_FREE char *text = json_scalar_text(sweep_parameter_find(&sweep->parameters[i], spec));
-        line->values[i] = arena_copy_string(&line->arena, text);
+        line->values[i] = is_tried(sweep, i, line) ? arena_copy_string(&line->arena, text) : NULL;
     }
 }
 

@@ -14,7 +14,7 @@ struct trial_line {
     const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
     const char *
         objective; /* value of the metric once the trial has succeeded, or when it was stopped; NULL: none that is finite */
-    const char **values; /* of each of the sweep's parameters, as text; NULL: not there */
+    const char **values; /* of each of the sweep's parameters, as text; NULL: not there, or not tried in this trial */
     unsigned value_count;
     bool succeeded, failed, stopped;         /* stopped: early, by the sweep, which only its results say */
     int64_t step, total_steps, seconds_left; /* -1: unknown */

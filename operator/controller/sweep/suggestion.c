@@ -79,11 +79,14 @@ static double learned_place(const struct training_sweep *sweep, unsigned paramet
     SCOPED_FREE struct tpe_trial *trials = memory_allocate(status->result_count + 1, sizeof *trials);
     double draws[TPE_DRAWS], number;
     size_t count = 0;
-    for (unsigned i = 0; i < status->result_count; i++)
-        if (sweep_recorded_number(sweep, parameter, i, &number))
-            trials[count++] = (struct tpe_trial){.value = place_of(&sweep->parameters[parameter], &space, number),
-                                                 .loss = loss_of(sweep, &status->results[i]),
-                                                 .stopped = status->results[i].state == TRIAL_STOPPED};
+    for (unsigned i = 0; i < status->result_count; i++) {
+        bool known = sweep_recorded_number(sweep, parameter, i, &number);
+        if (known || status->results[i].values)
+            trials[count++] =
+                (struct tpe_trial){.value = known ? place_of(&sweep->parameters[parameter], &space, number) : NAN,
+                                   .loss = loss_of(sweep, &status->results[i]),
+                                   .stopped = status->results[i].state == TRIAL_STOPPED};
+    }
     for (size_t i = 0; i < TPE_DRAWS; i++)
         draws[i] = sweep_draw(sweep, parameter, trial, i + 1);
     return tpe_suggest(&space, trials, count, draws);
@@ -115,8 +118,8 @@ char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
         const struct json *values = sweep->parameters[i].values;
         SCOPED_JSON *value = suggestion_value(sweep, i, trial);
         SCOPED_FREE char *number =
-            values ? memory_format("%" PRId64, position_in(values, value)) : json_scalar_text(value);
-        buffer_format(&text, "%s%s", i > 0 ? "," : "", number);
+            value && values ? memory_format("%" PRId64, position_in(values, value)) : json_scalar_text(value);
+        buffer_format(&text, "%s%s", i > 0 ? "," : "", number ? number : "");
     }
     return buffer_take(&text);
 }
@@ -125,6 +128,10 @@ char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
 
 struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
 {
+    int condition = sweep_condition_of(sweep, parameter);
+    SCOPED_JSON *value = condition < 0 ? NULL : suggestion_value(sweep, (unsigned)condition, trial);
+    if (!sweep_applies(sweep, parameter, value))
+        return NULL;
     return sweep->algorithm.type == SWEEP_TPE ? learned_value(sweep, parameter, trial)
                                               : sweep_drawn_value(sweep, parameter, trial);
 }

@@ -185,11 +185,13 @@ static void take_best(struct sweep_planning *planning, int64_t trial, const char
     best->trial = name_of(planning, trial);
     best->objective = arena_copy_string(arena, value);
     best->parameters = arena_allocate(arena, sweep->parameter_count, sizeof *best->parameters);
-    best->parameter_count = sweep->parameter_count;
+    best->parameter_count = 0;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         SCOPED_JSON *suggested = suggestion_value(sweep, i, trial);
         SCOPED_FREE char *text = json_scalar_text(suggested);
-        best->parameters[i] = (struct sweep_assignment){
+        if (!suggested)
+            continue;
+        best->parameters[best->parameter_count++] = (struct sweep_assignment){
             .name = sweep_parameter_name(&sweep->parameters[i]),
             .value = arena_copy_string(arena, text),
         };

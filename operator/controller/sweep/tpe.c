@@ -55,7 +55,7 @@ static struct parzen *estimator_of(const struct parzen_space *space, const struc
     size_t found = 0;
     SCOPED_FREE double *values = memory_allocate(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
-        if (is_good[i] == good)
+        if (is_good[i] == good && !isnan(trials[i].value))
             values[found++] = trials[i].value;
     return parzen_new(space, values, found);
 }

@@ -10,6 +10,9 @@
  * drawn from the density of the good trials, the candidate with the highest ratio of the two
  * densities (good to others) is proposed.
  *
+ * A parameter that is tried in some trials only, since it depends on the value of another one, is learned from
+ * those trials: the densities know nothing of the others. Which trials are good is decided among all of them.
+ *
  * A trial that was stopped early is not good, but counts as one of those of which some are good: with
  * ten times as many trials over as have succeeded, all that have succeeded may be good.
  *
@@ -28,7 +31,7 @@
 
 /* An earlier trial. */
 struct tpe_trial {
-    double value; /* of the parameter */
+    double value; /* of the parameter; NAN: it was not tried in this trial, which counts as good or not all the same */
     double loss;  /* lower is better; INFINITY: it has none */
     bool stopped; /* it has none since it was stopped early: others were better */
 };

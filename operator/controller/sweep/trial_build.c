@@ -49,7 +49,7 @@ static int fill_values(const struct training_sweep *sweep, int64_t trial, struct
 {
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         SCOPED_JSON *value = suggestion_value(sweep, i, trial);
-        if (sweep_parameter_put(&sweep->parameters[i], value, spec, error) < 0)
+        if (value && sweep_parameter_put(&sweep->parameters[i], value, spec, error) < 0)
             return -1;
     }
     return 0;

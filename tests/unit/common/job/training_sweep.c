@@ -68,6 +68,39 @@ Test(training_sweep, what_only_the_operator_refuses)
                      "spec.parameters", "more than 1000 points");
 }
 
+#define CHOSEN                                                                                                         \
+    SPEC "  maxTrials: 1\n"                                                                                            \
+         "  parameters:\n"                                                                                             \
+         "  - {path: optimizer, values: [SGD, AdamW]}\n"                                                               \
+         "  - {env: DEPTH, integer: {min: 1, max: 3}}\n"                                                               \
+         "  - {path: rate, uniform: {min: 0, max: 1}}\n"
+
+Test(training_sweep, conditions_of_parameters)
+{
+    static const char *const good[] = {"{parameter: optimizer, values: [SGD]}", "{parameter: DEPTH, values: [2, 3]}"};
+    static const char *const bad[][2] = {
+        {"{parameter: optimiser, values: [SGD]}", "names a parameter that there is not"},
+        {"{parameter: momentum, values: [1]}", "does not stand before it"},
+        {"{parameter: later, values: [1]}", "does not stand before it"},
+        {"{parameter: optimizer, values: [SGD, Adam]}", "never has"},
+        {"{parameter: DEPTH, values: [4]}", "never has"},
+        {"{parameter: DEPTH, values: [1.5]}", "never has"},
+        {"{parameter: DEPTH, values: ['1']}", "never has"},
+        {"{parameter: rate, values: [0.5]}", "never has"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        SCOPED_FREE char *yaml = memory_format(CHOSEN "  - {path: momentum, values: [1], when: %s}\n", good[i]);
+        SCOPED_JSON *object = manifest_value(yaml);
+        SCOPED_JSON *violations = training_sweep_violations(object, NULL);
+        cr_expect_eq(json_count(violations), 0, "%s", good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        SCOPED_FREE char *yaml = memory_format(
+            CHOSEN "  - {path: momentum, values: [1], when: %s}\n  - {path: later, values: [1]}\n", bad[i][0]);
+        expect_violation(yaml, "spec.parameters", bad[i][1]);
+    }
+}
+
 Test(training_sweep, only_what_steers_a_sweep_may_change)
 {
     SCOPED_JSON *old = manifest_value(SPEC PARAMETERS "  maxTrials: 9\n");
@@ -117,7 +150,13 @@ Test(training_sweep, size_of_a_grid)
     SCOPED_JSON *endless = manifest_value("parameters: [{values: [1, 2]}, {uniform: {min: 0, max: 1}}]\n");
     SCOPED_JSON *huge = manifest_value("parameters: [{integer: {min: -1000000000000, max: 1000000000000}}, {integer: "
                                        "{min: -1000000000000, max: 1000000000000}}, {values: [1, 2]}]\n");
+    SCOPED_JSON *conditional = manifest_value(
+        "parameters: [{path: a, values: [1, 2, 3]}, {path: b, values: [x, y], when: {parameter: a, values: [2, 3]}}, "
+        "{path: c, integer: {min: 1, max: 5}, when: {parameter: b, values: [y]}}, {path: d, values: [1, 2]}]\n");
+    SCOPED_JSON *broken = manifest_value("parameters: [5, {integer: {min: 1}}, {values: 7, when: {parameter: 3}}]\n");
     cr_expect_eq(sweep_grid_size(spec), 24);
+    cr_expect_eq(sweep_grid_size(conditional), (1 + 2 * (1 + 5)) * 2);
+    cr_expect_eq(sweep_grid_size(broken), 0);
     cr_expect_eq(sweep_grid_size(endless), 0);
     cr_expect_eq(sweep_grid_size(huge), SWEEP_TRIALS_MAX + 1);
 }

@@ -37,6 +37,20 @@ Test(sweep_best, numbers_that_were_listed_as_words_stay_words)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_best, a_parameter_that_was_not_tried_is_left_out)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\n"
+        "spec: {maxTrials: 1, template: {b: 7}, parameters: [{path: a, values: [1, 2]}, {path: b, values: [5], when: "
+        "{parameter: a, values: [2]}}]}\n"
+        "status: {best: {trial: s-0, objective: '1', parameters: [{name: a, value: '1'}]}}\n");
+    SCOPED_JSON *job = NULL;
+    cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
+    cr_expect_eq(json_integer_at(job, "spec.a", 0), 1);
+    cr_expect_eq(json_integer_at(job, "spec.b", 0), 7);
+    training_sweep_release(&sweep);
+}
+
 static void expect_none(const char *yaml, const char *message)
 {
     struct training_sweep sweep = sweep_of(yaml);

@@ -70,6 +70,27 @@ Test(trial_line, a_result_is_known_without_its_job)
     training_sweep_release(&sweep);
 }
 
+Test(trial_line, a_value_that_is_not_tried_is_not_there)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\nspec: {algorithm: {type: Grid}, template: {}, parameters: [{env: KIND, values: [1, 2]}, "
+        "{path: b, values: [x], when: {parameter: KIND, values: [2]}}]}\nstatus: {results: [{state: Failed}, {state: "
+        "Failed}]}\n");
+    for (unsigned trial = 0; trial < 2; trial++) {
+        SCOPED_FREE char *yaml = memory_format("spec: {b: x, workers: {template: {spec: {containers: [{env: [{name: "
+                                               "KIND, value: '%u'}]}]}}}}",
+                                               trial + 1);
+        SCOPED_JSON *job = sweep_json(yaml);
+        struct trial_line *lines[] = {trial_line_new(&sweep, job), trial_line_of_result(&sweep, trial)};
+        for (int i = 0; i < 2; i++) {
+            cr_expect_str_eq(lines[i]->values[0], trial == 0 ? "1" : "2");
+            cr_expect_eq(lines[i]->values[1] != NULL, trial == 1);
+            trial_line_free(lines[i]);
+        }
+    }
+    training_sweep_release(&sweep);
+}
+
 Test(trial_line, values_that_tpe_has_drawn_are_read_from_the_results)
 {
     struct training_sweep sweep = sweep_of(SWEEP_SPEC "  algorithm: {type: TPE}\nstatus: {results: [{state: Failed, "

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/job/sweep_value.h"
 #include "sweep_scene.h"
 
 static void expect_text(const struct training_sweep *sweep, unsigned parameter, int64_t trial, const char *text)
@@ -37,6 +39,49 @@ Test(suggestion, max_trials_cuts_a_grid)
     cr_expect_eq(suggestion_count(&sweep), 7);
     expect_text(&sweep, 0, 6, "1");
     expect_text(&sweep, 1, 6, "7");
+    training_sweep_release(&sweep);
+}
+
+#define CONDITIONAL(algorithm)                                                                                         \
+    SWEEP_HEAD                                                                                                         \
+    "  algorithm: {" algorithm "}\n"                                                                                   \
+    "  parameters: [{path: a, values: [x, y, z]}, {path: b, integer: {min: 1, max: 2}, when: {parameter: a, values: "  \
+    "[x, z]}},\n"                                                                                                      \
+    "    {path: c, values: [true, false], when: {parameter: b, values: [2]}}, {path: d, integer: {min: 7, max: 8}}]\n"
+
+/* Parameter b belongs to x and z, c to a b of 2. */
+Test(suggestion, a_grid_leaves_out_what_is_not_tried)
+{
+    static const char *const rows[14] = {"x17", "x18", "x2true7", "x2true8", "x2false7", "x2false8", "y7",
+                                         "y8",  "z17", "z18",     "z2true7", "z2true8",  "z2false7", "z2false8"};
+    struct training_sweep sweep = sweep_from(CONDITIONAL("type: Grid"));
+    cr_assert_eq(suggestion_count(&sweep), 14);
+    for (int64_t trial = 0; trial < 14; trial++) {
+        char row[64] = "";
+        for (unsigned i = 0; i < 4; i++) {
+            SCOPED_JSON *value = suggestion_value(&sweep, i, trial);
+            SCOPED_FREE char *text = json_scalar_text(value);
+            snprintf(row + strlen(row), sizeof row - strlen(row), "%s", text ? text : "");
+        }
+        cr_expect_str_eq(row, rows[trial], "trial %ld: %s", (long)trial, row);
+    }
+    training_sweep_release(&sweep);
+}
+
+Test(suggestion, random_draws_leave_out_what_is_not_tried)
+{
+    struct training_sweep sweep = sweep_from(CONDITIONAL("type: Random") "  maxTrials: 300\n");
+    int tried = 0, deep = 0;
+    for (int64_t trial = 0; trial < 300; trial++) {
+        SCOPED_JSON *a = suggestion_value(&sweep, 0, trial), *b = suggestion_value(&sweep, 1, trial);
+        SCOPED_JSON *c = suggestion_value(&sweep, 2, trial), *d = suggestion_value(&sweep, 3, trial);
+        cr_assert_eq(b == NULL, strcmp(json_string(a, ""), "y") == 0);
+        cr_assert_eq(c != NULL, json_integer(b, 0) == 2);
+        cr_assert_not_null(d);
+        tried += b != NULL;
+        deep += c != NULL;
+    }
+    cr_expect(tried > 160 && tried < 240 && deep > 70 && deep < 130, "%d, %d of 300", tried, deep);
     training_sweep_release(&sweep);
 }
 
@@ -252,5 +297,25 @@ Test(suggestion, records_that_make_no_sense)
         cr_expect_eq(json_type(word), JSON_STRING);
         cr_expect(json_number(real, 99) >= -2 && json_number(real, 99) <= 3, "%g", json_number(real, 99));
     }
+    learned_release(&learned);
+}
+
+/* With x the best b is 2; with z nothing but a = x is good. What trials of y did says nothing of b. */
+Test(suggestion, tpe_learns_a_conditional_parameter_from_trials_that_had_it)
+{
+    struct learned learned;
+    learned_init(&learned, CONDITIONAL("type: TPE, startupTrials: 5") "  maxTrials: 41\n");
+    for (int64_t trial = 0; trial < RESULTS_MAX; trial++) {
+        SCOPED_FREE char *values = suggestion_record(&learned.sweep, trial);
+        bool has_b = values[0] != '1', is_best = strncmp(values, "0,2,", 4) == 0;
+        cr_assert_eq(values[2] != ',', has_b, "%s", values);
+        add_record(&learned, values, is_best ? "0" : values[0] == '0' ? "1" : has_b ? "3" : "2");
+        SCOPED_JSON *b = sweep_trial_value(&learned.sweep, 1, trial);
+        cr_assert_eq(b != NULL, has_b, "%s", values);
+    }
+    int found = 0;
+    for (int i = RESULTS_MAX - 20; i < RESULTS_MAX; i++)
+        found += strncmp(learned.results[i].values, "0,2,", 4) == 0;
+    cr_expect(found >= 12, "%d of the last 20", found);
     learned_release(&learned);
 }

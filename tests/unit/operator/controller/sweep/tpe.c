@@ -96,3 +96,17 @@ Test(tpe, trials_that_were_stopped_are_not_good_but_count)
     cr_expect_gt(hits(&space, trials, 40, 1, 1), 20, "%d", hits(&space, trials, 40, 1, 1));
     cr_expect_lt(hits(&space, silent, 40, 1, 1), 5, "%d", hits(&space, silent, 40, 1, 1));
 }
+
+/* Of twenty trials two are good, the first two; only the second one had the parameter. */
+Test(tpe, trials_that_did_not_have_the_parameter_are_in_no_density)
+{
+    struct parzen_space space = {.choices = 2};
+    struct tpe_trial trials[20], others[20];
+    for (size_t i = 0; i < 20; i++) {
+        trials[i] = (struct tpe_trial){.value = i == 1 ? 1 : i < 8 ? NAN : 0, .loss = (double)i};
+        others[i] = (struct tpe_trial){.value = NAN, .loss = (double)i};
+    }
+    cr_expect_gt(hits(&space, trials, 20, 1, 1), 90);
+    int even = hits(&space, others, 20, 1, 1);
+    cr_expect(even > 0 && even < 100, "%d of 100 without any that had it", even);
+}

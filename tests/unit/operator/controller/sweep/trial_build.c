@@ -74,6 +74,18 @@ Test(trial_build, a_job_with_owner_labels_and_values)
     cr_expect_eq(json_integer_at(object, "spec.workers.replicas", 0), 1);
 }
 
+Test(trial_build, a_parameter_that_is_not_tried_leaves_the_template_alone)
+{
+    static const char yaml[] =
+        SWEEP_HEAD "  algorithm: {type: Grid}\n"
+                   "  parameters: [{path: coxswain.training.optimizer.type, values: [AdamW, SGD]},\n"
+                   "    {path: coxswain.training.optimizer.momentum, values: [0.5], when: {parameter: "
+                   "coxswain.training.optimizer.type, values: [SGD]}}]\n";
+    SCOPED_JSON *without = built(yaml, 0), *with = built(yaml, 1);
+    cr_expect_null(json_at(without, "spec.coxswain.training.optimizer.momentum"));
+    cr_expect_eq(json_number_at(with, "spec.coxswain.training.optimizer.momentum", 0), 0.5);
+}
+
 #define FOREIGN                                                                                                        \
     "metadata: {name: s, namespace: n, uid: u}\n"                                                                      \
     "spec:\n"                                                                                                          \
