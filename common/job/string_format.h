@@ -33,6 +33,7 @@
     X(FIELD_PATH, "^[A-Za-z][-A-Za-z0-9_]*([.][-A-Za-z0-9_]+)*$",                                                      \
       "names of fields and numbers of elements joined by dots, such as coxswain.training.batchSize")                   \
     X(VARIABLE, "^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name, such as LEARNING_RATE")                                \
+    X(ARGUMENT, "^[-+]{0,2}[A-Za-z][-A-Za-z0-9_./]*$", "the name of an argument, such as --learning-rate")             \
     X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
     X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$", "a number, such as 0.01 or 3e-4")
 

@@ -11,7 +11,7 @@
 
 const char *sweep_parameter_name(const struct sweep_parameter *parameter)
 {
-    return parameter->env ? parameter->env : parameter->path;
+    return parameter->env ? parameter->env : parameter->arg ? parameter->arg : parameter->path;
 }
 
 /* ---------------------------------------------------------------- a field of the template */
@@ -118,20 +118,50 @@ static void set_variable(struct json *container, const char *name, const char *t
     json_set_string(variable, "value", text);
 }
 
-static void set_environment(const struct sweep_parameter *parameter, const struct json *value, struct json *spec)
+/* ---------------------------------------------------------------- an argument of the pods */
+
+static void append_argument(struct json *container, const char *name, const char *text)
+{
+    SCOPED_FREE char *argument = memory_format("%s=%s", name, text);
+    json_append(json_set_array(container, "args"), json_new_string(argument));
+}
+
+/* The text behind NAME= in the last argument that begins so: programs heed the last one. */
+static const char *find_argument(const struct json *container, const char *name)
+{
+    const char *found = NULL;
+    size_t length = strlen(name);
+    for (const struct json *item = json_first(json_member(container, "args")); item; item = json_next(item)) {
+        const char *argument = json_string(item, "");
+        if (strncmp(argument, name, length) == 0 && argument[length] == '=')
+            found = argument + length + 1;
+    }
+    return found;
+}
+
+/* ---------------------------------------------------------------- both */
+
+static void set_in_trainers(const struct sweep_parameter *parameter, const struct json *value, struct json *spec)
 {
     SCOPED_FREE char *text = json_scalar_text(value);
     for (int role = 0; role < ROLE_COUNT; role++) {
         const char *section = role_section((enum role)role);
-        if (role == ROLE_WORKER || json_member(spec, section))
-            set_variable(trainer_of(json_set_object(json_set_object(spec, section), "template")), parameter->env, text);
+        if (role != ROLE_WORKER && !json_member(spec, section))
+            continue;
+        struct json *trainer = trainer_of(json_set_object(json_set_object(spec, section), "template"));
+        if (parameter->env)
+            set_variable(trainer, parameter->env, text);
+        else
+            append_argument(trainer, parameter->arg, text);
     }
 }
 
-static const struct json *find_environment(const char *name, const struct json *spec)
+static char *find_in_trainer(const struct sweep_parameter *parameter, const struct json *spec)
 {
     const struct json *workers = json_member(spec, role_section(ROLE_WORKER));
-    return json_member(variable_of(main_container(json_member(workers, "template")), name), "value");
+    const struct json *trainer = main_container(json_member(workers, "template"));
+    return parameter->env ? json_scalar_text(json_member(variable_of(trainer, parameter->env), "value"))
+                          : memory_copy_string(find_argument(trainer, parameter->arg));
 }
 
 /* ---------------------------------------------------------------- a parameter */
@@ -139,15 +169,16 @@ static const struct json *find_environment(const char *name, const struct json *
 int sweep_parameter_put(const struct sweep_parameter *parameter, const struct json *value, struct json *spec,
                         struct error *error)
 {
-    if (!parameter->env)
+    if (!parameter->env && !parameter->arg)
         return set_field(parameter, value, spec, error);
-    set_environment(parameter, value, spec);
+    set_in_trainers(parameter, value, spec);
     return 0;
 }
 
-const struct json *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec)
+char *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec)
 {
-    return parameter->env ? find_environment(parameter->env, spec) : find_field(parameter->path, spec);
+    return parameter->env || parameter->arg ? find_in_trainer(parameter, spec)
+                                            : json_scalar_text(find_field(parameter->path, spec));
 }
 
 const char *sweep_best_value(const struct sweep_best *best, const char *name)

@@ -30,7 +30,7 @@ bool sweep_rule_integers(const struct json *self, const struct json *old)
 bool sweep_rule_target(const struct json *self, const struct json *old)
 {
     (void)old;
-    return rule_has(self, "path") != rule_has(self, "env");
+    return rule_has(self, "path") + rule_has(self, "env") + rule_has(self, "arg") == 1;
 }
 
 bool sweep_rule_source(const struct json *self, const struct json *old)
@@ -43,9 +43,13 @@ bool sweep_rule_source(const struct json *self, const struct json *old)
 
 static bool is_same_target(const struct json *one, const struct json *other)
 {
-    const struct json *path = json_member(one, "path"), *env = json_member(one, "env");
-    return (path && json_equal(path, json_member(other, "path"))) ||
-           (env && json_equal(env, json_member(other, "env")));
+    static const char *const targets[] = {"path", "env", "arg"};
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const struct json *target = json_member(one, targets[i]);
+        if (target && json_equal(target, json_member(other, targets[i])))
+            return true;
+    }
+    return false;
 }
 
 bool sweep_rule_targets_differ(const struct json *self, const struct json *old)
@@ -59,11 +63,12 @@ bool sweep_rule_targets_differ(const struct json *self, const struct json *old)
     return true;
 }
 
-/* The parameter of that path or variable among those before `end`, NULL: among all; NULL: there is none. */
+/* The parameter of that path, variable or argument among those before `end`, NULL: among all; NULL: there is none. */
 static const struct json *parameter_named(const struct json *list, const struct json *end, const struct json *name)
 {
     for (const struct json *item = json_first(list); item != end; item = json_next(item))
-        if (name && (json_equal(json_member(item, "path"), name) || json_equal(json_member(item, "env"), name)))
+        if (name && (json_equal(json_member(item, "path"), name) || json_equal(json_member(item, "env"), name) ||
+                     json_equal(json_member(item, "arg"), name)))
             return item;
     return NULL;
 }

@@ -53,14 +53,14 @@ struct sweep_integers {
 
 /* A parameter that is drawn only for trials in which an earlier parameter has one of these values. */
 struct sweep_when {
-    const char *parameter; /* its path or variable */
+    const char *parameter; /* its path, variable or argument */
     const struct json *values;
 };
 
-/* A field of the template, or a variable of the pods, and where its values come from. A sound parameter has one of `path` and
- * `env`, and one of `values`, `uniform`, `log_uniform` and `integer`. */
+/* A field of the template, a variable or an argument of the pods, and where its values come from. A sound parameter has one of `path`,
+ * `env` and `arg`, and one of `values`, `uniform`, `log_uniform` and `integer`. */
 struct sweep_parameter {
-    const char *path, *env;
+    const char *path, *env, *arg;
     const struct json *values; /* NULL: not given */
     bool has_uniform, has_log_uniform, has_integer;
     struct sweep_range uniform, log_uniform;
@@ -84,7 +84,7 @@ struct sweep_early_stopping {
 
 /* A parameter's value in one trial, as text. */
 struct sweep_assignment {
-    const char *name; /* the parameter's path or variable */
+    const char *name; /* the parameter's path, variable or argument */
     const char *value;
 };
 

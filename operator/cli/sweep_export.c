@@ -73,7 +73,7 @@ int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct e
 
 static struct json *value_of(const struct sweep_parameter *parameter, const char *text)
 {
-    struct json *value = text && !parameter->env ? sweep_parameter_value(parameter, text) : NULL;
+    struct json *value = text && !parameter->env && !parameter->arg ? sweep_parameter_value(parameter, text) : NULL;
     return value ? value : text ? json_new_string(text) : json_new_null();
 }
 

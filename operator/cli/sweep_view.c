@@ -113,7 +113,7 @@ int64_t sweep_done(const struct training_sweep *sweep)
 static const char *last_part(const struct sweep_parameter *parameter)
 {
     const char *name = sweep_parameter_name(parameter), *dot = strrchr(name, '.');
-    return parameter->env || !dot ? name : dot + 1;
+    return parameter->env || parameter->arg || !dot ? name : dot + 1;
 }
 
 const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter)

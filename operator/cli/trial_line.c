@@ -53,7 +53,7 @@ static void read_values(const struct training_sweep *sweep, const struct json *s
     line->values = arena_allocate(&line->arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
-        SCOPED_FREE char *text = json_scalar_text(sweep_parameter_find(&sweep->parameters[i], spec));
+        SCOPED_FREE char *text = sweep_parameter_find(&sweep->parameters[i], spec);
         line->values[i] = is_tried(sweep, i, line) ? arena_copy_string(&line->arena, text) : NULL;
     }
 }

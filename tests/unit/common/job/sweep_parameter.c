@@ -6,7 +6,7 @@
 
 static void expect_found(const struct sweep_parameter *parameter, const struct json *spec, const char *text)
 {
-    SCOPED_FREE char *found = json_scalar_text(sweep_parameter_find(parameter, spec));
+    SCOPED_FREE char *found = sweep_parameter_find(parameter, spec);
     cr_assert(found, "%s", sweep_parameter_name(parameter));
     cr_expect_str_eq(found, text);
 }
@@ -14,17 +14,36 @@ static void expect_found(const struct sweep_parameter *parameter, const struct j
 Test(sweep_parameter, a_value_is_found_where_it_was_put)
 {
     static const struct sweep_parameter parameters[] = {
-        {.path = "a.b"}, {.path = "list.1.c"}, {.path = "workers.replicas"}, {.env = "LR"}};
+        {.path = "a.b"}, {.path = "list.1.c"}, {.path = "workers.replicas"}, {.env = "LR"}, {.arg = "--lr"}};
     SCOPED_JSON *spec = manifest_value("{list: [{}, {c: 1}], chief: {}}");
     SCOPED_JSON *value = json_new_number(0.5);
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-        cr_expect_null(i == 1 ? NULL : sweep_parameter_find(&parameters[i], spec));
+        SCOPED_FREE char *before = sweep_parameter_find(&parameters[i], spec);
+        cr_expect_eq(before != NULL, i == 1);
         cr_assert_eq(sweep_parameter_put(&parameters[i], value, spec, NULL), 0);
         expect_found(&parameters[i], spec, "0.5");
     }
     expect_printed(json_member(spec, "list"), "[{},{\"c\":0.5}]");
-    expect_printed(json_member(spec, "chief"), "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\","
-                                               "\"env\":[{\"name\":\"LR\",\"value\":\"0.5\"}]}]}}}");
+    expect_printed(json_member(spec, "chief"),
+                   "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\","
+                   "\"env\":[{\"name\":\"LR\",\"value\":\"0.5\"}],\"args\":[\"--lr=0.5\"]}]}}}");
+}
+
+Test(sweep_parameter, an_argument_comes_last)
+{
+    const struct sweep_parameter rate = {.arg = "--lr"}, other = {.arg = "--l"};
+    SCOPED_JSON *spec =
+        manifest_value("{workers: {template: {spec: {containers: [{name: sidecar}, {name: trainer, args: "
+                       "[train.py, --lr=7, --lrs=8]}]}}}}");
+    SCOPED_JSON *value = manifest_value("word");
+    expect_found(&rate, spec, "7");
+    cr_assert_eq(sweep_parameter_put(&rate, value, spec, NULL), 0);
+    expect_found(&rate, spec, "word");
+    cr_expect_null(sweep_parameter_find(&other, spec));
+    expect_printed(
+        json_at(spec, "workers.template.spec.containers"),
+        "[{\"name\":\"sidecar\"},{\"name\":\"trainer\",\"args\":[\"train.py\",\"--lr=7\",\"--lrs=8\",\"--lr=word\"]"
+        "}]");
 }
 
 Test(sweep_parameter, nothing_is_found_where_nothing_is)
@@ -34,6 +53,7 @@ Test(sweep_parameter, nothing_is_found_where_nothing_is)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         cr_expect_null(sweep_parameter_find(&(struct sweep_parameter){.path = paths[i]}, spec), "%s", paths[i]);
     cr_expect_null(sweep_parameter_find(&(struct sweep_parameter){.env = "LR"}, spec));
+    cr_expect_null(sweep_parameter_find(&(struct sweep_parameter){.arg = "--lr"}, spec));
 }
 
 Test(sweep_parameter, a_text_is_a_value_again)
