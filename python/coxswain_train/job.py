@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,18 @@ def merged(fields: Any, changes: Any) -> Any:
         else:
             result[name] = merged(result.get(name), change)
     return result
+
+
+def put(fields: Any, path: str, value: Any) -> None:
+    """Sets the field of a path such as coxswain.model.layers.0.units, where a number is an element of a list. Changes `fields`."""
+    name, _, rest = path.partition(".")
+    key: Any = int(name) if isinstance(fields, list) else name
+    if not rest:
+        fields[key] = value
+        return
+    if isinstance(fields, dict):
+        fields.setdefault(key, {})
+    put(fields[key], rest, value)
 
 
 def with_listed_inputs(data: Fields) -> Fields:
@@ -153,21 +166,47 @@ class TrainingJob:
         text: str = yaml.safe_dump(self.manifest(), sort_keys=False)
         return text
 
+    def with_values(self, name: str, values: Mapping[str, Any]) -> TrainingJob:
+        """Returns a job of that name with other values, by the path of the field in the spec ("coxswain.training.batchSize").
+
+        It can run beside this one: it has no export, and checkpoints, if any, in a folder of its name.
+        """
+        other = copy.copy(self)
+        other.name = name
+        other.spec = copy.deepcopy(self.spec)
+        for path, value in values.items():
+            put(other.spec, path, value)
+        coxswain = other.spec.get("coxswain", {})
+        coxswain.pop("export", None)
+        if "path" in coxswain.get("checkpoint", {}):
+            coxswain["checkpoint"]["path"] = name
+        return other
+
+    def command(self, *options: str) -> list[str]:
+        """Returns the command that runs the job, whose manifest it reads, with the folders of `storage` as volumes. Makes "runs"."""
+        command = [cox_program(), "run", "-", *options]
+        for storage in self.spec.get("storage", []):
+            claim = storage.get("persistentVolumeClaim", {}).get("claimName")
+            if claim and storage["name"] in self.folders:
+                command += ["--volume", f"{claim}={self.folders[storage['name']].resolve()}"]
+        self.folders["runs"].mkdir(parents=True, exist_ok=True)
+        return command
+
+    def reason_in(self, lines: Iterable[str], code: int) -> str:
+        """Returns why the job has failed, as `cox run` says it in its lines."""
+        starts = ("cox run: ", f"{self.name} has failed: ", f"{self.name} was deleted")
+        told = [line for line in lines if line.startswith(starts)]
+        return told[-1].removeprefix("cox run: ").strip() if told else f"cox run has ended with exit code {code}"
+
     def run(self, *, fresh: bool = False) -> None:
         """Trains on this machine: `cox run`, whose lines are printed. Returns when the job has succeeded.
 
         An interrupted run is continued by running the job again. A job that is over, or has been changed, runs again with
         `fresh`: cox forgets what it knows of the earlier one (docs/cox.md). Checkpoints stay, and are continued from.
         """
-        command = [cox_program(), "run", "-", *(["--fresh"] if fresh else [])]
-        for storage in self.spec.get("storage", []):
-            claim = storage.get("persistentVolumeClaim", {}).get("claimName")
-            if claim and storage["name"] in self.folders:
-                command += ["--volume", f"{claim}={self.folders[storage['name']].resolve()}"]
-        self.folders["runs"].mkdir(parents=True, exist_ok=True)
-        reason = ""
+        lines = []
         with subprocess.Popen(
-            command,
+            self.command(*(["--fresh"] if fresh else [])),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -180,14 +219,13 @@ class TrainingJob:
                     stdin.write(self.yaml())
                 for line in cox.stdout:
                     print(line, end="", flush=True)
-                    if line.startswith(("cox run: ", f"{self.name} has failed: ", f"{self.name} was deleted")):
-                        reason = line.removeprefix("cox run: ").strip()
+                    lines.append(line)
             except BaseException:  # a KeyboardInterrupt, above all: cox ends its pods before it ends itself
                 cox.send_signal(signal.SIGINT)
                 cox.stdout.read()
                 raise
         if cox.returncode != 0:
-            raise JobFailed(reason or f"cox run has ended with exit code {cox.returncode}", cox.returncode)
+            raise JobFailed(self.reason_in(lines, cox.returncode), cox.returncode)
 
     def submit(self) -> None:
         """Hands the job to the cluster of the kubeconfig ($KUBECONFIG, ~/.kube/config): `kubectl apply`. Does not wait."""
