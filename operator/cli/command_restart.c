@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "operator/cli/command.h"
-#include "operator/cli/job_await.h"
-#include "operator/cli/job_condition.h"
+#include "operator/cli/job_restart.h"
 #include "operator/cli/job_suspend.h"
 #include "operator/cli/pod_place.h"
 
@@ -31,42 +30,16 @@ static const struct command_usage usage = {
     .names_min = 1,
     .names_max = 1};
 
-/* Longer than the grace period of any usual pod. */
-#define DEFAULT_TIMEOUT_MS 300000
-
-static enum await_end is_suspended(const struct json *job, const void *context)
-{
-    (void)context;
-    if (job_is_over(job))
-        return AWAIT_NEVER;
-    return job_condition_true(job, "Suspended") && !job_has_news(job) ? AWAIT_HOLDS : AWAIT_GOES_ON;
-}
-
-/* Refuses to restart a job that is over, since that would remove the pods kept for their logs, or one that a user has suspended. */
-static int check_job(struct cluster *cluster, const char *name, struct error *error)
-{
-    SCOPED_JSON *job = NULL;
-    struct resource_path path = cluster_job_path(cluster, name);
-    if (cluster_get(cluster, &path, &job, error) < 0)
-        return -1;
-    if (job_is_over(job))
-        return error_set(error, ERROR_INVALID, "%s is over: there is nothing to restart; create it anew", name);
-    if (json_boolean_at(job, "spec.suspend", false))
-        return error_set(error, ERROR_INVALID,
-                         "%s is suspended: `cox resume %s` starts its crew over from the last checkpoint", name, name);
-    return 0;
-}
-
 static int restart_crew(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     const char *name = line->names[0];
-    int64_t timeout_ms = line->timeout_ms < 0 ? DEFAULT_TIMEOUT_MS : line->timeout_ms;
+    int64_t timeout_ms = line->timeout_ms < 0 ? JOB_RESTART_TIMEOUT_MS : line->timeout_ms;
     enum await_end end;
     if (job_suspend(cluster, name, true, error) < 0)
         return -1;
     printf("%s: waiting until all its pods are gone\n", name);
     fflush(stdout);
-    if (job_await(cluster, name, is_suspended, NULL, timeout_ms, &end, error) < 0)
+    if (job_await(cluster, name, job_restart_question, NULL, timeout_ms, &end, error) < 0)
         return error_wrap(error, "%s stays suspended (cox resume %s)", name, name);
     if (end == AWAIT_NEVER)
         return error_set(error, ERROR_INVALID, "%s is over, or gone: there is nothing to restart", name);
@@ -103,7 +76,7 @@ static int restart(struct cluster *cluster, const struct command_line *line, str
 {
     if (line->role && line->index < 0)
         return command_usage(false, usage.text);
-    if (check_job(cluster, line->names[0], error) < 0)
+    if (job_restart_check(cluster, line->names[0], error) < 0)
         return -1;
     return line->index >= 0 ? restart_pod(cluster, line, error) : restart_crew(cluster, line, error);
 }

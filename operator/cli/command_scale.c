@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/job_scale.h"
 
 static const struct command_usage usage = {
     .text = "usage: cox scale NAME --workers N\n"
@@ -23,11 +23,7 @@ static int scale(struct cluster *cluster, const struct command_line *line, struc
 {
     if (line->workers < 0)
         return command_usage(false, usage.text);
-    SCOPED_JSON *patch = json_new_object();
-    json_set_integer(json_set_object(patch, "spec"), "replicas", line->workers);
-    struct resource_path path = cluster_job_path(cluster, line->names[0]);
-    path.subresource = "scale";
-    if (cluster_patch(cluster, &path, patch, error) < 0)
+    if (job_scale(cluster, line->names[0], line->workers, error) < 0)
         return -1;
     printf("%s: %" PRId64 " worker%s\n", line->names[0], line->workers, line->workers == 1 ? "" : "s");
     return 0;

@@ -204,6 +204,48 @@ def actions(page):
     check("the list has it no more", until(lambda: "broken" in text(page, ".rows") and "digits" not in text(page, ".rows")), text(page, "main"))
 
 
+def confirm(page, answer):
+    until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+    page.find_element(By.CSS_SELECTOR, f"#confirm button[value={answer}]").click()
+
+
+def restart_and_scale(page):
+    open_job(page, "digits")
+    until(lambda: page.find_element(By.ID, "restart").is_displayed())
+    check("a job of a fixed number of workers cannot be scaled", not page.find_element(By.ID, "scale").is_displayed())
+    job("stretch", {"coxswain": training(90000, checkpoint={"storage": "runs", "everySteps": 20}),
+                    "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}],
+                    "workers": pods_that_wait(replicas=1, minReplicas=1, maxReplicas=2)})
+    open_job(page, "stretch")
+    until(lambda: "Running" in text(page, "h2"))
+    page.find_element(By.ID, "scale").click()
+    until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+    number = page.switch_to.active_element
+    check("Scale asks for a number between the job's bounds", [number.get_attribute(name) for name in ("id", "value", "min", "max")] == ["confirm-number", "1", "1", "2"]
+          and "1 to 2" in text(page, "#confirm"), text(page, "#confirm"))
+    number.send_keys("7", Keys.ENTER)
+    time.sleep(1)
+    check("and takes no other", page.find_element(By.ID, "confirm").is_displayed() and api("GET", JOBS + "/stretch")["spec"]["workers"]["replicas"] == 1)
+    number.send_keys(Keys.BACKSPACE, "2", Keys.ENTER)
+    check("Enter scales", until(lambda: api("GET", JOBS + "/stretch")["spec"]["workers"]["replicas"] == 2), text(page, "main"))
+    check("and the new worker is ready", until(lambda: "Ready\n2/2" in text(page, ".facts")), text(page, ".facts"))
+
+    def pods():
+        return {pod["metadata"]["uid"] for pod in api("GET", PODS)["items"] if pod["metadata"]["name"].startswith("stretch-")}
+
+    before = pods()
+    page.find_element(By.ID, "restart").click()
+    confirm(page, "no")
+    time.sleep(1)
+    check("Restart asks, and takes no for an answer", not api("GET", JOBS + "/stretch")["spec"].get("suspend") and pods() == before)
+    page.find_element(By.ID, "restart").click()
+    confirm(page, "yes")
+    check("Restart suspends the job", until(lambda: "starts over from its last checkpoint" in text(page, "#said")), text(page, "main"))
+    check("until its pods are gone; then it goes on with others", until(lambda: "Running" in text(page, "h2") and pods() and not pods() & before), text(page, "main"))
+    check("and the page says no more about it", until(lambda: page.execute_script("return document.getElementById('said').textContent === ''")), text(page, "main"))
+    api("DELETE", JOBS + "/stretch")
+
+
 def place_is_kept(page):
     """What is written again each two seconds leaves focus, scrolling and the reader's place."""
     open_job(page, "digits")
@@ -448,7 +490,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, failed, sweep, search, place_is_kept, answers_that_fail, order):
+        for look in (the_list, curves, tabs, pictures, failed, sweep, search, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

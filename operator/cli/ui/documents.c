@@ -130,6 +130,18 @@ static int set_manifest(struct json *document, const struct json *object, struct
     return 0;
 }
 
+/* Only elastic jobs have bounds, and can be scaled. */
+static void set_elastic(struct json *document, const struct json *job)
+{
+    int64_t max = json_integer_at(job, "spec.workers.maxReplicas", -1);
+    if (max < 0)
+        return;
+    struct json *elastic = json_set_object(document, "elastic");
+    json_set_integer(elastic, "workers", json_integer_at(job, "spec.workers.replicas", 1));
+    json_set_integer(elastic, "min", json_integer_at(job, "spec.workers.minReplicas", 1));
+    json_set_integer(elastic, "max", max);
+}
+
 int ui_job_document(const struct why_input *input, struct json **ret_document, struct error *error)
 {
     SCOPED_BUFFER why, description;
@@ -143,6 +155,7 @@ int ui_job_document(const struct why_input *input, struct json **ret_document, s
     json_set_string(document, "why", buffer_text(&why));
     json_set_string(document, "description", buffer_text(&description));
     json_set_boolean(document, "over", job_is_over(input->job));
+    set_elastic(document, input->job);
     set_conditions(document, input->job);
     set_pods(document, input->pods);
     set_events(document, input->events);

@@ -336,24 +336,35 @@ function setTrail(words) {
 
 // ---------------------------------------------------------------- what a job and a sweep share
 
-function confirmed(title, text, verb) {
-    const dialog = byId("confirm");
+// field: {label, value, min, max} of a number to ask for, which is the result then.
+function confirmed(title, text, verb, field) {
+    const dialog = byId("confirm"), number = byId("confirm-number");
     byId("confirm-title").textContent = title;
     byId("confirm-text").textContent = text;
     byId("confirm-yes").textContent = verb;
+    byId("confirm-field").hidden = number.disabled = !field;
+    number.required = Boolean(field);
+    if (field) {
+        document.querySelector("label[for=confirm-number]").textContent = field.label;
+        Object.assign(number, {min: field.min, max: field.max, value: field.value});
+    }
     dialog.returnValue = "no";
     dialog.showModal();
-    return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
+    if (field) number.select();
+    return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes" && (field ? Number(number.value) : true)), {once: true}));
 }
 
 function actionsOf(place, said) {
     const kind = place.kind, stateOf = (row) => row && row.STATE + row.suspend;
-    let newest = null, shows = null; // shows: whether the words have done their duty
-    const act = async (verb, words, effect) => {
+    let newest = null, elastic = null, answered = false, shows = null; // shows: whether the words have done their duty
+    const restartWords = "Its pods save and end. Once all are gone, it starts over from its last checkpoint.";
+    const act = async (verb, words, effect, more) => {
         setText(said, words);
         shows = effect;
+        answered = false;
         try {
-            await ask(addressed("/api/" + verb, place, {kind}), {method: "POST"});
+            await ask(addressed("/api/" + verb, place, {kind, ...more}), {method: "POST"});
+            answered = true;
             if (view && view.refresh) view.refresh();
         } catch (error) {
             const before = stateOf(newest);
@@ -363,20 +374,37 @@ function actionsOf(place, said) {
     };
     const suspend = make("button", {id: "suspend", text: "Suspend", onclick: () => act("suspend", "It is being suspended: its pods save and end.", (row, over) => over || row.suspend && row.STATE === "Suspended")});
     const resume = make("button", {id: "resume", text: "Resume", onclick: () => act("resume", "It goes on, from its last checkpoint.", (row, over) => over || !row.suspend && row.STATE !== "Suspended")});
+    const restart = make("button", {id: "restart", text: "Restart…", onclick: async () => {
+        if (await confirmed(`Restart ${place.name}?`, restartWords, "Restart"))
+            act("restart", restartWords, (row, over, job) => over || answered && !job.restarting);
+    }});
+    const scale = make("button", {id: "scale", text: "Scale…", onclick: async () => {
+        const workers = await confirmed(`Scale ${place.name}?`, "Workers come and go while it trains; the highest indices go first.", "Scale",
+            {label: `Workers (${elastic.min} to ${elastic.max})`, value: elastic.workers, min: elastic.min, max: elastic.max});
+        if (workers) act("scale", `It is to have ${workers} ${workers === 1 ? "worker" : "workers"}.`, (row, over, job) => over || answered && job.elastic.workers === workers, {workers});
+    }});
     const remove = make("button", {id: "delete", class: "danger", text: "Delete…", onclick: async () => {
         const what = kind === "sweep" ? "The sweep and the jobs of all its trials are deleted." : "The job and its pods are deleted, and with the pods their logs.";
         if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.", () => false);
     }});
-    return {buttons: [suspend, resume, remove], update: (row, over) => {
+    return {buttons: [suspend, resume, ...kind === "job" ? [restart, scale] : [], remove], update: (row, over, object) => {
         newest = row;
-        if (shows && shows(row, over)) {
+        elastic = object.elastic;
+        if (shows && shows(row, over, object)) {
             setText(said, "");
             shows = null;
+        }
+        if (!shows && object.restarting) { // also begun from another page
+            setText(said, restartWords);
+            shows = (row, over, job) => over || !job.restarting;
         }
         suspend.hidden = row.suspend || kept;
         resume.hidden = !row.suspend || kept;
         remove.hidden = kept;
-        suspend.disabled = resume.disabled = over;
+        restart.hidden = kept;
+        scale.hidden = kept || !elastic;
+        suspend.disabled = resume.disabled = scale.disabled = over;
+        restart.disabled = over || row.suspend;
     }};
 }
 
@@ -391,10 +419,11 @@ function topOf(kind, place, stored) {
     return {
         state, why, said, failed,
         buttons: make("div", {class: "actions"}, ...actions.buttons),
-        update: (row, over) => {
+        update: (object) => {
+            const row = object.row;
             state.className = "state " + stateClass(row.STATE);
             setText(state, row.STATE);
-            actions.update(row, over);
+            actions.update(row, object.over, object);
         },
         isGone: (wasThere) => {
             state.className = wasThere ? "state wait" : "";
@@ -517,7 +546,7 @@ function jobView(place) {
 
     function writeHead() {
         const row = document_.row;
-        top.update(row, document_.over);
+        top.update(document_);
         setText(top.why, document_.why);
         writeFacts(numbers, [["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
             ["Strategy", row.STRATEGY], ["Time", took(row)],
@@ -577,8 +606,8 @@ function sweepView(place) {
     main.replaceChildren(make("h2", {}, place.name + " ", top.state, make("span", {class: "tag", text: "sweep"})), top.why, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     function write() {
-        const row = document_.row, done = document_.trials.filter((trial) => trial.objective !== null);
-        top.update(row, document_.over);
+        const done = document_.trials.filter((trial) => trial.objective !== null);
+        top.update(document_);
         const chosen = document_.trials.find((trial) => trial.best);
         const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
         setText(top.why, (document_.result || document_.summary).split("\n")[0] + bestWords);
@@ -669,6 +698,12 @@ function route() {
     view = kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
 }
 
+// Enter in the number of the dialog means yes; a form would take its first button, which is no.
+byId("confirm-number").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    byId("confirm-yes").click();
+});
 // Other addresses than "#/…" are places in the page.
 addEventListener("hashchange", () => {
     if (!location.hash || location.hash.startsWith("#/")) route();

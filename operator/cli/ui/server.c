@@ -13,6 +13,7 @@
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/job_evidence.h"
+#include "operator/cli/job_scale.h"
 #include "operator/cli/job_suspend.h"
 #include "operator/cli/log_read.h"
 #include "operator/cli/sweep_read.h"
@@ -21,6 +22,7 @@
 #include "operator/cli/ui/documents.h"
 #include "operator/cli/ui/gate.h"
 #include "operator/cli/ui/list.h"
+#include "operator/cli/ui/restarts.h"
 
 #define BODY_MAX 4096 /* of a request; none is looked at */
 #define CONNECTIONS_MAX 64
@@ -46,7 +48,7 @@ struct waiting {
     ui_action *action;
     bool sweep, changes;
     char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
-    int64_t index, tail;
+    int64_t index, tail, workers;
     uint64_t known;
 };
 
@@ -56,6 +58,7 @@ struct ui_server {
     struct ui_gate gate;
     struct ui_list *list;
     struct ui_curves *curves;
+    struct ui_restarts *restarts;
     bool kept;
     struct waiting *waiting[WAITING_MAX]; /* changes, then reads; the oldest first */
     unsigned waiting_count;
@@ -126,7 +129,10 @@ static int job_get(struct ui_server *server, const struct waiting *request, stru
     if (job_evidence_gather(server->cluster, request->name, &evidence, error) < 0)
         return -1;
     struct why_input input = job_evidence_input(&evidence);
-    return ui_job_document(&input, &document, error) < 0 ? -1 : print_document(document, out, error);
+    if (ui_job_document(&input, &document, error) < 0)
+        return -1;
+    json_set_boolean(document, "restarting", ui_restarts_has(server->restarts, request->name_space, request->name));
+    return print_document(document, out, error);
 }
 
 static int job_and_pods(struct ui_server *server, const struct waiting *request, struct json **ret_job,
@@ -213,6 +219,22 @@ static int resume(struct ui_server *server, const struct waiting *request, struc
     return set_suspend(server, request, false, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
 }
 
+static int restart(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    if (ui_restarts_begin(server->restarts, server->cluster, request->name, error) < 0)
+        return -1;
+    return buffer_append_string(out, "{}", error);
+}
+
+static int scale(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    if (request->workers < 0)
+        return error_set(error, ERROR_INVALID, "Give the number of workers.");
+    if (job_scale(server->cluster, request->name, request->workers, error) < 0)
+        return -1;
+    return buffer_append_string(out, "{}", error);
+}
+
 static int delete (struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
 {
     struct resource_path path = request->sweep ? cluster_sweep_path(server->cluster, request->name)
@@ -228,6 +250,7 @@ static const struct {
     {"/api/job", "GET", job_get, false},      {"/api/curves", "GET", curves_get, false},
     {"/api/log", "GET", log_get, false},      {"/api/sweep", "GET", sweep_get, true},
     {"/api/suspend", "POST", suspend, false}, {"/api/resume", "POST", resume, false},
+    {"/api/restart", "POST", restart, false}, {"/api/scale", "POST", scale, false},
     {"/api/delete", "POST", delete, false},
 };
 
@@ -265,6 +288,7 @@ static bool read_request(const struct http_exchange *exchange, struct waiting *r
     request->sweep |= kind && strcmp(kind, "sweep") == 0;
     request->index = number_of(exchange, "index", INT32_MAX);
     request->tail = number_of(exchange, "tail", TAIL_MAX);
+    request->workers = number_of(exchange, "workers", INT32_MAX);
     request->known = version_of(exchange, "known");
     copy_query(exchange, "role", request->role, sizeof request->role);
     return copy_query(exchange, "namespace", request->name_space, sizeof request->name_space) &&
@@ -371,6 +395,8 @@ void ui_server_work(struct ui_server *server)
             answer(server, request);
         free(request);
     }
+    if (!*ui_list_trouble(server->list))
+        ui_restarts_work(server->restarts, server->cluster);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -459,6 +485,7 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
     ui_gate_set_port(&server->gate, http_server_port(server->http));
     server->list = ui_list_start(cluster->client, options->name_space, options->kept);
     server->curves = ui_curves_new();
+    server->restarts = ui_restarts_new();
     *ret_server = server;
     return 0;
 }
@@ -469,6 +496,7 @@ void ui_server_free(struct ui_server *server)
     while (server->waiting_count > 0)
         free(waiting_take(server, 0));
     ui_curves_free(server->curves);
+    ui_restarts_free(server->restarts);
     ui_list_free(server->list);
     free(server);
 }

@@ -8,6 +8,7 @@
  * GET  /api/list?since=VERSION
  * GET  /api/job /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
+ * POST /api/restart /api/scale?workers=                                            with ?namespace=&name=
  */
 #ifndef COXSWAIN_CLI_UI_SERVER_H
 #define COXSWAIN_CLI_UI_SERVER_H

@@ -200,6 +200,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/page.css", NULL, 200, "prefers-color-scheme"},
         {"GET", "/page.js", NULL, 200, "pollList"},
         {"GET", "/chart.js", NULL, 200, "function chart"},
+        {"GET", "/sweep_chart.js", NULL, 200, "function parallel"},
         {"POST", "/page.js", NULL, 404, "nothing at this address"},
         {"GET", "/page.js/", NULL, 404, "nothing at this address"},
         {"GET", "/api/job?namespace=default&name=Tiny", NULL, 400, "can have this name"},
@@ -209,6 +210,8 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/api/job?namespace=default&name=none", NULL, 404, "\\\"none\\\" not found"},
         {"GET", "/api/delete?kind=job&namespace=default&name=tiny", NULL, 404, "nothing at this address"},
         {"POST", "/api/delete?kind=job&namespace=default&name=tiny", large, 413, ""},
+        {"POST", "/api/restart?namespace=default&name=tiny", NULL, 422, "tiny is over: there is nothing to restart"},
+        {"POST", "/api/scale?namespace=default&name=tiny", NULL, 422, "Give the number of workers"},
         {"DELETE", "/api/job?namespace=default&name=tiny", NULL, 405, "Only GET and POST"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -289,6 +292,8 @@ Test(ui_server, what_a_run_has_left_cannot_be_changed)
     cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
     cr_expect_eq(ask(&scene, "POST", "/api/delete?kind=job&namespace=default&name=tiny", NULL), 403);
     cr_expect(says(&scene, "This run is over"));
+    cr_expect_eq(ask(&scene, "POST", "/api/restart?namespace=default&name=tiny", NULL), 403);
+    cr_expect_eq(ask(&scene, "POST", "/api/scale?namespace=default&name=tiny&workers=2", NULL), 403);
     cr_expect_eq(ask(&scene, "GET", "/api/list", NULL), 200);
     cr_expect(says(&scene, "\"kept\":true"));
     cr_expect_eq(scene.deleted, 0);
