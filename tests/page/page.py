@@ -204,6 +204,37 @@ def actions(page):
     check("the list has it no more", until(lambda: "broken" in text(page, ".rows") and "digits" not in text(page, ".rows")), text(page, "main"))
 
 
+def compare(page):
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: "rates-0" in text(page, ".rows"))
+    page.find_element(By.ID, "filter").send_keys("rates")
+
+    def box(name):
+        return page.find_element(By.CSS_SELECTOR, f".rows .row:not([hidden]) input[aria-label='compare {name}']")
+
+    until(lambda: box("rates-0")).click()
+    check("one job alone is not compared", until(lambda: "Choose another job" in text(page, ".filters")) and not page.find_element(By.ID, "compare").is_displayed(), text(page, ".filters"))
+    until(lambda: box("rates-2")).send_keys(Keys.SPACE)
+    check("two are, chosen with the mouse or the keyboard", until(lambda: text(page, "#compare") == "Compare 2 jobs"), text(page, ".filters"))
+    check("a sweep cannot be chosen", not page.find_element(By.CSS_SELECTOR, ".rows input[aria-label='compare rates']").is_displayed())
+    page.find_element(By.ID, "filter").send_keys(Keys.BACKSPACE * 5)
+    page.find_element(By.ID, "compare").click()
+    check("their losses are in one chart", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss .first path.curve") and page.find_elements(By.CSS_SELECTOR, "#loss .second path.curve")
+          and "rates-0" in text(page, "#loss") and "rates-2" in text(page, "#loss")), text(page, "main"))
+    lines = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#differences tbody tr")]
+    check("and the fields of their specs that differ, no others", lines == ["coxswain.training.optimizer.learningRate 0.001 0.1"], lines)
+    check("and how they are", "Succeeded" in text(page, "#numbers") and "60/60" in text(page, "#numbers"), text(page, "#numbers"))
+    shot(page, "compare")
+    found = page.execute_script("return differences([{a: [1, {b: 2}], c: {}}, {a: [1, {b: 3}], c: {}, d: null}])")
+    check("fields in lists, and those that one alone has, are found", found == [["a.1.b", 2, 3], ["d", None, None]], found)
+    page.get(URL.split("?")[0] + "#/compare/default/rates-0/default/nobody")
+    check("a job that is not there is told", until(lambda: "There is no job nobody" in text(page, "#failed")), text(page, "main"))
+    page.get(URL.split("?")[0] + "#/")
+    until(lambda: page.find_element(By.ID, "compare-clear").is_displayed())
+    page.find_element(By.ID, "compare-clear").click()
+    check("the choice is kept until it is taken back", until(lambda: not page.find_element(By.ID, "compare").is_displayed() and not page.find_elements(By.CSS_SELECTOR, ".rows input:checked")))
+
+
 def confirm(page, answer):
     until(lambda: page.find_element(By.ID, "confirm").is_displayed())
     page.find_element(By.CSS_SELECTOR, f"#confirm button[value={answer}]").click()
@@ -211,7 +242,7 @@ def confirm(page, answer):
 
 def restart_and_scale(page):
     open_job(page, "digits")
-    until(lambda: page.find_element(By.ID, "restart").is_displayed())
+    until(lambda: "Running" in text(page, "h2"))
     check("a job of a fixed number of workers cannot be scaled", not page.find_element(By.ID, "scale").is_displayed())
     job("stretch", {"coxswain": training(90000, checkpoint={"storage": "runs", "everySteps": 20}),
                     "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}],
@@ -474,7 +505,7 @@ def scripts_are_silent(page):
 def main():
     with open("delay", "w") as file:
         file.write("40")
-    job("digits", {"runPolicy": {"backoffLimit": 3}, "coxswain": training(4000, checkpoint={"storage": "runs", "everySteps": 50}),
+    job("digits", {"runPolicy": {"backoffLimit": 3}, "coxswain": training(12000, checkpoint={"storage": "runs", "everySteps": 50}),
                    "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}], "workers": pods_that_wait(replicas=2)})
     job("broken", {"runPolicy": {"backoffLimit": 0}, "coxswain": training(10),
                    "workers": {"template": {"spec": {"containers": [{"name": "trainer", "readinessProbe": None,
@@ -490,7 +521,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, failed, sweep, search, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, curves, tabs, pictures, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

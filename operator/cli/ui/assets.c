@@ -19,6 +19,7 @@ EMBED(css, "page.css");
 EMBED(script, "page.js");
 EMBED(chart, "chart.js");
 EMBED(sweep_chart, "sweep_chart.js");
+EMBED(compare, "compare.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
 {
@@ -28,6 +29,7 @@ const struct ui_asset *ui_asset_find(const char *path)
         {"/page.js", "text/javascript; charset=utf-8", ui_script, ui_script_end},
         {"/chart.js", "text/javascript; charset=utf-8", ui_chart, ui_chart_end},
         {"/sweep_chart.js", "text/javascript; charset=utf-8", ui_sweep_chart, ui_sweep_chart_end},
+        {"/compare.js", "text/javascript; charset=utf-8", ui_compare, ui_compare_end},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
         if (strcmp(assets[i].path, path) == 0)

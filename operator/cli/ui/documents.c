@@ -155,6 +155,7 @@ int ui_job_document(const struct why_input *input, struct json **ret_document, s
     json_set_string(document, "why", buffer_text(&why));
     json_set_string(document, "description", buffer_text(&description));
     json_set_boolean(document, "over", job_is_over(input->job));
+    json_set(document, "spec", json_copy(json_at(input->job, "spec")));
     set_elastic(document, input->job);
     set_conditions(document, input->job);
     set_pods(document, input->pods);

@@ -172,11 +172,9 @@ const columns = [
 ];
 
 function fillName(cell, row) {
-    let link = cell.firstChild;
-    if (!link) {
-        link = make("a", {});
-        cell.append(link, make("span", {class: "tag"}));
-    }
+    if (!cell.firstChild) cell.append(make("input", {type: "checkbox"}), make("a", {}), make("span", {class: "tag"}));
+    const [choice, link] = cell.children;
+    fillChoice(choice, row);
     const address = addressOf(row.kind, row.NAMESPACE, row.NAME);
     if (link.getAttribute("href") !== address) link.setAttribute("href", address);
     setText(link, row.NAME);
@@ -215,13 +213,13 @@ function listView() {
     const state = make("select", {id: "state"});
     const kind = make("select", {id: "kind"}, ...[["", "jobs and sweeps"], ["job", "jobs"], ["sweep", "sweeps"]].map(([value, text]) => make("option", {value, text})));
     kind.value = listChoice.kind;
-    const count = make("span", {class: "faint", role: "status", "aria-live": "polite"});
+    const count = make("span", {class: "faint", role: "status", "aria-live": "polite"}), bar = compareBar();
     const head = make("div", {role: "row"}), space = make("div", {class: "space"});
     const scroller = make("div", {class: "rows", tabindex: 0, role: "rowgroup", "aria-label": "jobs and sweeps"}, space);
     const grid = make("div", {class: "grid", role: "table", "aria-label": "Jobs and sweeps"}, make("div", {class: "head", role: "rowgroup"}, head), scroller);
     const empty = make("div", {class: "empty"});
     main.replaceChildren(make("div", {class: "filters"}, make("label", {for: "filter", text: "Filter"}), search, make("label", {for: "state", text: "State"}), state,
-        make("label", {for: "kind", text: "Show"}), kind, count), grid, empty);
+        make("label", {for: "kind", text: "Show"}), kind, count, ...bar.elements), grid, empty);
     setTrail([]);
     const pool = [];
     let shown = [], headFor = null;
@@ -284,6 +282,7 @@ function listView() {
         namespaces = new Set([...rows.values()].map((row) => row.NAMESPACE)).size > 1;
         writeHead();
         writeStates();
+        bar.update();
         const text = listChoice.text.toLowerCase();
         const column = columns.find((one) => one.title === listChoice.sort) || {sort: (row) => row.created}, sign = listChoice.down ? -1 : 1;
         shown = [...rows.values()].filter((row) => (!text || row.NAME.toLowerCase().includes(text)) && (!listChoice.state || row.STATE === listChoice.state) &&
@@ -378,7 +377,7 @@ function actionsOf(place, said) {
         if (await confirmed(`Restart ${place.name}?`, restartWords, "Restart"))
             act("restart", restartWords, (row, over, job) => over || answered && !job.restarting);
     }});
-    const scale = make("button", {id: "scale", text: "Scale…", onclick: async () => {
+    const scale = make("button", {id: "scale", text: "Scale…", hidden: true, onclick: async () => {
         const workers = await confirmed(`Scale ${place.name}?`, "Workers come and go while it trains; the highest indices go first.", "Scale",
             {label: `Workers (${elastic.min} to ${elastic.max})`, value: elastic.workers, min: elastic.min, max: elastic.max});
         if (workers) act("scale", `It is to have ${workers} ${workers === 1 ? "worker" : "workers"}.`, (row, over, job) => over || answered && job.elastic.workers === workers, {workers});
@@ -690,12 +689,13 @@ function sweepView(place) {
 // ---------------------------------------------------------------- addresses
 
 function route() {
-    const [, kind, namespace, name] = location.hash.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return ""; } });
+    const words = location.hash.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return ""; } });
+    const [, kind, namespace, name] = words, place = {namespace, name}, compared = [];
+    for (let i = 2; i + 1 < words.length; i += 2) compared.push({namespace: words[i], name: words[i + 1]});
     if (view) view.end();
     view = null;
     byId("main").scrollTop = 0;
-    const place = {namespace, name};
-    view = kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
+    view = kind === "compare" && compared.length > 1 ? compareView(compared) : kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
 }
 
 // Enter in the number of the dialog means yes; a form would take its first button, which is no.

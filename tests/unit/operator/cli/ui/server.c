@@ -201,6 +201,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/page.js", NULL, 200, "pollList"},
         {"GET", "/chart.js", NULL, 200, "function chart"},
         {"GET", "/sweep_chart.js", NULL, 200, "function parallel"},
+        {"GET", "/compare.js", NULL, 200, "function compareView"},
         {"POST", "/page.js", NULL, 404, "nothing at this address"},
         {"GET", "/page.js/", NULL, 404, "nothing at this address"},
         {"GET", "/api/job?namespace=default&name=Tiny", NULL, 400, "can have this name"},

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shows several jobs side by side: their curves in one chart each, their figures, and the fields of their specs that differ.
+// comparedKeys: the keys of the jobs that are chosen in the list.
+"use strict";
+
+const COMPARED_MAX = 6; // as many colours; the server keeps the curves of 8 jobs
+const COLOUR_NAMES = ["first", "second", "third", "fourth", "fifth", "sixth"];
+const comparedKeys = new Set();
+
+const compareAddress = (places) => "#/compare/" + places.map((place) => `${encodeURIComponent(place.namespace)}/${encodeURIComponent(place.name)}`).join("/");
+
+// "a.b.0.c" -> value, of all fields of an object.
+function fieldsOf(value, path = "", found = new Map()) {
+    if (value !== null && typeof value === "object" && Object.keys(value).length > 0)
+        for (const [key, inner] of Object.entries(value)) fieldsOf(inner, path ? `${path}.${key}` : key, found);
+    else if (path) found.set(path, value);
+    return found;
+}
+
+// [path, value of each object]; undefined: it does not have the field.
+function differences(objects) {
+    const fields = objects.map((object) => fieldsOf(object)), paths = [...new Set(fields.flatMap((one) => [...one.keys()]))].sort(collator.compare);
+    return paths.map((path) => [path, ...fields.map((one) => one.get(path))]).filter(([, ...values]) => values.some((value) => JSON.stringify(value) !== JSON.stringify(values[0])));
+}
+
+// What stands beside the list's filters.
+function compareBar() {
+    const link = make("a", {id: "compare"}), said = make("span", {class: "faint", role: "status", "aria-live": "polite"});
+    const clear = make("button", {id: "compare-clear", text: "Choose none", onclick: () => { comparedKeys.clear(); view.listChanged(); }});
+    return {elements: [link, clear, said], update: () => {
+        for (const key of comparedKeys) if (!rows.has(key)) comparedKeys.delete(key);
+        link.hidden = comparedKeys.size < 2;
+        clear.hidden = comparedKeys.size === 0;
+        const address = compareAddress([...comparedKeys].map((key) => ({namespace: rows.get(key).NAMESPACE, name: rows.get(key).NAME})));
+        if (link.getAttribute("href") !== address) link.setAttribute("href", address);
+        setText(link, `Compare ${comparedKeys.size} jobs`);
+        setText(said, comparedKeys.size === 1 ? "Choose another job to compare it with." : comparedKeys.size === COMPARED_MAX ? `At most ${COMPARED_MAX} can be compared.` : "");
+    }};
+}
+
+// The checkbox of a line; sweeps have none.
+function fillChoice(box, row) {
+    const key = keyOf(row);
+    box.hidden = row.kind !== "job";
+    box.checked = comparedKeys.has(key);
+    box.disabled = !box.checked && comparedKeys.size >= COMPARED_MAX;
+    box.setAttribute("aria-label", `compare ${row.NAME}`);
+    box.onchange = () => {
+        if (box.checked) comparedKeys.add(key);
+        else comparedKeys.delete(key);
+        view.listChanged();
+    };
+}
+
+function compareView(places) {
+    const main = byId("main"), jobs = places.slice(0, COMPARED_MAX).map((place, i) => ({...place, className: COLOUR_NAMES[i], curves: null, document: null, gone: false}));
+    const severalNamespaces = new Set(jobs.map((job) => job.namespace)).size > 1;
+    for (const job of jobs) job.label = severalNamespaces ? `${job.namespace}/${job.name}` : job.name;
+    const figures = ["loss", "held", "accuracy", "rate"].map((id) => make("figure", {id}));
+    const [loss, held, accuracy, rate] = figures, numbers = make("div", {id: "numbers"}), fields = make("div", {id: "differences"});
+    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
+    const logarithmic = make("input", {type: "checkbox", id: "logarithmic", onchange: () => draw()});
+    main.className = "";
+    setTrail(["Compare"]);
+    main.replaceChildren(make("h2", {text: "Compare " + jobs.map((job) => job.label).join(", ")}), failed, numbers,
+        make("h3", {text: "What differs in their specs"}), fields, make("h3", {text: "Curves"}),
+        make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, ...figures));
+
+    function draw() {
+        const series = (points) => jobs.filter((job) => job.curves).map((job) => ({name: job.label, className: job.className, points: points(job.curves)}));
+        const some = (list) => list.some((one) => one.points.length > 0);
+        const units = new Set(jobs.filter((job) => job.curves && job.curves.points.length > 0).map((job) => job.curves.unit));
+        chart(loss, {title: "Loss", logarithmic: logarithmic.checked, series: series((curves) => curves.points.map((p) => [p[0], p[1], p[3]])), empty: "No steps are known of these jobs."});
+        const tests = series((curves) => curves.tests.map((p) => [p[0], p[1]])), right = series((curves) => curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]]));
+        held.hidden = !some(tests);
+        if (!held.hidden) chart(held, {title: "Loss on held-out examples", logarithmic: logarithmic.checked, series: tests});
+        accuracy.hidden = !some(right);
+        if (!accuracy.hidden) chart(accuracy, {title: "Accuracy on held-out examples", unit: "%", series: right});
+        chart(rate, {title: "Throughput", unit: [...units].join(" or ") + "/s", fromZero: true, series: series((curves) => curves.points.map((p) => [p[0], p[2], p[3]])), empty: "No throughput is known of these jobs."});
+    }
+
+    function write() {
+        const known = jobs.filter((job) => job.document);
+        writeTable(numbers, ["Job", "State", "Step", "Loss", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
+            const row = job.document.row;
+            return [make("a", {class: "key " + job.className, href: addressOf("job", job.namespace, job.name), text: job.label}),
+                make("span", {class: "state " + (job.gone ? "wait" : stateClass(row.STATE)), text: job.gone ? "deleted" : row.STATE}), row.STEP || "", row.LOSS || "", row.THROUGHPUT || "", took(row), row.RESTARTS || "", row.STRATEGY || ""];
+        }), "Reading…");
+        writeTable(fields, ["Field", ...known.map((job) => job.label)], differences(known.map((job) => job.document.spec))
+            .map(([path, ...values]) => [path, ...values.map((value) => value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value))]),
+        known.length < jobs.length ? "Reading…" : "Their specs are equal.");
+    }
+
+    async function readJob(job) {
+        if (job.gone) return;
+        try {
+            job.document = await ask(addressed("/api/job", job));
+            const answer = await ask(addressed("/api/curves", job, {known: job.curves ? job.curves.version : 0}));
+            if (answer.points) job.curves = answer;
+        } catch (error) {
+            job.gone = error.status === 404;
+            if (!job.gone) throw error;
+        }
+    }
+
+    async function read() {
+        if (lost) return;
+        const missing = [];
+        try {
+            for (const job of jobs) {
+                await readJob(job);
+                if (job.gone && !job.document) missing.push(job.label);
+            }
+            setText(failed, missing.length > 0 ? `There is no job ${missing.join(", ")}.` : "");
+        } catch (error) {
+            tellReadError(failed, error);
+        }
+        write();
+        draw();
+    }
+
+    draw();
+    const again = repeat(read), resized = () => draw();
+    addEventListener("resize", resized);
+    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", resized); }};
+}
