@@ -14,6 +14,7 @@
 #include "worker/data/read_delay.h"
 #include "worker/data/step_record.h"
 #include "worker/device/communicator.h"
+#include "worker/inference/describe.h"
 #include "worker/inference/generate.h"
 #include "worker/inference/predict.h"
 #include "worker/launch/arguments.h"
@@ -67,6 +68,8 @@ static int take_part(const struct arguments *arguments, const struct identity *i
 static int use(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
                enum exit_code *ret_code, struct error *error)
 {
+    if (arguments->describe_model)
+        return describe_run(job, ret_code, error);
     if (arguments->inference.prompt)
         return generate_run(arguments, identity, job, ret_code, error);
     if (arguments->inference.example)

@@ -26,6 +26,7 @@ const char arguments_usage[] =
     "  --version, --help\n"
     "\n"
     "  --compile-program DIR  check that an exported program compiles, and say what it needs\n"
+    "  --describe-model       print the layers of the job's model, their shapes and parameters, as JSON\n"
     "\n"
     "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
     "  --generate PROMPT      go on with this text (of a model over bytes), or with these tokens (\"17 4 250\")\n"
@@ -51,6 +52,7 @@ enum argument {
     OPTION_PROGRAM,
     OPTION_COMPILED,
     OPTION_COMPILED_FOR,
+    OPTION_DESCRIBE,
     OPTION_GENERATE,
     OPTION_PREDICT,
     OPTION_OUTPUTS,
@@ -78,6 +80,7 @@ static const struct option options[] = {
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
     {"top-k", required_argument, NULL, OPTION_TOP_K},
     {"seed", required_argument, NULL, OPTION_SEED},
+    {"describe-model", no_argument, NULL, OPTION_DESCRIBE},
     {"compile-program", required_argument, NULL, OPTION_PROGRAM},
     {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
     {"compiled-for", required_argument, NULL, OPTION_COMPILED_FOR},
@@ -169,6 +172,9 @@ static int apply_option(struct arguments *arguments, int option, const char *val
     case OPTION_HELP:
         arguments->help = true;
         return 0;
+    case OPTION_DESCRIBE:
+        arguments->describe_model = true;
+        return 0;
     case OPTION_PROGRAM:
         arguments->program = value;
         return 0;
@@ -211,6 +217,8 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
             return -1;
         says_how |= option >= OPTION_TOKENS;
     }
+    if (arguments.describe_model && (arguments.inference.prompt || arguments.inference.example))
+        return error_set(error, ERROR_INVALID, "--describe-model: not with --generate and --predict");
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
     if (check_inference(&arguments.inference, says_how, error) < 0)
@@ -221,16 +229,17 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
 
 bool arguments_use_model(const struct arguments *arguments)
 {
-    return arguments->inference.prompt != NULL || arguments->inference.example != NULL;
+    return arguments->describe_model || arguments->inference.prompt != NULL || arguments->inference.example != NULL;
 }
 
 bool arguments_name_use(int count, char **values)
 {
+    static const char *const uses[] = {"--generate", "--predict", "--describe-model"};
     bool found = false;
     for (int i = 1; i < count; i++) {
         size_t length = strcspn(values[i], "="); /* names may be shortened */
-        found |= length > 2 &&
-                 (strncmp(values[i], "--generate", length) == 0 || strncmp(values[i], "--predict", length) == 0);
+        for (size_t j = 0; j < sizeof uses / sizeof *uses; j++)
+            found |= length > 2 && strncmp(values[i], uses[j], length) == 0;
     }
     return found;
 }

@@ -36,6 +36,7 @@ struct arguments {
     int threads;                      /* --threads; 0: choose */
     int http_port;                    /* --http-port; -1: none, -2: not given */
     bool help, version;
+    bool describe_model; /* --describe-model */
     const char *program; /* --compile-program; NULL: not to compile one */
     int compiled_to;     /* --compiled-to: a descriptor for the compiled code; -1: none */
     int compiled_for;    /* --compiled-for: a set of enum program_use; 0: all that the program has */
@@ -46,7 +47,7 @@ struct arguments {
 
 /* Parses the options. ERROR_INVALID names the option that is wrong. */
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
-/* Returns whether a model is to be used rather than trained. */
+/* Returns whether a model is to be used or described rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
 /* Returns whether a command line that arguments_parse has refused asks to use a model. */
 bool arguments_name_use(int count, char **values);

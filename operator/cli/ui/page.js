@@ -494,12 +494,15 @@ function jobView(place) {
     const logSaid = make("span", {class: "faint"});
     const podTable = make("div", {}), conditions = make("div", {}), eventTable = make("div", {});
     const manifest = make("pre", {tabindex: 0, "aria-label": "manifest"}), description = make("pre", {tabindex: 0, "aria-label": "what cox describe prints"});
+    const layerTable = make("div", {id: "layers"}), layersSaid = make("p", {class: "faint", id: "layers-said", role: "status", "aria-live": "polite"});
+    let layersOf = null; // the spec whose layers are shown
     let current = "curves", curves = null, document_ = null, logText = null, unread = 0, gone = false;
-    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
+    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
     set.panels.curves.append(make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, lossFigure, rateFigure, accuracyFigure),
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
+    set.panels.layers.append(layersSaid, layerTable);
     set.panels.manifest.append(manifest);
     set.panels.describe.append(description);
     main.replaceChildren(make("h2", {}, place.name + " ", top.state), top.why, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
@@ -543,6 +546,32 @@ function jobView(place) {
         }
     }
 
+    function writeLayers(model) {
+        const nameOf = (at) => at < 0 ? "input" : model.layers[at].name;
+        setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example.`);
+        writeTable(layerTable, ["Layer", "Type", "Output", "Parameters", "Reads"], model.layers.map((layer, i) => {
+            const usual = layer.inputs.length === 1 && layer.inputs[0] === i - 1;
+            return [layer.name, layer.type, layer.output, layer.parameters ? layer.parameters.toLocaleString("en") : "", usual ? "" : layer.inputs.map(nameOf).join(", ")];
+        }), "The model has no layers.");
+    }
+
+    // The layers follow from the spec; only the worker's program knows them.
+    async function readLayers() {
+        const spec = JSON.stringify(document_.spec);
+        if (spec === layersOf) return;
+        setText(layersSaid, "Reading…");
+        try {
+            writeLayers(await ask(addressed("/api/layers", place)));
+            layersOf = spec;
+        } catch (error) {
+            if (!(error instanceof Refused) || error.status === 404 || error.status === 503) throw error;
+            layersOf = spec;
+            layerTable.replaceChildren();
+            layerTable.head = null;
+            setText(layersSaid, error.message);
+        }
+    }
+
     function writeHead() {
         const row = document_.row;
         top.update(document_);
@@ -564,6 +593,7 @@ function jobView(place) {
                 const answer = await ask(addressed("/api/curves", place, {known: curves ? curves.version : 0}));
                 if (answer.points) { curves = answer; drawCurves(); }
             }
+            if (current === "layers") await readLayers();
             if (current === "log") {
                 const chosen = logPod.value, [role, index] = chosen.split("/");
                 const answer = await ask(addressed("/api/log", place, {tail: LOG_LINES, ...(chosen ? {role, index} : {})}));

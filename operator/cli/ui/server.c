@@ -23,6 +23,7 @@
 #include "operator/cli/ui/gate.h"
 #include "operator/cli/ui/list.h"
 #include "operator/cli/ui/restarts.h"
+#include "operator/cli/worker_model.h"
 
 #define BODY_MAX 4096 /* of a request; none is looked at */
 #define CONNECTIONS_MAX 64
@@ -155,6 +156,15 @@ static int curves_get(struct ui_server *server, const struct waiting *request, s
     return print_document(history_json(history, request->known), out, error);
 }
 
+static int layers_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *job = NULL;
+    struct resource_path path = cluster_job_path(server->cluster, request->name);
+    if (cluster_get(server->cluster, &path, &job, error) < 0)
+        return -1;
+    return worker_model_describe(job, out, error);
+}
+
 static void leave_out(const char *speaker, const struct json *pod, const struct error *cause)
 {
     (void)speaker, (void)pod, (void)cause; /* the page says how many */
@@ -247,11 +257,11 @@ static const struct {
     ui_action *action;
     bool sweep;
 } actions[] = {
-    {"/api/job", "GET", job_get, false},      {"/api/curves", "GET", curves_get, false},
-    {"/api/log", "GET", log_get, false},      {"/api/sweep", "GET", sweep_get, true},
-    {"/api/suspend", "POST", suspend, false}, {"/api/resume", "POST", resume, false},
-    {"/api/restart", "POST", restart, false}, {"/api/scale", "POST", scale, false},
-    {"/api/delete", "POST", delete, false},
+    {"/api/job", "GET", job_get, false},       {"/api/curves", "GET", curves_get, false},
+    {"/api/layers", "GET", layers_get, false}, {"/api/log", "GET", log_get, false},
+    {"/api/sweep", "GET", sweep_get, true},    {"/api/suspend", "POST", suspend, false},
+    {"/api/resume", "POST", resume, false},    {"/api/restart", "POST", restart, false},
+    {"/api/scale", "POST", scale, false},      {"/api/delete", "POST", delete, false},
 };
 
 /* ---------------------------------------------------------------- the queue */

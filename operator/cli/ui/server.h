@@ -6,7 +6,7 @@
  *
  * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js
  * GET  /api/list?since=VERSION
- * GET  /api/job /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
+ * GET  /api/job /api/layers /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
  * POST /api/restart /api/scale?workers=                                            with ?namespace=&name=
  */

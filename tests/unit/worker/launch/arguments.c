@@ -57,6 +57,7 @@ Test(arguments, nonsense_is_named)
         {"--seed", "3", "are for --generate"},
         {"--weights", "x", "init.path"},
         {"--outputs", NULL, "--outputs: is for --predict"},
+        {"--describe-model", "--predict=1", "--describe-model: not with"},
         {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
         {"--predict=3", "--generate=x", "one at a time"},
         {"--frobnicate", NULL, "unknown"},

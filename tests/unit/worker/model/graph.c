@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/philox.h"
+#include "worker/model/graph_describe.h"
 #include "worker/model/memory_planner.h"
 
 static struct device *open_device(void)
@@ -47,6 +48,31 @@ Test(graph, presets_have_the_parameters_they_should)
         struct memory_plan plan;
         graph_memory_plan(graph, 2, &plan);
         cr_expect_eq(plan.bytes[MEMORY_OPTIMIZER], 8 * cases[i].parameters);
+        graph_free(graph);
+    }
+    device_close(device);
+}
+
+/* Each is counted once, also where layers share tensors. */
+Test(graph, the_parameters_of_a_description_are_those_of_the_layout)
+{
+    static const enum preset names[] = {PRESET_LENET, PRESET_RESNET20, PRESET_GPT_BYTES, PRESET_GPT2_124M};
+    struct device *device = open_device();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct model_spec model = preset(names[i]);
+        struct graph *graph = NULL;
+        struct graph_options options = {.device = device, .model = &model, .max_examples = 1, .layout_only = true};
+        cr_assert_eq(graph_new(&options, &graph, NULL), 0);
+        SCOPED_JSON *described = graph_describe(graph);
+        int64_t sum = 0, place = 0;
+        for (const struct json *layer = json_first(json_at(described, "layers")); layer; layer = json_next(layer)) {
+            sum += json_integer_at(layer, "parameters", 0);
+            for (const struct json *input = json_first(json_at(layer, "inputs")); input; input = json_next(input))
+                cr_expect(json_integer(input, place) < place, "a layer reads what comes before it");
+            place++;
+        }
+        cr_expect_eq(sum, graph_layout(graph)->elements, "%zu: %lld", i, (long long)sum);
+        cr_expect_eq(json_integer_at(described, "parameters", 0), graph_layout(graph)->elements);
         graph_free(graph);
     }
     device_close(device);

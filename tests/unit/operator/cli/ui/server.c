@@ -212,6 +212,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/api/delete?kind=job&namespace=default&name=tiny", NULL, 404, "nothing at this address"},
         {"POST", "/api/delete?kind=job&namespace=default&name=tiny", large, 413, ""},
         {"POST", "/api/restart?namespace=default&name=tiny", NULL, 422, "tiny is over: there is nothing to restart"},
+        {"GET", "/api/layers?namespace=default&name=none", NULL, 404, "\\\"none\\\" not found"},
         {"POST", "/api/scale?namespace=default&name=tiny", NULL, 422, "Give the number of workers"},
         {"DELETE", "/api/job?namespace=default&name=tiny", NULL, 405, "Only GET and POST"},
     };
