@@ -438,6 +438,11 @@ def search(page):
             axes: [...["rate", "units", "kind", "noise"].map((name) => ({name, logarithmic: name === "rate", values: column(name)})), {name: "loss", values: objectives}]});
         const took = performance.now() - begun;
         return {shares: ["rate", "units", "kind", "noise"].map((name) => explainedShare(column(name), objectives)), elements: figure.querySelectorAll("*").length, took, words: explainedShare([1, 2, 3], [1, 2, 3])};""")
+    gap = page.execute_script("""
+        const figure = document.getElementById("parallel");
+        parallel(figure, {title: "gap", lines: [{name: "t-0", values: [1, null, 2, 3], rank: 0}], axes: ["a", "b", "c", "d"].map((name, i) => ({name, values: [[1], [null], [2], [3]][i]}))});
+        return figure.querySelector("path.rank-0").getAttribute("d").replace(/[^ML]/g, "");""")
+    check("a trial without a value of a parameter has a gap there", gap == "MML", gap)
     rate, units, kind, noise = large["shares"]
     check("what explains the objective is found, and what does not is not", rate > 0.7 and 0.01 < kind < 0.3 and units < 0.02 and noise < 0.02 and large["words"] is None, large)
     check("1,000 trials are a few elements, drawn in a fraction of a second", large["elements"] < 80 and large["took"] < 500, large)

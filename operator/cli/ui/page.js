@@ -683,7 +683,11 @@ function sweepView(place) {
     }
 
     function writeShares(done) {
-        const found = document_.parameters.map((name, i) => [name, explainedShare(done.map((trial) => Object.values(trial.parameters)[i]), done.map((trial) => trial.objective))])
+        const shareOf = (i) => {
+            const having = done.filter((trial) => Object.values(trial.parameters)[i] !== null);
+            return explainedShare(having.map((trial) => Object.values(trial.parameters)[i]), having.map((trial) => trial.objective));
+        };
+        const found = document_.parameters.map((name, i) => [name, shareOf(i)])
             .filter(([, share]) => share !== null).sort((a, b) => b[1] - a[1]);
         writeTable(shares, ["Parameter", "Share", ""], found.map(([name, share]) => [name, make("progress", {max: 1, value: share.toFixed(3), "aria-label": `share of ${name}`}), Math.round(100 * share) + " %"]),
             `This needs ${TRIALS_FOR_SHARE} trials that have succeeded.`);

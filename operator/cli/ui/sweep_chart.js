@@ -3,7 +3,7 @@
 // Shows how the parameters of a sweep and its objective belong together.
 //   parallel(figure, {title, axes, lines, best})   draws a line for each trial over one axis for each parameter and one for the objective
 //     axes: [{name, logarithmic, values}]  values: of all trials; numbers, or words with a place for each
-//     lines: [{name, values, rank}]        rank: 0 (best) to 1 (worst)
+//     lines: [{name, values, rank}]        values: null where the trial has none; rank: 0 (best) to 1 (worst)
 //     best: the line to emphasise
 //   explainedShare(values, objectives)             how much of the objective one parameter explains, 0 to 1; null: too few trials to tell
 "use strict";
@@ -38,16 +38,17 @@ function parallel(figure, options) {
     caption.append(title, value);
     figure.replaceChildren(caption);
     if (options.lines.length === 0 || options.axes.length < 2) return;
-    const words = (line) => `${line.name}: ` + options.axes.map((axis, i) => `${axis.name} ${typeof line.values[i] === "number" ? figureText(line.values[i]) : line.values[i]}`).join(", ");
+    const words = (line) => `${line.name}: ` + options.axes.map((axis, i) => `${axis.name} ${typeof line.values[i] === "number" ? figureText(line.values[i]) : line.values[i] ?? "none"}`).join(", ");
     const best = options.best ? "best: " + words(options.best) : "";
     value.textContent = best;
     const picture = svg("svg", {class: "chart parallel", role: "img", "aria-label": `${options.title}: ${options.lines.length} trials; ${best}`});
     figure.append(picture);
     const width = picture.getBoundingClientRect().width || WIDTH, scales = options.axes.map(scaleOf), last = options.axes.length - 1;
     const placeX = (i) => LEFT + i / last * (width - 2 * LEFT), placeY = (at) => AXIS_HEIGHT - AXIS_BOTTOM - at * (AXIS_HEIGHT - AXIS_TOP - AXIS_BOTTOM);
-    const drawn = options.lines.filter((line) => line.values.every((one) => one !== null && one !== ""));
-    const heights = new Map(drawn.map((line) => [line, line.values.map((one, i) => Math.round(placeY(scales[i].place(one))))]));
-    const pathOf = (line) => heights.get(line).map((y, i) => (i === 0 ? "M" : "L") + placeX(i).toFixed(1) + " " + y).join("");
+    const drawn = options.lines, isKnown = (one) => one !== null && one !== undefined && one !== "";
+    // A trial may have no value of a parameter that depends on another: its line has a gap there.
+    const heights = new Map(drawn.map((line) => [line, line.values.map((one, i) => isKnown(one) ? Math.round(placeY(scales[i].place(one))) : null)]));
+    const pathOf = (line) => heights.get(line).map((y, i, all) => y === null ? "" : (i === 0 || all[i - 1] === null ? "M" : "L") + placeX(i).toFixed(1) + " " + y).join("");
     // A path for each colour, the best last; lines on the same pixels are drawn once.
     for (let colour = COLOURS - 1; colour >= 0; colour--) {
         const paths = new Set(drawn.filter((line) => Math.min(COLOURS - 1, Math.floor(line.rank * COLOURS)) === colour).map(pathOf));
@@ -67,9 +68,12 @@ function parallel(figure, options) {
     picture.addEventListener("pointermove", (event) => {
         const box = picture.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
         const at = Math.max(0, Math.min(last, (x - LEFT) / (width - 2 * LEFT) * last)), before = Math.min(last - 1, Math.floor(at));
-        const distance = (line) => Math.abs(heights.get(line)[before] + (at - before) * (heights.get(line)[before + 1] - heights.get(line)[before]) - y);
+        const distance = (line) => {
+            const [from, to] = heights.get(line).slice(before, before + 2);
+            return from === null || to === null ? Infinity : Math.abs(from + (at - before) * (to - from) - y);
+        };
         const nearest = drawn.reduce((found, line) => !found || distance(line) < distance(found) ? line : found, null);
-        if (!nearest) return;
+        if (!nearest || distance(nearest) === Infinity) return;
         pointed.setAttribute("d", pathOf(nearest));
         pointed.setAttribute("visibility", "visible");
         value.textContent = words(nearest);
