@@ -210,6 +210,19 @@ static const struct field early_stopping_fields[] = {
 };
 static OBJECT_TYPE(early_stopping_type_fields, "Early stopping", early_stopping_fields, .told_by = "type");
 
+static const struct field budget_fields[] = {
+    {.name = "workerHours",
+     .kind = FIELD_DECIMAL,
+     MEMBER(sweep_budget, worker_hours),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     BETWEEN(0, REAL_MAX),
+     .above = true,
+     .description = "Hours of worker time: each trial takes those from its start to its end, times the number of its "
+                    "pods."},
+};
+static OBJECT_TYPE(budget_type, "Budget", budget_fields);
+
 static const struct field spec_fields[] = {
     {.name = "suspend",
      .kind = FIELD_BOOLEAN,
@@ -255,6 +268,13 @@ static const struct field spec_fields[] = {
      .description =
          "Stop trials before their end that are worse than others. Default: none is stopped. Jobs of other "
          "frameworks are only stopped if progress.logPatterns or progress.push tells step and metric while they run."},
+    {.name = "budget",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_sweep, budget),
+     COMPANION(training_sweep, has_budget),
+     .type = &budget_type,
+     .description = "What the trials may take in all. Once those that run and those that are over have taken it, no "
+                    "other trial is started, and the sweep is complete when those that run are over."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, parallelism),
@@ -390,6 +410,8 @@ static const struct field status_fields[] = {
      .type = &record_type,
      .description = "The trials that have been started, the first one being trial 0. They stay when the trials' jobs "
                     "are gone."},
+    NUMBER("workerSeconds", sweep_status, worker_seconds,
+           "With budget: seconds of worker time that the trials which are over have taken."),
     TIME("startTime", sweep_status, start_ms, "When the first trial was promised."),
     TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
     {.name = "controllerState",

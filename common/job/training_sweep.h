@@ -82,6 +82,11 @@ struct sweep_early_stopping {
     int64_t reduction_factor; /* ASHA */
 };
 
+/* What the trials may take in all. */
+struct sweep_budget {
+    double worker_hours;
+};
+
 /* A parameter's value in one trial, as text. */
 struct sweep_assignment {
     const char *name; /* the parameter's path, variable or argument */
@@ -117,6 +122,7 @@ struct sweep_status {
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */
     unsigned result_count;
+    int64_t worker_seconds;          /* of the trials that are over, with a budget; FIELD_UNSET: none is */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
 
     /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
@@ -141,6 +147,8 @@ struct training_sweep {
     } algorithm;
     bool has_early_stopping;
     struct sweep_early_stopping early_stopping;
+    bool has_budget;
+    struct sweep_budget budget;
     int64_t parallelism, max_failed_trials;
     int64_t max_trials; /* FIELD_UNSET: all points of the grid */
     bool suspend;

@@ -24,6 +24,7 @@ struct sweep_planning {
     struct sweep_plan *plan;
     struct sweep_status *next;
     int64_t total, started;
+    bool budget_used;
     struct trial_record *results; /* by number, of trials that have been started */
     struct index_set pending;
     struct index_set stopping, was_stopping; /* wanted, and as the status in the cache has it */
@@ -147,12 +148,49 @@ static int64_t count_pending(const struct sweep_planning *planning)
     return number;
 }
 
+/* ---------------------------------------------------------------- the budget */
+
+/* Worker time that a trial has taken so far, as its job shows it; none if the job is gone or has no pods yet. Time that it was suspended
+ * does not count. */
+static int64_t seconds_of(const struct sweep_planning *planning, int64_t trial)
+{
+    bool known = trial < int64_min(planning->sweep->status.result_count, SWEEP_TRIALS_MAX);
+    const struct trial_view *view = known ? planning->views[trial] : NULL;
+    if (!view || view->start_ms == FIELD_UNSET)
+        return 0;
+    int64_t end_ms = view->end_ms == FIELD_UNSET ? planning->input->now_ms : view->end_ms;
+    return int64_max(end_ms - view->start_ms - view->suspended_ms, 0) * view->pods / 1000;
+}
+
+/* Of a trial that is over. The status keeps the sum, for when the job is gone. */
+static void add_worker_time(struct sweep_planning *planning, int64_t trial)
+{
+    if (planning->sweep->has_budget)
+        planning->next->worker_seconds = int64_max(planning->next->worker_seconds, 0) + seconds_of(planning, trial);
+}
+
+/* Once the budget is used, there are no more trials than have been started. */
+static void heed_budget(struct sweep_planning *planning)
+{
+    int64_t taken = int64_max(planning->next->worker_seconds, 0);
+    for (int64_t trial = 0; trial < planning->started; trial++) {
+        enum trial_state state = planning->results[trial].state;
+        bool over = state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_STOPPED;
+        taken += over ? 0 : seconds_of(planning, trial);
+    }
+    if (!planning->sweep->has_budget || (double)taken < planning->sweep->budget.worker_hours * 3600)
+        return;
+    planning->budget_used = planning->started < planning->total;
+    planning->total = int64_min(planning->started, planning->total);
+}
+
 /* ---------------------------------------------------------------- what became of the trials */
 
 /* Counts a trial as over, and forgets what it was to be stopped for. */
 static void end_trial(struct sweep_planning *planning, int64_t trial, enum trial_state state, const char *objective)
 {
     struct trial_record *result = &planning->results[trial];
+    add_worker_time(planning, trial);
     index_set_remove(&planning->pending, trial);
     index_set_remove(&planning->stopping, trial);
     result->state = state;
@@ -218,6 +256,7 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
 /* The objective and the step stay as they were when it was decided. */
 static void count_stopped(struct sweep_planning *planning, int64_t trial)
 {
+    add_worker_time(planning, trial);
     index_set_remove(&planning->stopping, trial);
     planning->results[trial].state = TRIAL_STOPPED;
 }
@@ -394,9 +433,10 @@ static bool end_sweep(struct sweep_planning *planning)
                      stopped == 0 ? "every trial has failed; the events say why"
                                   : "every trial has failed or was stopped early; the events say why");
     else
-        sweep_finish(planning, SWEEP_COMPLETE, "TrialsDone",
-                     format(planning, "%" PRId64 " of %" PRId64 " trials succeeded%s; the best is %s with %s %s",
-                            succeeded, planning->started,
+        sweep_finish(planning, SWEEP_COMPLETE, planning->budget_used ? "BudgetUsed" : "TrialsDone",
+                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s; the best is %s with %s %s",
+                            planning->budget_used ? "the budget of worker time is used; " : "", succeeded,
+                            planning->started,
                             stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
                             best->trial, planning->sweep->objective.metric, best->objective));
     return true;
@@ -530,6 +570,7 @@ static void decide(struct sweep_planning *planning)
         sweep_finish(planning, SWEEP_FAILED, "InvalidTemplate", format(planning, "%s", refusal));
     } else {
         judge_trials(planning);
+        heed_budget(planning);
         if (end_sweep(planning))
             return;
         if (planning->sweep->suspend)

@@ -21,6 +21,17 @@ static void copy_metrics(const struct progress_metric *metrics, unsigned count, 
     }
 }
 
+static int64_t count_pods(const struct json *spec)
+{
+    int64_t pods = 0;
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct json *section = json_member(spec, role_section((enum role)role));
+        if (section || role == ROLE_WORKER)
+            pods += json_integer_at(section, "replicas", 1);
+    }
+    return pods;
+}
+
 static void read_status(const struct json *object, struct trial_view *trial)
 {
     struct job_status status;
@@ -33,6 +44,9 @@ static void read_status(const struct json *object, struct trial_view *trial)
     trial->message = trial->failed ? arena_copy_string(&trial->arena, failed->message) : "";
     trial->step = status.progress.step;
     trial->total_steps = status.progress.total_steps;
+    trial->start_ms = status.start_ms;
+    trial->end_ms = trial->suspended ? status.conditions[CONDITION_SUSPENDED].last_transition_ms : status.completion_ms;
+    trial->suspended_ms = status.suspended_ms;
     copy_metrics(status.progress.metrics, status.progress.metric_count, trial);
     arena_release(&arena);
 }
@@ -46,6 +60,7 @@ struct trial_view *trial_view_new(const struct json *object)
     trial->sweep_uid = arena_copy_string(&trial->arena, is_trial ? owner.uid : "");
     trial->sweep_name = arena_copy_string(&trial->arena, is_trial ? owner.name : "");
     trial->suspend = json_boolean_at(object, "spec.suspend", false);
+    trial->pods = count_pods(json_member(object, "spec"));
     read_status(json_member(object, "status"), trial);
     return trial;
 }

@@ -822,3 +822,91 @@ Test(sweep_plan, leaves_alone_what_a_person_has_suspended)
     cr_expect_eq(scene.plan.status.result_count, 2);
     scene_end(&scene);
 }
+
+/* ---------------------------------------------------------------- the budget */
+
+/* A trial of two pods that began so many seconds ago; `end` follows the time it began. */
+static void add_timed_trial(struct scene *scene, int number, const char *state, const char *times)
+{
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "metadata: {name: s-%d, ownerReferences: [{kind: TrainingSweep, apiVersion: coxswain.dev/v1beta1, name: "
+             "s, uid: u, controller: true}]}\n"
+             "spec: {workers: {replicas: 2}}\n"
+             "status: {%s, conditions: [{type: '%s', status: 'True', message: why}], progress: {metrics: [{name: "
+             "validationLoss, value: '1'}]}}\n",
+             number, times, state);
+    SCOPED_JSON *object = yaml_value(yaml);
+    scene->trials[scene->trial_count++] = trial_view_new(object);
+}
+
+/* NOW_MS is 2027-01-15T08:00:00Z. */
+#define HALF_AN_HOUR "startTime: '2027-01-15T07:00:00Z', completionTime: '2027-01-15T07:30:00Z'"
+#define RUNS_FOR_AN_HOUR "startTime: '2027-01-15T07:00:00Z'"
+
+static struct scene scene_with_budget(const char *hours, const char *status)
+{
+    SCOPED_JSON *object = yaml_value(SWEEP_HEAD SPEC);
+    json_set(json_member(object, "spec"), "budget", yaml_value(hours));
+    json_set(object, "status", yaml_value(status));
+    return (struct scene){.sweep = sweep_of(object)};
+}
+
+Test(sweep_plan, trials_start_while_the_budget_lasts)
+{
+    struct scene scene = scene_with_budget("{workerHours: 3.001}", "{results: [" RUNS RUNS "]}");
+    add_timed_trial(&scene, 0, "Succeeded", HALF_AN_HOUR);
+    add_timed_trial(&scene, 1, "Running", RUNS_FOR_AN_HOUR);
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.worker_seconds, 3600, "half an hour of two pods");
+    cr_expect_eq(scene.plan.status.result_count, 3);
+    cr_expect_eq(scene.plan.status.trials.total, 4);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, time_that_a_trial_was_suspended_is_not_taken_from_the_budget)
+{
+    struct scene scene = scene_with_budget("{workerHours: 3}", "{results: [" RUNS RUNS "]}");
+    add_timed_trial(&scene, 0, "Succeeded", HALF_AN_HOUR ", controllerState: {suspendedMilliseconds: 600000}");
+    add_timed_trial(&scene, 1, "Running", RUNS_FOR_AN_HOUR);
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.worker_seconds, 2400, "20 minutes of two pods");
+    cr_expect_eq(scene.plan.status.result_count, 3);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, no_trial_starts_once_the_budget_is_used)
+{
+    struct scene scene = scene_with_budget("{workerHours: 3}", "{results: [" RUNS RUNS "]}");
+    add_timed_trial(&scene, 0, "Succeeded", HALF_AN_HOUR);
+    add_timed_trial(&scene, 1, "Running", RUNS_FOR_AN_HOUR);
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect_eq(scene.plan.status.result_count, 2);
+    cr_expect_eq(scene.plan.status.trials.total, 2);
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning");
+    scene_end(&scene);
+}
+
+/* The status knows what trials took whose jobs are gone. */
+Test(sweep_plan, a_budget_that_is_used_completes_the_sweep)
+{
+    struct scene scene = scene_with_budget("{workerHours: 1.5}", "{workerSeconds: 3600, best: {trial: s-0, objective: "
+                                                                 "'1'}, results: [" SUCCEEDED RUNS "]}");
+    add_timed_trial(&scene, 1, "Failed", HALF_AN_HOUR);
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.worker_seconds, 7200);
+    expect_states(&scene, "Succeeded Failed");
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "BudgetUsed");
+    expect_event(&scene, "BudgetUsed", "the budget of worker time is used; 1 of 2 trials succeeded");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, the_last_trial_is_not_cut_off_by_the_budget)
+{
+    struct scene scene = scene_with_budget("{workerHours: 0.1}", "{results: [" SUCCEEDED SUCCEEDED SUCCEEDED RUNS "]}");
+    add_timed_trial(&scene, 3, "Succeeded", HALF_AN_HOUR);
+    plan(&scene);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    scene_end(&scene);
+}

@@ -84,3 +84,19 @@ Test(trial_view, steps_of_a_metric)
     trial_view_free(copy);
     trial_view_free(view);
 }
+
+Test(trial_view, pods_and_times)
+{
+    struct trial_view *one = view_of(HEAD "spec: {}\n");
+    struct trial_view *many = view_of(HEAD "spec: {workers: {replicas: 4}, chief: {}}\nstatus: {startTime: "
+                                           "'1970-01-01T00:00:02Z', completionTime: '1970-01-01T00:00:05Z'}\n");
+    struct trial_view *suspended =
+        view_of(HEAD "status: {startTime: '1970-01-01T00:00:02Z', conditions: [{type: Suspended, status: 'True', "
+                     "lastTransitionTime: '1970-01-01T00:00:09Z'}], controllerState: {suspendedMilliseconds: 3000}}\n");
+    cr_expect(one->pods == 1 && one->start_ms == FIELD_UNSET && one->end_ms == FIELD_UNSET);
+    cr_expect(many->pods == 5 && many->start_ms == 2000 && many->end_ms == 5000 && many->suspended_ms == 0);
+    cr_expect(suspended->start_ms == 2000 && suspended->end_ms == 9000 && suspended->suspended_ms == 3000);
+    trial_view_free(one);
+    trial_view_free(suspended);
+    trial_view_free(many);
+}
