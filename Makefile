@@ -423,12 +423,15 @@ gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## 
 gpu-sanitize: $(BUILD)/tests/gpu-test ## with CUDA=1: gpu-test under NVIDIA's compute-sanitizer, where that is installed
 	@BUILD=$(abspath $(BUILD)) CUDA_HOME=$(CUDA_HOME) TEST_SECONDS=7200 $(cuda_environment) tests/run tests/gpu/sanitize
 
-.PHONY: cuda-toolkit check-cuda check-programs
+.PHONY: cuda-toolkit check-cuda check-machines check-programs
 cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
+
+check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, with the scenarios that take minutes, too
+	@BUILD=$(abspath $(BUILD)) MACHINES=all TEST_SECONDS=2400 tests/run tests/gpu/check-machines
 
 check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check
