@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whole crews under the operator and the embedded control plane: any number of workers, 20 SIGKILLs of every role with
+# Whole crews under the operator and the embedded control plane: any number of workers, SIGKILLs of every role with
 # the operator killed meanwhile, the loss of everybody, another number of workers, a frozen worker. Each job has to end in
 # the weights of an undisturbed run, bit for bit. Prints ok/not ok lines (see tests/run).
 #
-#   PREEMPTION_SEED=n   the same moments again, as far as timing allows
+#   PREEMPTION_SEED=n    the same moments again, as far as timing allows
+#   PREEMPTION_KILLS=n   8; `make chaos` has a thousand
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 seed=${PREEMPTION_SEED:-$RANDOM}
-kills_wanted=20
+kills_wanted=${PREEMPTION_KILLS:-8}
 short=200
 long=1200
 . "$root/tests/integration/training.sh"
