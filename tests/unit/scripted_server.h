@@ -93,7 +93,7 @@ static inline void scripted_stream(struct scripted_request *request)
 
 static inline void scripted_chunk(struct scripted_request *request, const char *text)
 {
-    char size[16];
+    char size[24];
     snprintf(size, sizeof size, "%zx\r\n", strlen(text));
     scripted_send(request, size);
     scripted_send(request, text);
