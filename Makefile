@@ -339,7 +339,8 @@ $(eval $(call test_program_rules,operator-imitate,tests/bench/operator/imitate.c
 $(eval $(call test_program_rules,delay_line,tests/cost/delay_line.c,))
 $(eval $(call test_program_rules,cost_model,$(filter-out tests/cost/delay_line.c,$(wildcard tests/cost/*.c)),-lm))
 
-# Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
+# Every parser of outside input under libFuzzer, with what it needs of the rooms, compiled by clang with its sanitizers. What they need is
+# told by the symbols of the ordinary objects.
 FUZZ_SECONDS ?= 5
 FUZZ_COMPILE = $(CLANG) $(CPPFLAGS_OURS) -Wall -Wno-unknown-warning-option -O1 -gline-tables-only -fno-omit-frame-pointer
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
@@ -351,8 +352,16 @@ $(FUZZ)/obj/%.o: %.c $(CONFIGURATION)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined $(BANNED) -c $< -o $@
 
+fuzz_plain := $(call objects,$(foreach r,$(ROOMS),$(sources_$(r))))
+$(FUZZ)/needed.mk: $(call objects,$(fuzz_sources)) $(fuzz_plain) $(foreach r,$(ROOMS),$(BUILD)/lib/$(r).sources) scripts/needed-objects
+	@mkdir -p $(@D)
+	$(Q)needed=$$(scripts/needed-objects $(call objects,$(fuzz_sources)) -- $(fuzz_plain)) && echo fuzz_needed := $$needed >$@
+ifneq ($(filter fuzz check-fuzz,$(MAKECMDGOALS)),)
+include $(FUZZ)/needed.mk
+endif
+
 define fuzz_room_rules
-$(FUZZ)/lib/lib$(1).a: $(call fuzz_objects,$(sources_$(1))) $(BUILD)/lib/$(1).sources
+$(FUZZ)/lib/lib$(1).a: $(call fuzz_objects,$(if $(fuzz_needed),$(filter $(fuzz_needed:$(BUILD)/obj/%.o=%.c),$(sources_$(1))),$(sources_$(1)))) $(BUILD)/lib/$(1).sources
 	@mkdir -p $$(@D)
 	$$(Q)rm -f $$@; $$(AR) rcs $$@ $$(filter %.o,$$^)
 endef
