@@ -15,27 +15,29 @@
 #define EXIT_LEFT_OUT 4
 #define EXIT_INTERRUPTED 130
 
-/*  name, arguments, what it does */
+/*  function, name, arguments, what it does */
 #define COMMANDS(X)                                                                                                    \
-    X(run, "FILE [options]", "run a training job or a sweep and watch it")                                             \
-    X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                           \
-    X(generate, "NAME [options]", "print the manifest of a first job of your own, commented")                          \
-    X(migrate, "FILE", "translate jobs of v1alpha1 or Kubeflow to this version")                                       \
-    X(get, "[NAME...]", "list jobs: how far they are and how well they do")                                            \
-    X(describe, "NAME...", "all there is to know of a job")                                                            \
-    X(why, "NAME", "what a job waits for, in one sentence")                                                            \
-    X(runs, "[delete|prune]", "the runs of this machine, and the disk that they take")                                 \
-    X(top, "[NAME]", "watch training live: throughput, loss, time left")                                               \
-    X(ui, "[options]", "the same as a page in the browser")                                                            \
-    X(logs, "NAME", "the logs of all its pods as one")                                                                 \
-    X(wait, "NAME", "until it is over, or runs, or is suspended")                                                      \
-    X(suspend, "NAME...", "remove the pods; the job waits")                                                            \
-    X(resume, "NAME...", "let it go on from its last checkpoint")                                                      \
-    X(restart, "NAME", "start the crew over, or one of its pods")                                                      \
-    X(scale, "NAME --workers N", "change the number of workers of an elastic job")                                     \
-    X(sweep, "get|best|...", "the trials of a sweep, and the best as a job")                                           \
-    X(delete, "NAME...", "delete jobs; what they stored stays")                                                        \
-    X(completion, "bash|zsh", "print a completion script")
+    X(run, "run", "FILE [options]", "run a training job or a sweep and watch it")                                      \
+    X(demo, "demo", "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                   \
+    X(generate, "generate", "NAME [options]", "print the manifest of a first job of your own, commented")              \
+    X(migrate, "migrate", "FILE", "translate jobs of v1alpha1 or Kubeflow to this version")                            \
+    X(get, "get", "[NAME...]", "list jobs: how far they are and how well they do")                                     \
+    X(describe, "describe", "NAME...", "all there is to know of a job")                                                \
+    X(why, "why", "NAME", "what a job waits for, in one sentence")                                                     \
+    X(runs, "runs", "[delete|prune]", "the runs of this machine, and the disk that they take")                         \
+    X(predict, "predict", "NAME [N|all]", "use a model of this machine's runs: classes, values")                       \
+    X(generate_text, "generate-text", "NAME PROMPT", "continue a text with a model of this machine's runs")            \
+    X(top, "top", "[NAME]", "watch training live: throughput, loss, time left")                                        \
+    X(ui, "ui", "[options]", "the same as a page in the browser")                                                      \
+    X(logs, "logs", "NAME", "the logs of all its pods as one")                                                         \
+    X(wait, "wait", "NAME", "until it is over, or runs, or is suspended")                                              \
+    X(suspend, "suspend", "NAME...", "remove the pods; the job waits")                                                 \
+    X(resume, "resume", "NAME...", "let it go on from its last checkpoint")                                            \
+    X(restart, "restart", "NAME", "start the crew over, or one of its pods")                                           \
+    X(scale, "scale", "NAME --workers N", "change the number of workers of an elastic job")                            \
+    X(sweep, "sweep", "get|best|...", "the trials of a sweep, and the best as a job")                                  \
+    X(delete, "delete", "NAME...", "delete jobs; what they stored stays")                                              \
+    X(completion, "completion", "bash|zsh", "print a completion script")
 
 /* Prints `text` to stdout and returns 0 if the user asked for help; otherwise prints its first line to stderr and returns EXIT_USAGE. */
 int command_usage(bool asked, const char *text);
@@ -51,8 +53,10 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
 /* The two parts of that. command_parse returns -1 if the words are valid, otherwise the exit code. */
 int command_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line);
 int command_run_in_cluster(const char *title, const struct command_line *line, command_action *action);
+/* Does the same for the run of --state: `live` while it goes on, else `kept`, in a control plane that only serves what the run has left. */
+int command_run_in_state(const char *title, struct command_line *line, command_action *live, command_action *kept);
 
-#define X(name, arguments, summary) int command_##name(int count, char **words);
+#define X(function, name, arguments, summary) int command_##function(int count, char **words);
 COMMANDS(X)
 #undef X
 

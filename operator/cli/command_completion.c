@@ -29,7 +29,7 @@ static const char bash[] =
     "        return\n"
     "    fi\n"
     "    if [[ $command == sweep ]]; then list='sweep get' forms='csv json yaml name'; fi\n"
-    "    if [[ $command == runs ]]; then list=runs forms='wide json name'; fi\n"
+    "    case $command in runs | predict | generate-text) list=runs forms='wide json name' ;; esac\n"
     "    if [[ $command == runs ]] && ((COMP_CWORD == 2)) && [[ $word != -* ]]; then\n"
     "        mapfile -t COMPREPLY < <(compgen -W 'delete prune compare' -- \"$word\")\n"
     "        return\n"
@@ -46,7 +46,9 @@ static const char bash[] =
     "    --strategy) mapfile -t COMPREPLY < <(compgen -W \"$_cox_strategies\" -- \"$word\"); return ;;\n"
     "    --model) mapfile -t COMPREPLY < <(compgen -W \"$_cox_models\" -- \"$word\"); return ;;\n"
     "    --format) mapfile -t COMPREPLY < <(compgen -W \"$_cox_formats\" -- \"$word\"); return ;;\n"
-    "    --data) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
+    "    --weights) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+    "    --data) mapfile -t COMPREPLY < <(compgen $([[ $command == predict ]] && echo -f || echo -d) -- "
+    "\"$word\"); return ;;\n"
     "    --kubeconfig | --state) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
     "    --set) compopt -o nospace 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$_cox_fields\" -S = -- "
     "\"$word\")\n"
@@ -82,7 +84,7 @@ static const char zsh[] =
     "        return\n"
     "    fi\n"
     "    if [[ $command == sweep ]]; then list=(sweep get) forms=(csv json yaml name); fi\n"
-    "    if [[ $command == runs ]]; then list=(runs) forms=(wide json name); fi\n"
+    "    case $command in runs | predict | generate-text) list=(runs) forms=(wide json name) ;; esac\n"
     "    if [[ $command == runs && ${words[CURRENT]} != -* ]] && ((CURRENT == 3)); then\n"
     "        compadd delete prune compare\n"
     "        return\n"
@@ -98,7 +100,8 @@ static const char zsh[] =
     "    --strategy) compadd -- ${=_cox_strategies}; return ;;\n"
     "    --model) compadd -- ${=_cox_models}; return ;;\n"
     "    --format) compadd -- ${=_cox_formats}; return ;;\n"
-    "    --data) _files -/; return ;;\n"
+    "    --weights) _files; return ;;\n"
+    "    --data) if [[ $command == predict ]]; then _files; else _files -/; fi; return ;;\n"
     "    --kubeconfig | --state) _files; return ;;\n"
     "    --set) compadd -S = -- ${=_cox_fields}; return ;;\n"
     "    esac\n"
@@ -124,7 +127,7 @@ static const char zsh[] =
 static const struct {
     const char *name, *summary;
 } commands[] = {{"help", "list the commands"},
-#define X(name, arguments, summary) {#name, summary},
+#define X(function, name, arguments, summary) {name, summary},
                 COMMANDS(X)
 #undef X
 };

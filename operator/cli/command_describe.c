@@ -14,7 +14,7 @@ static const struct command_usage usage = {
             "the last line what they wait for.\n"
             "\n"
             "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
-    .options = "",
+    .options = "s",
     .names_min = 1,
     .names_max = 1000};
 

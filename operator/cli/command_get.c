@@ -27,7 +27,7 @@ static const struct command_usage usage = {
         "  -w, --watch            go on, a line for each change, until interrupted\n"
         "\n"
         "Exit code: 0 done, 1 a name does not exist or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
-    .options = "oAlw",
+    .options = "oAlws",
     .names_min = 0,
     .names_max = NAMES_MAX};
 

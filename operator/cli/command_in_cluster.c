@@ -62,5 +62,8 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
 {
     struct command_line line;
     int code = command_parse(count, words, usage, &line);
-    return code >= 0 ? code : command_run_in_cluster(words[0], &line, action);
+    if (code >= 0)
+        return code;
+    return line.state ? command_run_in_state(words[0], &line, action, action)
+                      : command_run_in_cluster(words[0], &line, action);
 }

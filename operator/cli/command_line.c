@@ -13,6 +13,12 @@ static const char shared[] = "\n"
                              "  --kubeconfig FILE      default: $KUBECONFIG, else ~/.kube/config\n"
                              "  --context NAME         default: the kubeconfig's current one\n";
 
+static const char of_state[] =
+    "\n"
+    "  --state RUN            a run of cox run on this machine, by its name (`cox runs` lists them) or state "
+    "directory,\n"
+    "                         also one that has ended; the job's name may be left out then\n";
+
 /* The letter stands for the option in command_usage.options, and is its short form where it is one of `short_forms`. */
 static const struct option table[] = {
     {"namespace", required_argument, NULL, 'n'},
@@ -152,6 +158,7 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
         if (letter == 'h') {
             fputs(usage->text, stdout);
             fputs(shared, stdout);
+            fputs(strchr(usage->options, 's') ? of_state + 1 : "", stdout);
             return 0;
         }
         if (letter == '?')
@@ -168,7 +175,8 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
     }
     ret_line->names = words + optind;
     ret_line->name_count = count - optind;
-    if (ret_line->name_count < usage->names_min || ret_line->name_count > usage->names_max)
+    ret_line->lacks_name = ret_line->state && ret_line->name_count == 0 && usage->names_min > 0;
+    if ((ret_line->name_count < usage->names_min && !ret_line->lacks_name) || ret_line->name_count > usage->names_max)
         return refuse(usage);
     return -1;
 }

@@ -33,7 +33,7 @@ static const struct command_usage usage = {
         "\n"
         "Exit code: 0 printed, 1 there is no such job or pod, or a log could not be read, 2 wrong usage, 130 "
         "interrupted.\n",
-    .options = "friCtTa",
+    .options = "friCtTas",
     .names_min = 1,
     .names_max = 1};
 

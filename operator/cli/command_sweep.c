@@ -39,7 +39,7 @@
 /* ---------------------------------------------------------------- get */
 
 static const struct command_usage get_usage = {.text = SWEEP_USAGE,
-                                               .options = "oAl",
+                                               .options = "oAls",
                                                .names_min = 0,
                                                .names_max = 1,
                                                .sweeps = true,
@@ -117,7 +117,7 @@ static int get(struct cluster *cluster, const struct command_line *line, struct 
 /* ---------------------------------------------------------------- best and export */
 
 static const struct command_usage best_usage = {
-    .text = SWEEP_USAGE, .options = "o", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "yaml and json"};
+    .text = SWEEP_USAGE, .options = "os", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "yaml and json"};
 
 static int best_print_json(const struct training_sweep *sweep, struct buffer *out, struct error *error)
 {
@@ -140,7 +140,7 @@ static int best(struct cluster *cluster, const struct command_line *line, struct
 }
 
 static const struct command_usage export_usage = {
-    .text = SWEEP_USAGE, .options = "o", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "csv and json"};
+    .text = SWEEP_USAGE, .options = "os", .names_min = 1, .names_max = 1, .sweeps = true, .forms = "csv and json"};
 
 static int export_trials(struct cluster *cluster, const struct command_line *line, struct error *error)
 {

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "common/contract/state_directory.h"
-#include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
-#include "operator/cli/control_plane.h"
 #include "operator/cli/ui/server.h"
 
 #define TURN_MS 1000
@@ -24,8 +20,6 @@ static const struct command_usage usage = {
             "who has the URL has these rights. Ctrl-C ends it.\n"
             "\n"
             "  -A, --all-namespaces   jobs of all namespaces\n"
-            "  --state DIR            a run of cox run with this state directory; one that has ended can be looked at, "
-            "not changed\n"
             "  --port N               default: any free port\n"
             "\n"
             "Exit code: 0 ended by Ctrl-C, 1 the port is taken or the kubeconfig cannot be read, 2 wrong usage.\n",
@@ -66,48 +60,17 @@ static int serve_kept(struct cluster *cluster, const struct command_line *line, 
     return serve(cluster, line, true, error);
 }
 
-/* A run that still goes on has a control plane. Only if it has none, one is started. */
-static int serve_state(const char *title, struct command_line *line)
-{
-    struct control_plane_options options = {.state_directory = line->state, .kept = true};
-    struct control_plane *plane = NULL;
-    struct event_loop *loop = NULL;
-    struct error error = ERROR_INIT;
-    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, line->state);
-    int code = EXIT_FAILURE;
-    line->kubeconfig = kubeconfig;
-    int started = event_loop_new(&loop, &error);
-    if (started == 0)
-        started = control_plane_start(loop, &options, &plane, &error);
-    if (started == 0)
-        code = command_run_in_cluster(title, line, serve_kept);
-    else if (loop && error.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0)
-        code = command_run_in_cluster(title, line, serve_live);
-    else
-        fprintf(stderr, "%s: %s\n", title, error.message);
-    if (plane)
-        control_plane_end(plane);
-    if (loop)
-        event_loop_free(loop);
-    return code;
-}
-
 int command_ui(int count, char **words)
 {
     struct command_line line;
     int code = command_parse(count, words, &usage, &line);
     if (code >= 0)
         return code;
-    if (line.state && (line.kubeconfig || line.context)) {
-        fprintf(stderr,
-                "%s: --state names a run on this machine, --kubeconfig and --context a cluster: give one of them\n",
-                words[0]);
-        return EXIT_USAGE;
-    }
     if (line.port > UINT16_MAX) {
         fprintf(stderr, "%s: --port %lld: give a port from 1 to 65535, or 0 for any free one\n", words[0],
                 (long long)line.port);
         return EXIT_USAGE;
     }
-    return line.state ? serve_state(words[0], &line) : command_run_in_cluster(words[0], &line, serve_live);
+    return line.state ? command_run_in_state(words[0], &line, serve_live, serve_kept)
+                      : command_run_in_cluster(words[0], &line, serve_live);
 }

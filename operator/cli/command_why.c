@@ -13,7 +13,7 @@ static const struct command_usage usage = {
             "or is not ready, the end of a back-off. For all there is to know see `cox describe`.\n"
             "\n"
             "Exit code: 0 said, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
-    .options = "",
+    .options = "s",
     .names_min = 1,
     .names_max = 1};
 

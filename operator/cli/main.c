@@ -14,7 +14,7 @@ static const struct {
     const char *name, *arguments, *summary;
     int (*run)(int count, char **words);
 } commands[] = {
-#define X(name, arguments, summary) {#name, arguments, summary, command_##name},
+#define X(function, name, arguments, summary) {name, arguments, summary, command_##function},
     COMMANDS(X)
 #undef X
 };
@@ -31,7 +31,7 @@ static void print_help(const char *title)
 {
     printf("%s - run training jobs\n\nusage: %s COMMAND [arguments]\n\n", title, title);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-10s %-16s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+        printf("  %-13s %-16s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
     puts("\n"
          "A job is a Kubernetes object, a TrainingJob: how many workers, which model, which data, how to train. A "
          "TrainingSweep\n"
@@ -48,6 +48,7 @@ static void print_help(const char *title)
          "  cox demo\n"
          "  cox generate mine --data /data >mine.yaml\n"
          "  cox run deploy/examples/digits.yaml --volume digits=/data\n"
+         "  cox predict digits 17\n"
          "  cox get -A -o wide\n"
          "  cox logs digits --follow\n"
          "  cox why digits\n"

@@ -20,6 +20,7 @@
 #include "operator/cli/run_keep.h"
 #include "operator/cli/run_sweep.h"
 #include "operator/cli/summary.h"
+#include "operator/cli/trained_run.h"
 #include "operator/cli/volume_options.h"
 
 #define REFRESH_MS 200
@@ -253,6 +254,13 @@ static void conclude_sweep(struct run *run, struct run_outcome *outcome)
     run_sweep_conclude(&place, run->sweep, outcome);
 }
 
+static void say_use(const struct run *run)
+{
+    SCOPED_FREE char *command = run->state ? trained_run_command(run->state, run->manifest.job) : NULL;
+    if (command)
+        printf("\nTo use what it has learnt:\n  %s\n", command);
+}
+
 static void conclude_job(struct run *run, struct run_outcome *outcome)
 {
     struct storage_place place = place_of(run);
@@ -283,6 +291,8 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
     buffer_init(&text, VIEW_EVENTS_MAX);
     summary_write(&run->view, run->manifest.job, &place, !run->terminal->live, &text);
     fputs(buffer_text(&text), stdout);
+    if (job_view_succeeded(&run->view))
+        say_use(run);
     fflush(stdout);
 }
 

@@ -150,6 +150,13 @@ static int refuse_unknown(const struct run_list *list, const char *word, struct 
                      meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
+/* Whether the last parts of the path are those of the word: "default-digits", "demo/undisturbed". */
+static bool ends_in(const char *path, const char *word)
+{
+    size_t length = strlen(path), end = strlen(word);
+    return end > 0 && length > end && path[length - end - 1] == '/' && strcmp(path + length - end, word) == 0;
+}
+
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error)
 {
@@ -158,12 +165,11 @@ int run_list_find(const struct run_list *list, const char *word, const struct ru
     unsigned count = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
-        const char *slash = strrchr(entry->directory, '/');
         if (strcmp(entry->label, word) == 0 || (path && strcmp(entry->directory, path) == 0)) {
             *ret_entry = entry;
             return 0;
         }
-        if (strcmp(entry->record.name, word) == 0 || (slash && strcmp(slash + 1, word) == 0)) {
+        if (strcmp(entry->record.name, word) == 0 || ends_in(entry->directory, word)) {
             found = entry;
             count++;
         }
@@ -185,6 +191,17 @@ char *run_state_directory(const char *word)
     if (stat(word, &about) == 0 || run_list_read(NULL, &list, NULL) < 0 || run_list_find(&list, word, &entry, NULL) < 0)
         return memory_copy_string(word);
     return memory_copy_string(entry->directory);
+}
+
+char *run_list_word(const char *directory)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    SCOPED_FREE char *path = realpath(directory, NULL);
+    if (run_list_read(NULL, &list, NULL) == 0)
+        for (size_t i = 0; path && i < list.count; i++)
+            if (strcmp(list.entries[i].directory, path) == 0)
+                return memory_copy_string(list.entries[i].label);
+    return memory_copy_string(directory);
 }
 
 /* ---------------------------------------------------------------- files that others use */

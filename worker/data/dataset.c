@@ -118,6 +118,20 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
     return 0;
 }
 
+int dataset_open_inputs(const char *path, const struct example_format *format, struct dataset **ret_dataset,
+                        struct error *error)
+{
+    static const struct data_spec nowhere = {.format = DATA_FORMAT_NPY};
+    const struct data_files files = {.images = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
+    const struct dataset_source source = {.spec = &nowhere, .files = &files, .format = format, .unlabelled = true};
+    if (format->input_count > 1)
+        return error_set(error, ERROR_INVALID, "the model takes %u inputs, such as %s; one array cannot give them",
+                         format->input_count, format->inputs[0].name);
+    if (format->input_type != ELEMENT_FLOAT32 && format->input_count == 0)
+        return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
+    return dataset_npy.open(&source, ret_dataset, error);
+}
+
 void dataset_free(struct dataset *dataset)
 {
     if (!dataset)

@@ -46,6 +46,10 @@ enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
  * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
+/* Opens an NPY file of inputs without labels, at a path of the caller; dataset_read gives zeros as their targets. ERROR_INVALID if the
+ * model does not take what it holds, also one that takes tokens or several inputs. */
+int dataset_open_inputs(const char *path, const struct example_format *format, struct dataset **ret_dataset,
+                        struct error *error);
 void dataset_free(struct dataset *dataset);
 
 int64_t dataset_count(const struct dataset *dataset);

@@ -25,6 +25,7 @@ struct dataset_source {
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
+    bool unlabelled;                     /* NPY: the files are of inputs alone, and their paths those of the caller */
 };
 
 /* Where a file of the source lies: below the data's folder in its storage. free() the result. */

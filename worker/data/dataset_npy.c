@@ -53,7 +53,11 @@ static int open_column(const struct dataset_source *source, const char *path, st
     if (!path)
         return error_set(error, ERROR_INVALID, "%s: format NPY needs labels, and images or inputs", section_of(source));
     column->path = memory_copy_string(path);
-    if (dataset_path(source, path, &full, error) < 0 || file_bytes_open(full, &column->file, error) < 0)
+    if (source->unlabelled)
+        full = memory_copy_string(path);
+    else if (dataset_path(source, path, &full, error) < 0)
+        return -1;
+    if (file_bytes_open(full, &column->file, error) < 0)
         return -1;
     if (npy_parse(column->file.bytes, column->file.length, &column->array, error) < 0)
         return error_wrap(error, "%s", full);
@@ -180,6 +184,15 @@ static int check_names(const struct dataset_source *source, struct error *error)
     return 0;
 }
 
+/* Without labels there is nothing that says how many examples a file has. */
+static int check_is_many(const struct dataset_source *source, const struct npy *array, struct error *error)
+{
+    bool is_one = array->elements == source->format->input_elements && values_of_example(array) != array->elements;
+    return source->unlabelled && is_one
+               ? error_set(error, ERROR_INVALID, "it has the values of one example; give it a first dimension of 1")
+               : 0;
+}
+
 /* `images` names the file of an only input. */
 static int open_only_input(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
@@ -190,7 +203,8 @@ static int open_only_input(struct npy_dataset *dataset, const struct dataset_sou
         return error_set(error, ERROR_INVALID, "the model takes %s; name a file for each of them in %s.inputs", names,
                          section_of(source));
     dataset->input_count = 1;
-    if (open_column(source, source->files->images, &dataset->inputs[0], error) < 0)
+    if (open_column(source, source->files->images, &dataset->inputs[0], error) < 0 ||
+        check_is_many(source, &dataset->inputs[0].array, error) < 0)
         return -1;
     return format->input_type == ELEMENT_INT32 && format->input_count == 1
                ? check_input(&dataset->inputs[0], &format->inputs[0], error)
@@ -232,8 +246,14 @@ static void describe(struct npy_dataset *dataset)
 static int fill(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     const struct column *first = &dataset->inputs[0], *labels = &dataset->labels;
-    if (open_inputs(dataset, source, error) < 0 ||
-        open_column(source, source->files->labels, &dataset->labels, error) < 0 ||
+    if (open_inputs(dataset, source, error) < 0)
+        return -1;
+    dataset->base.count = first->array.shape[0];
+    if (source->unlabelled) {
+        describe(dataset);
+        return 0;
+    }
+    if (open_column(source, source->files->labels, &dataset->labels, error) < 0 ||
         check_labels(&labels->array, source->format, error) < 0)
         return -1;
     for (unsigned i = 1; i <= dataset->input_count; i++) {
@@ -244,7 +264,6 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
                              first->path, (long long)first->array.shape[0], other->path,
                              (long long)other->array.shape[0]);
     }
-    dataset->base.count = first->array.shape[0];
     describe(dataset);
     return 0;
 }
@@ -318,6 +337,10 @@ static int read_label(const struct npy_dataset *dataset, int64_t index, void *ta
 {
     const struct example_format *format = &dataset->base.format;
     int64_t count = format->target_elements;
+    if (!dataset->labels.path) {
+        memset(target, 0, example_target_bytes(format));
+        return 0;
+    }
     if (format->target_type == ELEMENT_FLOAT32)
         return read_floats(&dataset->labels, index, count, target, error);
     for (int64_t i = 0; i < count; i++) {

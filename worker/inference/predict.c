@@ -17,6 +17,7 @@
 #include "worker/train/evaluation.h"
 
 #define CLASSES_SHOWN 3
+#define VALUES_SHOWN 16
 #define TEXT_MAX ((size_t)1 << 20)
 
 static void turn_into_probabilities(const float *logits, int64_t count, struct prediction *predictions, unsigned found)
@@ -67,6 +68,7 @@ static int print(const struct buffer *text, struct error *error)
 static int describe(const struct trainer *trainer, const float *pixels, int32_t class, int64_t number,
                     struct error *error)
 {
+    bool is_new = trainer->arguments->inference.data != NULL;
     const struct example_format *format = graph_example_format(trainer->graph);
     struct prediction ranked[CLASSES_SHOWN];
     unsigned count = predict_rank(graph_outputs(trainer->graph), format->classes,
@@ -77,8 +79,10 @@ static int describe(const struct trainer *trainer, const float *pixels, int32_t 
         picture_print(pixels, format->image, &text);
     for (unsigned i = 0; i < count; i++)
         buffer_format(&text, "class %lld: %.1f %%\n", (long long)ranked[i].class, 100 * ranked[i].probability);
-    buffer_format(&text, "example %lld of %lld is of class %d: %s\n", (long long)number,
-                  (long long)dataset_count(trainer->validation), class, ranked[0].class == class ? "right" : "wrong");
+    if (!is_new)
+        buffer_format(&text, "example %lld of %lld is of class %d: %s\n", (long long)number,
+                      (long long)dataset_count(trainer->validation), class,
+                      ranked[0].class == class ? "right" : "wrong");
     return print(&text, error);
 }
 
@@ -120,6 +124,64 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     return print(&text, error);
 }
 
+/* ---------------------------------------------------------------- new ones, without labels */
+
+static void list_classes(const float *scores, int64_t classes, enum output_meaning meaning, struct buffer *text)
+{
+    struct prediction ranked[CLASSES_SHOWN];
+    unsigned count = predict_rank(scores, classes, meaning, ranked, CLASSES_SHOWN);
+    for (unsigned i = 0; i < count; i++)
+        buffer_format(text, "%s class %lld %.1f %%", i > 0 ? "," : "", (long long)ranked[i].class,
+                      100 * ranked[i].probability);
+}
+
+static void list_values(const float *values, int64_t count, struct buffer *text)
+{
+    for (int64_t i = 0; i < count; i++)
+        buffer_format(text, " %g", (double)values[i]);
+}
+
+static int check_listed(const struct trainer *trainer, struct error *error)
+{
+    const struct output_format format = graph_output_format(trainer->graph);
+    if (format.type == ELEMENT_FLOAT32 && (format.meaning != OUTPUT_VALUES || format.elements <= VALUES_SHOWN))
+        return 0;
+    return error_set(
+        error, ERROR_INVALID,
+        "--predict: the model gives %lld numbers for an example, which are too many for a line; add --outputs",
+        (long long)format.elements);
+}
+
+/* A line for each. */
+static int predict_each(const struct trainer *trainer, struct error *error)
+{
+    const struct output_format format = graph_output_format(trainer->graph);
+    int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
+    int64_t classes = graph_example_format(trainer->graph)->classes;
+    bool has_classes = format.meaning != OUTPUT_VALUES && format.elements == classes;
+    SCOPED_BUFFER text;
+    buffer_init(&text, TEXT_MAX);
+    for (int64_t at = 0; at < count; at += batch) {
+        struct loss_sums sums;
+        int64_t examples = count - at < batch ? count - at : batch;
+        if (evaluate(trainer, at, examples, &sums, error) < 0)
+            return -1;
+        const float *outputs = graph_outputs(trainer->graph);
+        buffer_clear(&text);
+        for (int64_t i = 0; i < examples; i++) {
+            buffer_format(&text, "example %lld:", (long long)(at + i));
+            if (has_classes)
+                list_classes(outputs + i * format.elements, classes, format.meaning, &text);
+            else
+                list_values(outputs + i * format.elements, format.elements, &text);
+            buffer_append_byte(&text, '\n', NULL);
+        }
+        if (print(&text, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---------------------------------------------------------------- outputs */
 
 static int print_outputs(const struct trainer *trainer, int64_t first, int64_t count, struct error *error)
@@ -147,6 +209,11 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
 
 static int open_examples(struct trainer *trainer, struct error *error)
 {
+    const char *data = trainer->arguments->inference.data;
+    if (data && dataset_open_inputs(data, graph_example_format(trainer->graph), &trainer->validation, error) < 0)
+        return error_wrap(error, "--data %s", data);
+    if (data)
+        return 0;
     if (dataset_open(&trainer->job->data, trainer->storage, SPLIT_VALIDATION, graph_example_format(trainer->graph),
                      &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
@@ -199,12 +266,17 @@ static int predict(struct trainer *trainer, const char *which, bool outputs, enu
     *ret_code = EXIT_CODE_BAD_JOB;
     if (which && ((!outputs && check_scores(trainer, error) < 0) || choose(trainer, which, &number, error) < 0))
         return -1;
-    if ((which || outputs) && graph_outputs(trainer->graph) == NULL)
+    bool lists = !which && !outputs && trainer->arguments->inference.data;
+    if (lists && check_listed(trainer, error) < 0)
+        return -1;
+    if ((which || outputs || lists) && graph_outputs(trainer->graph) == NULL)
         return error_set(error, ERROR_UNSUPPORTED,
                          "--predict: outputs are stored as float32 only; leave out training.precision");
     *ret_code = EXIT_CODE_BAD_DATA;
     if (outputs)
         return print_outputs(trainer, number, count, error);
+    if (lists)
+        return predict_each(trainer, error);
     return which ? predict_one(trainer, number, error) : predict_all(trainer, error);
 }
 
@@ -214,7 +286,7 @@ int predict_run(const struct arguments *arguments, const struct identity *identi
     struct trained_model model;
     const char *which = strcmp(arguments->inference.example, "all") == 0 ? NULL : arguments->inference.example;
     bool outputs = arguments->inference.outputs;
-    enum trained_passes of_all = outputs ? TRAINED_BATCH_OUTPUTS : TRAINED_IN_BATCHES;
+    enum trained_passes of_all = outputs || arguments->inference.data ? TRAINED_BATCH_OUTPUTS : TRAINED_IN_BATCHES;
     *ret_code = EXIT_CODE_BAD_JOB;
     if (outputs && isatty(STDOUT_FILENO) == 1)
         return error_set(error, ERROR_INVALID,

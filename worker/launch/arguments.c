@@ -35,6 +35,7 @@ const char arguments_usage[] =
     "  --top-k N              among the N most probable tokens (default 0: among all)\n"
     "  --seed N               equal seeds give equal texts (default 0)\n"
     "  --predict N            the classes of held-out example N, from 0; all: the metrics over all of them\n"
+    "  --data FILE.npy        with --predict: new examples, without labels, instead of the held-out ones\n"
     "  --outputs              with --predict: the model's outputs instead, as an NPY file on standard output\n"
     "  --weights PATH         a safetensors file, a directory of checkpoints or one of them (default: the job's "
     "export, "
@@ -56,6 +57,7 @@ enum argument {
     OPTION_GENERATE,
     OPTION_PREDICT,
     OPTION_OUTPUTS,
+    OPTION_DATA,
     OPTION_WEIGHTS,
     OPTION_TOKENS,
     OPTION_TEMPERATURE,
@@ -75,6 +77,7 @@ static const struct option options[] = {
     {"generate", required_argument, NULL, OPTION_GENERATE},
     {"predict", required_argument, NULL, OPTION_PREDICT},
     {"outputs", no_argument, NULL, OPTION_OUTPUTS},
+    {"data", required_argument, NULL, OPTION_DATA},
     {"weights", required_argument, NULL, OPTION_WEIGHTS},
     {"tokens", required_argument, NULL, OPTION_TOKENS},
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
@@ -130,6 +133,9 @@ static int apply_inference_option(struct inference_arguments *inference, int opt
         return 0;
     case OPTION_OUTPUTS:
         inference->outputs = true;
+        return 0;
+    case OPTION_DATA:
+        inference->data = value;
         return 0;
     case OPTION_WEIGHTS:
         inference->weights = value;
@@ -196,6 +202,8 @@ static int check_inference(const struct inference_arguments *inference, bool say
         return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.path");
     if (inference->outputs && !inference->example)
         return error_set(error, ERROR_INVALID, "--outputs: is for --predict");
+    if (inference->data && !inference->example)
+        return error_set(error, ERROR_INVALID, "--data: is for --predict");
     if (says_how && !inference->prompt)
         return error_set(error, ERROR_INVALID, "--tokens, --temperature, --top-k and --seed are for --generate");
     return 0;

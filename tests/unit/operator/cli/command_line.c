@@ -10,7 +10,7 @@
 #include "operator/cli/command.h"
 
 static const struct command_usage usage = {
-    .text = "usage: cox test NAME\n\nmanual\n", .options = "ofmW", .names_min = 1, .names_max = 2};
+    .text = "usage: cox test NAME\n\nmanual\n", .options = "ofmWs", .names_min = 1, .names_max = 2};
 
 /* The words of `text`, which stay valid until the next call. */
 static int parse(struct command_line *line, const char *text)
@@ -37,6 +37,16 @@ Test(command_line, options_and_names_in_any_order)
     cr_expect(line.timeout_ms == 300000 && line.tail == -1 && line.workers == -1);
     cr_expect(line.name_count == 2);
     cr_expect_str_eq(line.names[1], "two");
+}
+
+Test(command_line, a_run_may_stand_for_the_name_of_its_job)
+{
+    struct command_line line;
+    cr_assert_eq(parse(&line, "cox --state digits"), -1);
+    cr_expect(line.lacks_name && line.name_count == 0);
+    cr_expect_str_eq(line.state, "digits");
+    cr_assert_eq(parse(&line, "cox --state digits one"), -1);
+    cr_expect(!line.lacks_name && line.name_count == 1);
 }
 
 Test(command_line, what_is_wrong_is_usage, .init = cr_redirect_stderr)

@@ -314,6 +314,35 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     refused(&spec, &images, ERROR_INVALID, "uint8 or float32");
 }
 
+static void refused_inputs(const char *name, const struct example_format *format, const char *words)
+{
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(dataset_open_inputs(path_of(name), format, &dataset, &error), -1);
+    cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
+}
+
+Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_place)
+{
+    const float numbers[] = {0, 1, 2, 3, 4, 5, 6, -7};
+    struct dataset *dataset = NULL;
+    int64_t index = 1;
+    float input[4];
+    int32_t target = 5;
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", numbers, 32);
+    cr_assert_eq(dataset_open_inputs(path_of("x.npy"), &images, &dataset, NULL), 0);
+    cr_assert_eq(dataset_count(dataset), 2);
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_assert(input[3] == -7.0f && target == 0);
+    dataset_free(dataset);
+    refused_inputs("x.npy", &text, "the model takes tokens");
+    refused_inputs("x.npy", &cifar, "an image has 4 values");
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", numbers, 16);
+    refused_inputs("x.npy", &images, "give it a first dimension of 1");
+    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
+    refused_inputs("x.npy", &images, "save them as uint8 or float32");
+}
+
 /* A program of two words, below 9, and a price. */
 static const struct example_format offers = {
     .input_type = ELEMENT_INT32,

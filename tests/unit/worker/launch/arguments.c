@@ -58,6 +58,7 @@ Test(arguments, nonsense_is_named)
         {"--weights", "x", "init.path"},
         {"--outputs", NULL, "--outputs: is for --predict"},
         {"--describe-model", "--predict=1", "--describe-model: not with"},
+        {"--data", "x.npy", "--data: is for --predict"},
         {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
         {"--predict=3", "--generate=x", "one at a time"},
         {"--frobnicate", NULL, "unknown"},

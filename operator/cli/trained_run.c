@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/trained_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/contract/exit_code.h"
+#include "common/contract/state_directory.h"
+#include "common/memory.h"
+#include "operator/cli/command.h"
+#include "operator/cli/manifest.h"
+#include "operator/cli/paths.h"
+#include "operator/cli/run_list.h"
+#include "operator/cli/summary.h"
+
+#define COMMAND_MAX (64 * 1024)
+#define VOLUMES_MAX 64
+
+void worker_call_add(struct worker_call *call, const char *option, const char *value)
+{
+    if (call->count < WORKER_WORDS_MAX)
+        call->words[call->count++] = value ? memory_format("%s=%s", option, value) : memory_copy_string(option);
+}
+
+void worker_call_release(struct worker_call *call)
+{
+    for (unsigned i = 0; i < call->count; i++)
+        free(call->words[i]);
+    call->count = 0;
+}
+
+/* ---------------------------------------------------------------- the run */
+
+static bool is_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+static char *directory_of_manifest(const char *path, struct error *error)
+{
+    SCOPED(manifest_release) struct manifest manifest = {.documents = NULL};
+    struct manifest_request request = {.path = path, .default_namespace = "default"};
+    if (manifest_read(&request, &manifest, error) < 0)
+        return NULL;
+    SCOPED_FREE char *folder = run_list_folder();
+    char *directory = memory_format("%s/%s-%s", folder, manifest.name_space, manifest.name);
+    if (state_directory_is_one(directory))
+        return directory;
+    error_set(error, ERROR_NOT_FOUND,
+              "the job %s has not run on this machine, or with another --state; `cox runs` lists what has",
+              manifest.name);
+    free(directory);
+    return NULL;
+}
+
+static char *directory_of_run(const char *word, struct error *error)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    if (state_directory_is_one(word))
+        return realpath(word, NULL);
+    if (run_list_read(NULL, &list, error) < 0 || run_list_find(&list, word, &entry, error) < 0)
+        return NULL;
+    return memory_copy_string(entry->directory);
+}
+
+/* ---------------------------------------------------------------- its storages */
+
+struct volumes {
+    char *texts[VOLUMES_MAX]; /* "claim=directory" */
+    unsigned count;
+};
+
+static void volumes_release(struct volumes *volumes)
+{
+    for (unsigned i = 0; i < volumes->count; i++)
+        free(volumes->texts[i]);
+}
+
+static void add_storages(const char *directory, const struct run_record *record, const struct json *job,
+                         struct worker_call *call)
+{
+    SCOPED(volumes_release) struct volumes volumes = {.count = 0};
+    for (const struct json *item = json_first(record->volumes); item && volumes.count < VOLUMES_MAX;
+         item = json_next(item))
+        volumes.texts[volumes.count++] = memory_format("%s=%s", json_key(item), json_string(item, ""));
+    struct storage_place place = {
+        .state = directory, .volumes = (const char *const *)volumes.texts, .volume_count = volumes.count};
+    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item)) {
+        const char *name = json_string_at(item, "name", "");
+        SCOPED_FREE char *path = storage_directory(&place, job, record->name_space, name);
+        SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
+        if (pair)
+            worker_call_add(call, "--storage", pair);
+    }
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, job, record->name_space);
+    if (checkpoints)
+        worker_call_add(call, "--checkpoint-dir", checkpoints);
+}
+
+static int add_run(const char *directory, struct worker_call *call, struct error *error)
+{
+    SCOPED(run_record_release) struct run_record record;
+    SCOPED_JSON *job = NULL;
+    SCOPED_FREE char *file = memory_format("%s/" STATE_JOB, directory);
+    SCOPED_FREE char *program = path_of_program("coxswain-worker");
+    if (run_record_read(directory, &record, error) < 0 || run_record_manifest(directory, &job, error) < 0)
+        return -1;
+    if (record.is_sweep)
+        return error_set(error, ERROR_INVALID,
+                         "%s is a sweep, whose trials have names of their own; train its best job, %s/" STATE_BEST
+                         ", by `cox run`, and use that",
+                         record.name, directory);
+    worker_call_add(call, program, NULL);
+    worker_call_add(call, "--job", file);
+    add_storages(directory, &record, job, call);
+    return 0;
+}
+
+int trained_run_open(const char *word, struct worker_call *call, struct error *error)
+{
+    SCOPED_FREE char *directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
+    return directory ? add_run(directory, call, error) : -1;
+}
+
+/* ---------------------------------------------------------------- the worker */
+
+static int exit_of(int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
+        return EXIT_INTERRUPTED;
+    return code == EXIT_CODE_BAD_JOB ? EXIT_USAGE : code == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int worker_call_run(const struct worker_call *call, struct error *error)
+{
+    int status;
+    fflush(stdout);
+    struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
+    sigaction(SIGINT, &ignored, &before); /* Ctrl-C ends the worker, and so this command */
+    pid_t worker = fork();
+    if (worker == 0) {
+        sigaction(SIGINT, &before, NULL);
+        execvp(call->words[0], call->words);
+        fprintf(stderr, "cox: start %s: %s\n", call->words[0], strerror(errno));
+        _exit(127);
+    }
+    if (worker < 0)
+        return error_set_errno(error, "start %s", call->words[0]);
+    while (waitpid(worker, &status, 0) < 0)
+        if (errno != EINTR)
+            return error_set_errno(error, "wait for %s", call->words[0]);
+    return exit_of(status);
+}
+
+/* ---------------------------------------------------------------- the next command */
+
+static void append_use(const char *word, const struct json *job, struct buffer *out)
+{
+    const char *format = json_string_at(job, "spec.coxswain.data.format", "");
+    const struct json *validation = json_at(job, "spec.coxswain.data.validation");
+    bool is_program = json_at(job, "spec.coxswain.model.program") != NULL;
+    bool is_bytes = strcmp(format, "Bytes") == 0, is_text = is_bytes || strcmp(format, "Tokens") == 0;
+    bool has_classes = strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") != 0;
+    if (is_text && !is_program)
+        buffer_format(out, " generate-text %s '%s'", word, is_bytes ? "To be" : "17 4");
+    else if (json_count(validation) > 0)
+        buffer_format(out, " predict %s %s", word, has_classes && !is_text && !is_program ? "0" : "all");
+    else
+        buffer_format(out, " predict %s --data FILE.npy", word);
+}
+
+char *trained_run_command(const char *state, const struct json *job)
+{
+    bool leaves_weights = json_at(job, "spec.coxswain.checkpoint") || json_at(job, "spec.coxswain.export");
+    if (!json_at(job, "spec.coxswain") || !leaves_weights)
+        return NULL;
+    SCOPED_FREE char *program = path_for_shell(path_of_this_program());
+    SCOPED_FREE char *name = run_list_word(state);
+    SCOPED_FREE char *word = path_for_shell(name);
+    SCOPED_BUFFER text;
+    buffer_init(&text, COMMAND_MAX);
+    buffer_append_string(&text, program, NULL);
+    append_use(word, job, &text);
+    return buffer_take(&text);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Uses what a run of `cox run` on this machine has trained, for `cox predict` and `cox generate-text`: finds the run's manifest and the
+ * directories of its storages in the state directory, and runs coxswain-worker with them, which finds the weights.
+ */
+#ifndef COXSWAIN_CLI_TRAINED_RUN_H
+#define COXSWAIN_CLI_TRAINED_RUN_H
+
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/json.h"
+
+#define WORKER_WORDS_MAX 128
+
+/* The words of a call of coxswain-worker; owned. Zero it first; release with worker_call_release. */
+struct worker_call {
+    char *words[WORKER_WORDS_MAX + 1]; /* ends with NULL */
+    unsigned count;
+};
+
+/* Appends "--option=value", or "--option" if the value is NULL. Ignores what is more than WORKER_WORDS_MAX. */
+void worker_call_add(struct worker_call *call, const char *option, const char *value);
+void worker_call_release(struct worker_call *call);
+
+/* Adds the program, the job and its storages. `word` names a run (run_list.h), or the manifest of one whose state directory is the
+ * default one. ERROR_NOT_FOUND: there is no such run; ERROR_INVALID: it is a sweep. */
+int trained_run_open(const char *word, struct worker_call *call, struct error *error);
+
+/* Runs the call and waits for it. Returns the exit code of the command (docs/cox.md), or -1 if the worker cannot be started. */
+int worker_call_run(const struct worker_call *call, struct error *error);
+
+/* Returns the command that uses what the job in the state directory has trained, such as "cox predict digits 0"; free it with free(). NULL:
+ * the job is not one of Coxswain's worker, or leaves no weights. */
+char *trained_run_command(const char *state, const struct json *job);
+
+#endif

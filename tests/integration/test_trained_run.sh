@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a run of `cox run` has left is used: cox predict and cox generate-text find its weights, and cox get, describe, why and logs show
+# it when it is over. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/cox.sh"
+cox_command=("$bin/cox")
+runner=
+
+finish_also() {
+    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
+}
+
+export HOME=$work
+unset XDG_STATE_HOME KUBECONFIG
+folder=$work/.local/state/coxswain
+
+# Points in a plane, of two classes: the sign of the first number. What is asked later is in new.npy, and arrays that do not fit.
+mkdir data
+perl -e '
+    sub npy {
+        my ($name, $type, $shape, $values) = @_;
+        my $header = "{\x27descr\x27: \x27$type\x27, \x27fortran_order\x27: False, \x27shape\x27: ($shape), }";
+        $header .= " " x (63 - (10 + length $header) % 64) . "\n";
+        open my $f, ">", $name or die; binmode $f; print $f "\x93NUMPY\1\0", pack("v", length $header), $header, $values;
+    }
+    srand(1); my (@points, @labels);
+    for (1 .. 200) { my ($x, $y) = (rand(2) - 1, rand(2) - 1); push @points, $x, $y; push @labels, $x > 0 ? 1 : 0; }
+    npy("data/points.npy", "<f4", "200, 2", pack("f<*", @points)); npy("data/labels.npy", "<i4", "200,", pack("l<*", @labels));
+    npy("new.npy", "<f4", "3, 2", pack("f<*", 0.9, 0.1, -0.9, 0.5, 0.8, -0.3));
+    npy("double.npy", "<f8", "3, 2", pack("d<*", 1 .. 6)); npy("wide.npy", "<f4", "2, 3", pack("f<*", 1 .. 6));
+    npy("one.npy", "<f4", "2,", pack("f<*", 1, 1));'
+
+cat >points.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: points}
+spec:
+  workers: {replicas: 1}
+  storage: [{name: data, persistentVolumeClaim: {claimName: points}}, {name: runs, persistentVolumeClaim: {claimName: runs}}]
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {inputShape: [2], layers: [{type: Dense, units: 2}]}
+    data: {format: NPY, storage: data, train: {images: points.npy, labels: labels.npy}, validation: {last: 20}}
+    training: {steps: 100, batchSize: 20, optimizer: {type: AdamW, learningRate: 0.1}}
+    checkpoint: {storage: runs, everySteps: 50}
+    export: {storage: runs, path: points.safetensors}
+YAML
+cox 0 run points.yaml --volume points=data && printed 'To use what it has learnt:' ' predict points 0$'
+verdict $? "a run ends with the command that uses it" "$(said)"
+cox 0 predict points && printed '^loss .*, accuracy .* of 20$' && cp out all && grep -q 'points.safetensors' err
+verdict $? "all held-out examples" "$(said)"
+mkdir elsewhere
+(cd elsewhere && cox 0 predict points all) && cmp -s out all && cox 0 predict points.yaml && cmp -s out all && cox 0 predict "$folder/default-points" &&
+    cmp -s out all
+verdict $? "from another folder, by the manifest, by the state directory" "$(said)"
+cox 0 predict points 3 && printed '^class [01]: [0-9.]* %$' '^example 3 of 20 is of class [01]: '
+verdict $? "one of them" "$(said)"
+cox 0 predict points --data new.npy && [[ $(wc -l <out) == 3 ]] && printed '^example 0: class 1 [0-9.]* %, class 0 [0-9.]* %$' '^example 1: class 0 ' '^example 2: class 1 '
+verdict $? "new examples" "$(said)"
+cox 0 predict points 1 --data new.npy && printed '^class 0: ' && ! grep -q 'is of class' out && cox 2 predict points 3 --data new.npy && grep -q 'from 0 to 2' err
+verdict $? "one new example" "$(said)"
+cox 0 predict points --data new.npy --outputs && head -c 128 out | grep -q "'shape': (3, 2,)" && [[ $(wc -c <out) == $((128 + 24)) ]]
+verdict $? "their outputs as an array" "$(cat err)"
+cox 1 predict points --data double.npy && grep -q -- '--data double.npy: .*images of type f8; save them as uint8 or float32' err &&
+    cox 1 predict points --data wide.npy && grep -q 'has 3 values, the model.s input 2' err &&
+    cox 1 predict points --data one.npy && grep -q 'give it a first dimension of 1' err && cox 1 predict points --data none.npy && grep -q 'none.npy' err
+verdict $? "arrays that do not fit are refused" "$(said)"
+cox 1 predict point && grep -q 'there is no run "point"; did you mean points?' err && cox 2 predict && cox 2 predict points 1 2 && cox 2 predict points --some &&
+    cox 0 predict --help && printed '^usage: cox predict'
+verdict $? "wrong usage" "$(said)"
+cox 0 predict points --weights "$folder/default-points/volumes/default/runs/points" && grep -q 'the checkpoint of step 100' err
+verdict $? "a checkpoint by its path" "$(said)"
+
+cox 0 run points.yaml --volume points=data --state "$folder/demo/calm" --set spec.coxswain.training.steps=1 && printed ' predict demo/calm 0$' &&
+    cox 0 predict demo/calm && ! cmp -s out all && cox 1 predict points && grep -q 'there are 2 runs "points"; name one by its directory' err &&
+    cox 0 predict default-points && cmp -s out all && cox 0 runs && printed '^default-points ' '^demo/calm ' && cox 0 runs delete calm --yes && cox 0 predict points
+verdict $? "of two runs with one name each is named by its directory" "$(said)"
+
+mkdir text
+for ((i = 0; i < 300; i++)); do printf 'Sphinx of black quartz, judge my vow. '; done >text/corpus.txt
+cat >bytes.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: bytes}
+spec:
+  workers: {replicas: 1}
+  storage: [{name: text, persistentVolumeClaim: {claimName: text}}, {name: runs, persistentVolumeClaim: {claimName: runs}}]
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: gpt-bytes, width: 32, depth: 1, heads: 2, context: 48}
+    data: {format: Bytes, storage: text, train: {text: corpus.txt}, validation: {last: 8}}
+    training: {steps: 20, batchSize: 8, optimizer: {type: AdamW, learningRate: 0.01}}
+    checkpoint: {storage: runs}
+YAML
+cox 0 run bytes.yaml --volume text=text && printed " generate-text bytes 'To be'$"
+verdict $? "a text model" "$(said)"
+cox 0 generate-text bytes 'Sphinx of' --tokens 20 --temperature 0 && [[ $(wc -c <out) == 30 ]] && printed '^Sphinx of' && grep -q 'the checkpoint of step 20' err
+verdict $? "continues a text" "$(said)"
+cox 0 generate-text bytes --tokens 5 -- '-x' && printed '^-x' && cox 2 generate-text bytes && cox 2 generate-text bytes x --tokens none && cox 1 generate-text byte x
+verdict $? "wrong usage" "$(said)"
+
+# ---- what the cluster's commands show of a run that is over
+cox 0 get --state points && printed '^points  *Succeeded '
+verdict $? "cox get shows a run that is over, by its name" "$(said)"
+cox 0 why --state points && printed '^points waits for nothing: it has succeeded' && cox 0 describe points --state "$folder/default-points" && printed '^Name  *points$'
+verdict $? "cox why and describe" "$(said)"
+cox 0 logs --state bytes --tail 3 -f && printed 'worker-0 | '
+verdict $? "cox logs, which ends though -f was said" "$(said)"
+cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is no state directory of cox run' err &&
+    cox 2 suspend points --state points && cox 0 logs --help && printed '^  --state RUN'
+verdict $? "wrong usage" "$(said)"
+"$bin/cox" run points.yaml --volume points=data --set metadata.name=long --set spec.coxswain.training.steps=1000000 >long.log 2>&1 &
+runner=$!
+running() {
+    "$bin/cox" get --state long >out 2>err && printed '^long  *Running '
+}
+until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json" && until_true 30 running && cox 1 predict nothing
+verdict $? "and one that goes on" "$(said; cat long.log)"
+used() {
+    "$bin/cox" predict long --data new.npy >out 2>err
+}
+until_true 20 used
+verdict $? "which can be used, too" "$(said)"
