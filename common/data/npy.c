@@ -161,6 +161,29 @@ int npy_append_header(struct buffer *file, const struct npy *npy, struct error *
                                                                : buffer_append(file, text.data, text.length, error);
 }
 
+bool npy_has_numbers(const struct npy *npy)
+{
+    return npy->kind != 'f' || npy->item_bytes == sizeof(float) || npy->item_bytes == sizeof(double);
+}
+
+static float float_at(const struct npy *npy, int64_t index)
+{
+    double value;
+    if (npy->kind != 'f')
+        return (float)npy_integer_at(npy, index);
+    memcpy(&value, npy->data + index * (int64_t)sizeof value, sizeof value);
+    return (float)value;
+}
+
+void npy_floats(const struct npy *npy, int64_t first, int64_t count, float *ret_values)
+{
+    if (npy->kind == 'f' && npy->item_bytes == sizeof *ret_values)
+        memcpy(ret_values, npy->data + first * (int64_t)sizeof *ret_values, (size_t)count * sizeof *ret_values);
+    else
+        for (int64_t i = 0; i < count; i++)
+            ret_values[i] = float_at(npy, first + i);
+}
+
 int64_t npy_integer_at(const struct npy *npy, int64_t index)
 {
     const uint8_t *at = npy->data + index * npy->item_bytes;

@@ -8,6 +8,7 @@
 #ifndef COXSWAIN_COMMON_DATA_NPY_H
 #define COXSWAIN_COMMON_DATA_NPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,10 @@ int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct e
  * and `shape`. */
 int npy_append_header(struct buffer *file, const struct npy *npy, struct error *error);
 
+/* Whether npy_floats reads the elements: integers, booleans, and float32 and float64. */
+bool npy_has_numbers(const struct npy *npy);
+/* Copies `count` elements from `first` on as float32; a float64 that is too large for one becomes an infinity. */
+void npy_floats(const struct npy *npy, int64_t first, int64_t count, float *ret_values);
 /* Returns element `index` of an array of integers or booleans. */
 int64_t npy_integer_at(const struct npy *npy, int64_t index);
 

@@ -492,6 +492,14 @@ static const struct field validation_files_fields[] = {
      LONE,
      RANGE(1, COUNT_MAX),
      .description = "Hold out this number of examples from the end of the training files, instead of naming files."},
+    {.name = "sample",
+     .kind = FIELD_INTEGER,
+     MEMBER(data_files, sample),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description =
+         "Hold out this number of examples from all over the training files, the same ones in every run. It "
+         "suits files that are sorted, by their labels for example, where the last ones are not like the others."},
 };
 static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
 
@@ -575,6 +583,16 @@ static const struct field data_fields[] = {
      ONLY_FOR("TFRecord"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "TFRecord: name of the feature that holds the label. Default: label."},
+    {.name = "standardize",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(data_spec, standardize),
+     LONE,
+     ONLY_FOR("NPY"),
+     .description =
+         "NPY: subtract from each value of an example its mean over the training examples, and divide by its "
+         "standard deviation, which suits tables whose columns have different units. With loss MeanSquaredError also "
+         "for the labels: the loss is then the share of their variance that the model does not explain. False by "
+         "default."},
     {.name = "augmentation",
      .kind = FIELD_OBJECT,
      MEMBER(data_spec, augmentation),

@@ -210,6 +210,7 @@ struct data_files {
     const char *files;         /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
     struct data_input *inputs; /* NPY, instead of images */
     unsigned input_count;
+    int64_t sample; /* validation: so many examples from all over train's files, which train then leaves out */
 };
 
 /* The random changes that training makes to its images each time; both 0: none. */
@@ -227,6 +228,7 @@ struct data_spec {
     int64_t examples;                          /* synthetic */
     const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
+    bool standardize; /* NPY, CSV */
 };
 
 struct optimizer_spec {

@@ -627,6 +627,15 @@ static bool validation_last_or_files(const struct json *self, const struct json 
              rule_has(self, "validation.files"));
 }
 
+static bool validation_sample_alone(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "validation.sample") ||
+           !(rule_has(self, "validation.last") || rule_has(self, "validation.images") ||
+             rule_has(self, "validation.inputs") || rule_has(self, "validation.labels") ||
+             rule_has(self, "validation.text") || rule_has(self, "validation.files"));
+}
+
 static bool validation_pair(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1239,6 +1248,14 @@ const struct rule rules[] = {
             "has(self.validation.inputs) || has(self.validation.labels) || has(self.validation.text) || "
             "has(self.validation.files))",
      .message = "give either last or files of their own, not both"},
+    {.name = "ValidationSampleAlone",
+     .about = &data_type,
+     .field = "validation.sample",
+     .holds = validation_sample_alone,
+     .cel = "!has(self.validation) || !has(self.validation.sample) || !(has(self.validation.last) || "
+            "has(self.validation.images) || has(self.validation.inputs) || has(self.validation.labels) || "
+            "has(self.validation.text) || has(self.validation.files))",
+     .message = "give sample, last or files of their own, and only one of them"},
     {.name = "ValidationPair",
      .about = &data_type,
      .field = "validation.labels",

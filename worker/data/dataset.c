@@ -32,27 +32,49 @@ static bool names_files(const struct data_files *files)
     return files->images || files->labels || files->text || files->files || files->input_count > 0;
 }
 
-/* Cuts [first, end) of the source's examples for this split. */
+/* Of every job: a job that goes on from the weights of another must not have learned what it is tested on. */
+#define SAMPLE_SEED 20
+
+static int64_t given_or_none(int64_t value)
+{
+    return value == FIELD_UNSET ? 0 : value;
+}
+
+/* Cuts the source's examples into those of this split and the others. */
 static int cut_split(struct dataset *dataset, const struct data_spec *spec, enum dataset_split split,
                      struct error *error)
 {
-    const struct data_files *files = split == SPLIT_TRAIN ? &spec->train : &spec->validation;
-    int64_t end = dataset->count, first = files->first == FIELD_UNSET ? 0 : files->first;
-    int64_t last = spec->validation.last == FIELD_UNSET ? 0 : spec->validation.last;
-    if (first < 0 || first > end || last < 0 || last >= dataset->count)
-        return error_set(error, ERROR_INVALID, "data: first %lld and last %lld do not fit %lld examples",
-                         (long long)first, (long long)last, (long long)dataset->count);
-    if (split == SPLIT_TRAIN && !names_files(&spec->validation))
-        end -= last;
-    if (split == SPLIT_VALIDATION && last > 0)
-        first = end - last;
-    if (first > end || (split == SPLIT_TRAIN && first == end))
+    bool validation = split == SPLIT_VALIDATION, own_files = names_files(&spec->validation);
+    int64_t end = dataset->count, sample = given_or_none(spec->validation.sample);
+    int64_t first = given_or_none(validation && sample == 0 ? spec->validation.first : spec->train.first);
+    int64_t held_out = sample > 0 ? sample : given_or_none(spec->validation.last);
+    const char *field = sample > 0 ? "sample" : "last";
+    if (first < 0 || first > end || held_out < 0 || held_out >= dataset->count)
+        return error_set(error, ERROR_INVALID, "data: first %lld and %s %lld do not fit %lld examples",
+                         (long long)first, field, (long long)held_out, (long long)dataset->count);
+    if (sample > 0) {
+        dataset->order_first = first;
+        dataset->order = (struct sampler){.seed = SAMPLE_SEED, .count = end - first};
+        end -= first;
+        first = 0;
+    }
+    if (!validation && !own_files)
+        end -= held_out;
+    if (validation && held_out > 0)
+        first = end - held_out;
+    if (first > end || first < 0 || (!validation && first >= end))
         return error_set(error, ERROR_INVALID,
-                         "data: nothing is left to train on; make validation.last or train.first "
-                         "smaller");
+                         "data: nothing is left to train on; make validation.%s or train.first smaller", field);
     dataset->first = first;
     dataset->count = end - first;
     return 0;
+}
+
+/* The number in the source of the split's example `index`. */
+static int64_t source_index(const struct dataset *dataset, int64_t index)
+{
+    int64_t position = dataset->first + index;
+    return dataset->order.count > 0 ? dataset->order_first + sampler_index(&dataset->order, 0, position) : position;
 }
 
 static int augment(struct dataset *dataset, const struct augmentation_spec *spec, struct error *error)
@@ -68,6 +90,55 @@ static int augment(struct dataset *dataset, const struct augmentation_spec *spec
     return 0;
 }
 
+/* ---------------------------------------------------------------- standardization */
+
+static void describe_standardization(struct dataset *dataset)
+{
+    const struct standardization *of = &dataset->standardization;
+    size_t length = strlen(dataset->description), left = sizeof dataset->description - length;
+    if (of->targets == 1)
+        snprintf(dataset->description + length, left, ", standardized, labels from mean %.4g and deviation %.4g",
+                 of->moments[of->inputs].mean, of->moments[of->inputs].deviation);
+    else
+        snprintf(dataset->description + length, left, ", standardized");
+}
+
+/* Takes the measure of the training examples, as they are in the files. */
+static int measure(const struct dataset *training, struct standardization *standardization, struct error *error)
+{
+    const struct example_format *format = &training->format;
+    SCOPED_FREE float *inputs = memory_allocate(1, example_input_bytes(format));
+    SCOPED_FREE float *targets = memory_allocate(1, example_target_bytes(format));
+    for (int64_t i = 0; i < training->count; i++) {
+        if (training->kind->read(training, source_index(training, i), inputs, targets, error) < 0)
+            return -1;
+        standardization_add(standardization, inputs, targets);
+    }
+    standardization_finish(standardization);
+    return 0;
+}
+
+static int standardize(struct dataset *dataset, const struct data_spec *spec, const struct storage_map *storage,
+                       enum dataset_split split, struct error *error)
+{
+    const struct example_format *format = &dataset->format;
+    struct dataset *training = NULL;
+    struct data_spec plain = *spec;
+    plain.standardize = false;
+    if (!spec->standardize)
+        return 0;
+    if (format->input_type != ELEMENT_FLOAT32 || format->input_count > 1)
+        return error_set(error, ERROR_INVALID, "data.standardize is for models that take numbers, as their only input");
+    if (split == SPLIT_VALIDATION && dataset_open(&plain, storage, SPLIT_TRAIN, format, &training, error) < 0)
+        return -1;
+    standardization_init(&dataset->standardization, format->input_elements,
+                         format->target_type == ELEMENT_FLOAT32 ? format->target_elements : 0);
+    int result = measure(training ? training : dataset, &dataset->standardization, error);
+    dataset_free(training);
+    describe_standardization(dataset);
+    return result;
+}
+
 /* Only arrays by name give a program several inputs. */
 static int check_inputs(enum data_format given, const struct example_format *format, struct error *error)
 {
@@ -80,7 +151,7 @@ static int check_inputs(enum data_format given, const struct example_format *for
         data_format_words[given], format->input_count, format->inputs[0].name);
 }
 
-/* Validation without files and without `last`: no examples at all. */
+/* Validation without files, `last` and `sample`: no examples at all. */
 static struct dataset *empty_dataset(const struct example_format *format)
 {
     struct dataset *dataset = memory_allocate(1, sizeof *dataset);
@@ -94,7 +165,7 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
 {
     const struct data_files *own = &spec->validation;
     bool validation = split == SPLIT_VALIDATION;
-    if (validation && !names_files(own) && (own->last == FIELD_UNSET || own->last == 0)) {
+    if (validation && !names_files(own) && given_or_none(own->last) == 0 && given_or_none(own->sample) == 0) {
         *ret_dataset = empty_dataset(format);
         return 0;
     }
@@ -109,7 +180,7 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
         return -1;
     if (kinds[spec->format]->open(&source, &dataset, error) < 0)
         return -1;
-    if (cut_split(dataset, spec, split, error) < 0 ||
+    if (cut_split(dataset, spec, split, error) < 0 || standardize(dataset, spec, storage, split, error) < 0 ||
         (!validation && augment(dataset, &spec->augmentation, error) < 0)) {
         dataset_free(dataset);
         return -1;
@@ -136,6 +207,7 @@ void dataset_free(struct dataset *dataset)
 {
     if (!dataset)
         return;
+    standardization_release(&dataset->standardization);
     if (dataset->kind)
         dataset->kind->free(dataset);
     free(dataset);
@@ -164,8 +236,10 @@ static int read_example(const struct dataset *dataset, const struct dataset_epoc
     if (index < 0 || index >= dataset->count)
         return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)index,
                          (long long)dataset->count);
-    if (dataset->kind->read(dataset, dataset->first + index, scratch ? scratch : input, target, error) < 0)
+    if (dataset->kind->read(dataset, source_index(dataset, index), scratch ? scratch : input, target, error) < 0)
         return -1;
+    if (dataset->standardization.inputs > 0)
+        standardization_apply(&dataset->standardization, scratch ? scratch : input, target);
     if (scratch) {
         struct augmentation_draw draw = augmentation_draw(augmentation, epoch->seed, epoch->number, index);
         augmentation_apply(augmentation, &draw, scratch, input);
@@ -193,7 +267,7 @@ static int check_files(const struct dataset *dataset, const int64_t *indices, in
     uint64_t round = mapped_file_round();
     for (int64_t i = 0; i < count && dataset->kind->check != NULL; i++)
         if (indices[i] >= 0 && indices[i] < dataset->count &&
-            dataset->kind->check(dataset, dataset->first + indices[i], round, &cause) < 0)
+            dataset->kind->check(dataset, source_index(dataset, indices[i]), round, &cause) < 0)
             return error_set(error, cause.kind, "%s", cause.message);
     return 0;
 }

@@ -11,9 +11,10 @@
  *              [i c, i c + c); the targets are the bytes shifted by one; c = context
  *   cifar10    the binary version (Krizhevsky 2009): a byte of label and 3,072 of
  *              pixels, whose planes become H W C
- *   npy        NumPy arrays (numpy.lib.format): images of uint8 (value / 255) or
- *              float32, channels last; labels of integers, or of float32. For a
- *              program an array for each of its inputs, also of integers
+ *   npy        NumPy arrays (numpy.lib.format): images or rows of a table, of uint8
+ *              (value / 255), float32, float64 or other integers, channels last;
+ *              labels of integers, or of floats. For a program an array for each
+ *              of its inputs, also of integers
  *   tokens     llm.c's files: a header of 1 KiB, then uint16 (GPT-2) or uint32
  *              (Llama 3); examples are windows as in bytes, within a file
  *   tfrecord   tf.train.Example; the image is bytes (value / 255, or float32

@@ -9,13 +9,18 @@
 
 #include "worker/data/augmentation.h"
 #include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/data/standardization.h"
 
 struct dataset {
     const struct dataset_kind *kind;
     struct example_format format;
     int64_t count;                    /* of this split */
     int64_t first;                    /* first example of the split, in the source */
+    struct sampler order;             /* `count` above 0: the order of the source's examples, before the split */
+    int64_t order_first;              /* the example of the source at which the order begins */
     struct augmentation augmentation; /* for training; else inactive */
+    struct standardization standardization;
     char description[256];
 };
 

@@ -66,9 +66,14 @@ static int open_column(const struct dataset_source *source, const char *path, st
     return 0;
 }
 
-static bool is_float32(const struct npy *array)
+static bool has_pixels(const struct npy *array)
 {
-    return array->kind == 'f' && array->item_bytes == 4;
+    return array->kind == 'u' && array->item_bytes == 1;
+}
+
+static bool has_floats(const struct npy *array)
+{
+    return array->kind == 'f' && npy_has_numbers(array);
 }
 
 static int64_t values_of_example(const struct npy *array)
@@ -85,12 +90,11 @@ static struct example_shape shape_of_example(const struct npy *array)
 
 static int check_images(const struct npy *images, const struct example_format *format, struct error *error)
 {
-    bool bytes = images->kind == 'u' && images->item_bytes == 1;
     if (format->input_type != ELEMENT_FLOAT32)
         return error_set(error, ERROR_INVALID, "data.format NPY gives numbers, but the model takes tokens");
-    if (!bytes && !is_float32(images))
-        return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8 or float32", images->kind,
-                         images->item_bytes);
+    if (!npy_has_numbers(images))
+        return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8, float32 or float64",
+                         images->kind, images->item_bytes);
     if (values_of_example(images) != format->input_elements)
         return error_set(error, ERROR_INVALID,
                          "an image has %lld values, the model's input %lld; change model.inputShape or the files",
@@ -103,8 +107,7 @@ static int check_images(const struct npy *images, const struct example_format *f
 static int check_input(const struct column *column, const struct example_input *input, struct error *error)
 {
     const struct npy *array = &column->array;
-    bool bytes = array->kind == 'u' && array->item_bytes == 1;
-    bool fits = input->type == ELEMENT_INT32 ? array->kind != 'f' : bytes || is_float32(array);
+    bool fits = input->type == ELEMENT_INT32 ? array->kind != 'f' : has_pixels(array) || has_floats(array);
     if (!fits)
         return error_set(error, ERROR_INVALID,
                          "%s has values of type %c%u, but the input %s of the model is %s; save them as %s",
@@ -123,7 +126,7 @@ static int check_input(const struct column *column, const struct example_input *
 
 static int check_labels(const struct npy *labels, const struct example_format *format, struct error *error)
 {
-    bool fits = format->target_type == ELEMENT_INT32 ? labels->kind != 'f' : is_float32(labels);
+    bool fits = format->target_type == ELEMENT_INT32 ? labels->kind != 'f' : has_floats(labels);
     if (!fits)
         return error_set(error, ERROR_INVALID, "labels of type %c%u; save them as %s", labels->kind, labels->item_bytes,
                          format->target_type == ELEMENT_INT32 ? "integers" : "float32");
@@ -285,13 +288,13 @@ static int npy_open(const struct dataset_source *source, struct dataset **ret_da
 
 static int read_floats(const struct column *column, int64_t index, int64_t count, float *values, struct error *error)
 {
-    const uint8_t *from = column->array.data + index * count * column->array.item_bytes;
-    if (!is_float32(&column->array)) {
+    const uint8_t *from = column->array.data + index * count;
+    if (has_pixels(&column->array)) {
         for (int64_t i = 0; i < count; i++)
             values[i] = pixel_value(from[i]);
         return 0;
     }
-    memcpy(values, from, (size_t)count * sizeof *values);
+    npy_floats(&column->array, index * count, count, values);
     if (finite_values_check(values, 0, count, error) == 0)
         return 0;
     return error_wrap(error, "%s: example %lld", column->path, (long long)index);

@@ -310,8 +310,142 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     put_array("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", numbers, 12);
     refused(&spec, &images, ERROR_INVALID, "x.npy has 2 examples, but ");
     refused(&spec, &images, ERROR_INVALID, "y.npy has 3; an example is one of each");
-    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
-    refused(&spec, &images, ERROR_INVALID, "uint8 or float32");
+    put_array("x.npy", "{'descr': '<f2', 'fortran_order': False, 'shape': (4, 4), }", numbers, 32);
+    refused(&spec, &images, ERROR_INVALID, "uint8, float32 or float64");
+}
+
+/* What NumPy makes of a table unless it is told otherwise: float64, and labels of int64. */
+Test(formats, npy_arrays_of_float64_and_of_integers, .init = make_place, .fini = remove_place)
+{
+    const double numbers[] = {5.1, 3.5, 1.4, 0.2, 1e39, 0, 0, 0};
+    const int16_t integers[] = {-3, 300, 0, 7, 1, 2, 3, 4};
+    const uint16_t labels[] = {2, 1};
+    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }", numbers, 64);
+    put_array("y.npy", "{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", labels, 4);
+    struct data_spec spec = spec_of(DATA_FORMAT_NPY, NULL);
+    spec.train.images = path_of("x.npy");
+    spec.train.labels = path_of("y.npy");
+    struct dataset *dataset = opened(&spec, &images);
+    int64_t index = 0;
+    float input[4], price;
+    int32_t target;
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_expect(input[0] == 5.1f && input[3] == 0.2f && target == 2);
+    unreadable(dataset, 1, "x.npy: example 1: value 0 is inf");
+    dataset_free(dataset);
+    put_array("x.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 4), }", integers, 16);
+    dataset = opened(&spec, &images);
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_expect(input[0] == -3.0f && input[1] == 300.0f && input[3] == 7.0f);
+    dataset_free(dataset);
+    struct example_format prices = images;
+    prices.target_type = ELEMENT_FLOAT32;
+    prices.classes = 0;
+    put_array("y.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", numbers, 16);
+    dataset = opened(&spec, &prices);
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &price, NULL), 0);
+    cr_expect_eq(price, 5.1f);
+    dataset_free(dataset);
+}
+
+/* Ten rows of two values, sorted by their labels: the first is the row's number, the second is 3 everywhere. */
+static void put_rows(struct data_spec *spec)
+{
+    double rows[20];
+    int32_t labels[10];
+    for (int i = 0; i < 10; i++) {
+        rows[2 * i] = i;
+        rows[2 * i + 1] = 3;
+        labels[i] = i / 5;
+    }
+    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (10, 2), }", rows, sizeof rows);
+    put_array("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (10,), }", labels, sizeof labels);
+    *spec = spec_of(DATA_FORMAT_NPY, NULL);
+    spec->train.images = path_of("x.npy");
+    spec->train.labels = path_of("y.npy");
+}
+
+static const struct example_format rows = {.input_type = ELEMENT_FLOAT32,
+                                           .input_elements = 2,
+                                           .target_type = ELEMENT_INT32,
+                                           .target_elements = 1,
+                                           .classes = 2};
+
+/* Adds the first values of the split's examples to `seen`, a bit each; returns how many examples there are. */
+static int64_t see(const struct data_spec *spec, enum dataset_split split, unsigned *seen)
+{
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(dataset_open(spec, NULL, split, &rows, &dataset, &error), 0, "%s", error.message);
+    int64_t count = dataset_count(dataset);
+    for (int64_t i = 0; i < count; i++) {
+        float input[2];
+        int32_t target;
+        cr_assert_eq(dataset_read(dataset, &i, 1, input, &target, NULL), 0);
+        cr_expect_eq(target, (int32_t)input[0] / 5);
+        *seen |= 1u << (int)input[0];
+    }
+    dataset_free(dataset);
+    return count;
+}
+
+/* The last four would all be of one class. */
+Test(formats, a_sample_is_held_out_from_everywhere, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec;
+    unsigned learned = 0, held_out = 0, again = 0;
+    put_rows(&spec);
+    spec.validation.sample = 4;
+    cr_expect_eq(see(&spec, SPLIT_TRAIN, &learned), 6);
+    cr_expect_eq(see(&spec, SPLIT_VALIDATION, &held_out), 4);
+    see(&spec, SPLIT_VALIDATION, &again);
+    cr_expect(learned + held_out == 0x3ff && (learned & held_out) == 0 && again == held_out);
+    cr_expect((held_out & 0x1f) != 0 && (held_out & 0x3e0) != 0, "%x", held_out);
+    spec.train.first = 2;
+    learned = held_out = 0;
+    cr_expect_eq(see(&spec, SPLIT_TRAIN, &learned), 4);
+    cr_expect_eq(see(&spec, SPLIT_VALIDATION, &held_out), 4);
+    cr_expect(learned + held_out == 0x3fc && (learned & held_out) == 0);
+    spec.train.first = 6;
+    refused(&spec, &rows, ERROR_INVALID, "make validation.sample or train.first smaller");
+    spec.validation.sample = 10;
+    refused(&spec, &rows, ERROR_INVALID, "sample 10 do not fit 10 examples");
+}
+
+/* The last two rows are held out: means and deviations are those of 0 to 7. */
+Test(formats, values_are_standardized_by_the_training_examples, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec;
+    struct dataset *dataset = NULL;
+    int64_t first = 0;
+    float input[2], price;
+    int32_t target;
+    put_rows(&spec);
+    spec.standardize = true;
+    spec.validation.last = 2;
+    dataset = opened(&spec, &rows);
+    cr_expect(strstr(dataset_description(dataset), "standardized"), "%s", dataset_description(dataset));
+    cr_assert_eq(dataset_read(dataset, &first, 1, input, &target, NULL), 0);
+    cr_expect_float_eq(input[0], -3.5 / sqrt(5.25), 1e-6);
+    cr_expect_eq(input[1], 0);
+    dataset_free(dataset);
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, NULL), 0);
+    cr_assert_eq(dataset_read(dataset, &first, 1, input, &target, NULL), 0);
+    cr_expect_float_eq(input[0], 4.5 / sqrt(5.25), 1e-6);
+    cr_expect(input[1] == 0 && target == 1);
+    dataset_free(dataset);
+    struct example_format prices = rows;
+    prices.target_type = ELEMENT_FLOAT32;
+    prices.classes = 0;
+    put_array("y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (10,), }",
+              (const float[]){10, 30, 10, 30, 10, 30, 10, 30, 40, 50}, 40);
+    dataset = opened(&spec, &prices);
+    cr_expect(strstr(dataset_description(dataset), "labels from mean 20 and deviation 10"), "%s",
+              dataset_description(dataset));
+    cr_assert_eq(dataset_read(dataset, &first, 1, input, &price, NULL), 0);
+    cr_expect_eq(price, -1);
+    dataset_free(dataset);
+    refused(&spec, &text, ERROR_INVALID, "tokens");
 }
 
 static void refused_inputs(const char *name, const struct example_format *format, const char *words)
@@ -456,8 +590,8 @@ Test(formats, npy_inputs_that_do_not_fit_are_refused, .init = make_place, .fini 
     inputs[1].file = path_of("none.npy");
     refused(&spec, &offers, ERROR_NOT_FOUND, "none.npy");
     inputs[1].file = path_of("w.npy");
-    put_array("p.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", doubles, sizeof doubles);
-    refused(&spec, &offers, ERROR_INVALID, "p.npy has values of type f8, but the input price of the model is float32");
+    put_array("p.npy", "{'descr': '<f2', 'fortran_order': False, 'shape': (12,), }", doubles, sizeof doubles);
+    refused(&spec, &offers, ERROR_INVALID, "p.npy has values of type f2, but the input price of the model is float32");
     put_array("p.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", doubles, 8);
     refused(&spec, &offers, ERROR_INVALID, "w.npy has 3 examples, but ");
     spec = spec_of(DATA_FORMAT_SYNTHETIC, NULL);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gives the values of examples a mean of 0 and a standard deviation of 1 over the training examples
+ * (data.standardize). Means and deviations are measured when a dataset is opened, in the order of the examples, so
+ * that all members of a crew, and all later runs on the same files, have the same bits.
+ */
+#ifndef COXSWAIN_DATA_STANDARDIZATION_H
+#define COXSWAIN_DATA_STANDARDIZATION_H
+
+#include <stdint.h>
+
+/* What is known of one value of the examples. */
+struct column_moments {
+    double mean;
+    double squares, deviation; /* the sum of the squared distances from the mean; what `finish` makes of it */
+};
+
+struct standardization {
+    int64_t examples, inputs, targets; /* `inputs` 0: inactive; `targets` 0: targets stay as they are */
+    struct column_moments *moments;    /* of the inputs, then of the targets; owned */
+};
+
+void standardization_init(struct standardization *standardization, int64_t inputs, int64_t targets);
+void standardization_release(struct standardization *standardization);
+
+/* Adds an example; after the last one `finish`. `targets` is not read if there are none. */
+void standardization_add(struct standardization *standardization, const float *inputs, const float *targets);
+void standardization_finish(struct standardization *standardization);
+
+/* Changes the values of an example in place. A value that is the same in all training examples becomes 0 there. */
+void standardization_apply(const struct standardization *standardization, float *inputs, float *targets);
+
+#endif
