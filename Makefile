@@ -496,6 +496,10 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 check-python: ## the Python package coxswain-train: its tests and types; installs its packages into ~/.cache/coxswain once
 	@BUILD=$(abspath $(BUILD)) scripts/check-python
 
+.PHONY: check-first-hour
+check-first-hour: all ## from files of one's own to a score: cox generate and cox run, as make test has it
+	@BUILD=$(abspath $(BUILD)) tests/run tests/integration/test_first_hour.sh
+
 .PHONY: check-page
 check-page: all ## the page of cox ui in a headless Chromium, which it installs if it can
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/page/check

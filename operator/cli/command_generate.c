@@ -26,7 +26,8 @@ static const char usage[] =
     "`cox run` or `kubectl apply`. Without options it learns from data that is made from the seed and needs no "
     "volume.\n"
     "\n"
-    "  --data FOLDER        learn from the files there, which are told by their names; the claim gets what is in it\n"
+    "  --data FOLDER        learn from the files there, which are told by their names; NPY, IDX and texts are looked\n"
+    "                       into, so that model, batch and held-out part fit; the claim gets what is in it\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
     "  --model MODEL        default: one that suits the data\n"
     "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
@@ -206,6 +207,22 @@ static int print_job(const char *title, const struct request *request)
     return EXIT_SUCCESS;
 }
 
+/* Says on stderr what the job was made for. */
+static void print_found(const char *title, const struct data_files_found *found, const struct data_shape *shape)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_TEXT_MAX);
+    buffer_format(&text, "%s: found %s%s%s", title, found->files, found->labels ? " and " : "",
+                  found->labels ? found->labels : "");
+    if (shape->examples > 0) {
+        buffer_append_string(&text, ": ", NULL);
+        data_shape_describe(shape, &text);
+        buffer_format(&text, ", %lld %s", (long long)first_job_held_out(shape),
+                      shape->tested > 0 ? "more to test with" : "held out");
+    }
+    fprintf(stderr, "%s\n", buffer_text(&text));
+}
+
 int command_generate(int count, char **words)
 {
     struct request request = {.folder = NULL};
@@ -213,6 +230,7 @@ int command_generate(int count, char **words)
     if (code >= 0)
         return code;
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct data_shape shape = {.examples = 0};
     struct error error = ERROR_INIT;
     const char *format = request.wish.format;
     bool known = !format || words_find(data_format_words, format) >= 0; /* which print_job judges */
@@ -223,6 +241,12 @@ int command_generate(int count, char **words)
         }
         request.wish.format = found.format;
         request.wish.files = &found;
+        if (data_shape_read(request.folder, &found, &shape, &error) < 0) {
+            fprintf(stderr, "%s: --data: %s\n", words[0], error.message);
+            return EXIT_FAILURE;
+        }
+        request.wish.shape = &shape;
+        print_found(words[0], &found, &shape);
     }
     return print_job(words[0], &request);
 }

@@ -28,7 +28,9 @@ static const struct kind {
     {DATA_FORMAT_TFRECORD, "*.tfrecord*", true, NULL, NULL, NULL},
     {DATA_FORMAT_NPY, "*train*images*.npy", false, "images", "labels", "train-images.npy"},
     {DATA_FORMAT_NPY, "*images*.npy", false, "images", "labels", NULL},
-    {DATA_FORMAT_NPY, "x_train*.npy", false, "x_", "y_", NULL},
+    {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL},
+    {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL},
+    {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL},
     {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
     {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt"},
 };
@@ -39,12 +41,16 @@ static bool is_of(const struct kind *kind, const char *format)
     return !format || strcmp(data_format_words[kind->format], format) == 0;
 }
 
-/* The images' name with its part changed. */
+/* Returns the name with `part`, of whatever case, replaced; NULL: it has no such part. */
+static char *with_part(const char *name, const char *part, const char *other)
+{
+    const char *at = part ? strcasestr(name, part) : NULL;
+    return at ? memory_format("%.*s%s%s", (int)(at - name), name, other, at + strlen(part)) : NULL;
+}
+
 static char *labels_of(const struct kind *kind, const char *images)
 {
-    const char *part = kind->images ? strstr(images, kind->images) : NULL;
-    return part ? memory_format("%.*s%s%s", (int)(part - images), images, kind->labels, part + strlen(kind->images))
-                : NULL;
+    return with_part(images, kind->images, kind->labels);
 }
 
 static bool lists(struct dirent **entries, int count, const char *name)
@@ -53,6 +59,22 @@ static bool lists(struct dirent **entries, int count, const char *name)
         if (strcmp(entries[i]->d_name, name) == 0)
             return true;
     return false;
+}
+
+/* Finds the files to test with, if there are both. */
+static void find_test(const struct kind *kind, struct dirent **entries, int count, const char *name,
+                      struct data_files_found *found)
+{
+    static const char *const words[] = {"test", "t10k", "val", "valid", "validation"};
+    for (size_t i = 0; i < sizeof words / sizeof *words && kind->images; i++) {
+        SCOPED_FREE char *images = with_part(name, "train", words[i]);
+        SCOPED_FREE char *labels = images ? labels_of(kind, images) : NULL;
+        if (!labels || !lists(entries, count, images) || !lists(entries, count, labels))
+            continue;
+        found->test_files = memory_copy_string(images);
+        found->test_labels = memory_copy_string(labels);
+        return;
+    }
 }
 
 /* Finds the first images, in the order of names, that have labels. */
@@ -67,6 +89,7 @@ static bool find(const struct kind *kind, struct dirent **entries, int count, st
         *ret_found = (struct data_files_found){.format = data_format_words[kind->format],
                                                .files = memory_copy_string(kind->together ? kind->pattern : name),
                                                .labels = memory_copy_string(labels)};
+        find_test(kind, entries, count, name, ret_found);
         return true;
     }
     return false;
@@ -120,5 +143,7 @@ void data_files_release(struct data_files_found *found)
 {
     free(found->files);
     free(found->labels);
+    free(found->test_files);
+    free(found->test_labels);
     *found = (struct data_files_found){.format = NULL};
 }

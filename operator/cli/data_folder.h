@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds the training files in a folder for `cox generate --data`, by the names that files of each data format
- * usually have. The contents of the files are not read.
+ * usually have. The contents of the files are not read; data_shape.h does that.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H
@@ -14,6 +14,8 @@ struct data_files_found {
     const char *format; /* a word of data_format_words */
     char *files;
     char *labels; /* NULL: none, or in the same files */
+    /* The same of the files to test with, named like the others with "test" for "train"; NULL: none. */
+    char *test_files, *test_labels;
 };
 
 /* Looks for files of `format`, or of any format if that is NULL. Release the result with

@@ -45,6 +45,19 @@ static const struct material materials[] = {
 #define LEARNING_RATE 1e-3
 #define CHECKPOINT_EVERY_SECONDS 60
 
+/* Of data whose size is known: about so many steps, and one in HELD_OUT_PART examples held out. */
+#define TABLE_STEPS 1500
+#define IMAGE_STEPS 600
+#define EPOCHS_MOST 200
+#define BATCHES_LEAST 8
+#define HELD_OUT_PART 5
+#define HELD_OUT_MOST 1000
+#define TEXT_HELD_OUT_MOST 64
+#define TABLE_WIDTH 64
+#define TABLE_DEPTH 2
+#define LENET_LEAST 12
+#define LENET_MOST 128
+
 /* A word that is none is refused where the whole job is looked at. */
 static int word_of(const char *const *words, const char *word, int otherwise)
 {
@@ -80,49 +93,154 @@ static void set_crew(const struct first_job *wish, const char *strategy, struct 
     }
 }
 
+/* Sides of images that lenet's two pools leave something of, and that its dense layer can take. */
+static bool fits_lenet(const struct data_shape *shape)
+{
+    int64_t height = shape->sides[0], width = shape->sides[1];
+    bool channels = shape->rank == 2 || (shape->rank == 3 && shape->sides[2] <= 4);
+    return channels && height >= LENET_LEAST && width >= LENET_LEAST && height <= LENET_MOST && width <= LENET_MOST;
+}
+
+static bool is_known(const struct data_shape *shape)
+{
+    return shape && shape->examples > 0 && shape->rank > 0;
+}
+
+static bool is_table(const struct data_shape *shape)
+{
+    return is_known(shape) && shape->rank == 1;
+}
+
+static void set_input_shape(const struct data_shape *shape, const struct material *material, struct json *model)
+{
+    struct json *sides = json_set_array(model, "inputShape");
+    unsigned rank = is_known(shape) ? shape->rank : SIDES_MAX;
+    for (unsigned i = 0; i < rank; i++)
+        json_append(sides, json_new_integer(is_known(shape) ? shape->sides[i] : material->sides[i]));
+    if (is_known(shape) && rank == 2)
+        json_append(sides, json_new_integer(1));
+}
+
+static struct json *add_layer(struct json *layers, enum layer_type type)
+{
+    struct json *layer = json_append(layers, json_new_object());
+    json_set_string(layer, "type", layer_type_name(type));
+    return layer;
+}
+
+/* Dense layers that end in the numbers to predict: no preset does. */
+static void set_layers(const struct data_shape *shape, struct json *model)
+{
+    struct json *layers = json_set_array(model, "layers");
+    if (shape->rank > 1)
+        add_layer(layers, LAYER_FLATTEN);
+    for (unsigned i = 0; i < TABLE_DEPTH; i++) {
+        json_set_integer(add_layer(layers, LAYER_DENSE), "units", TABLE_WIDTH);
+        add_layer(layers, LAYER_RELU);
+    }
+    json_set_integer(add_layer(layers, LAYER_DENSE), "units", shape->numbers);
+    json_set_string(model, "loss", loss_words[LOSS_MEAN_SQUARED_ERROR]);
+}
+
 static void set_model(const struct first_job *wish, const struct material *material, struct json *section)
 {
+    const struct data_shape *shape = wish->shape;
     struct json *model = json_set_object(section, "model");
-    const char *preset = given(wish->model, preset_name(material->model));
-    json_set_string(model, "preset", preset);
-    if (material->sides[0] == 0 || !belongs(field_find(&model_type, "inputShape"), preset))
+    enum preset suits = !is_known(shape) ? material->model : fits_lenet(shape) ? PRESET_LENET : PRESET_MLP;
+    const char *preset = given(wish->model, preset_name(suits));
+    if (is_known(shape) && shape->classes == 0 && !wish->model) {
+        set_input_shape(shape, material, model);
+        set_layers(shape, model);
         return;
-    struct json *shape = json_set_array(model, "inputShape");
-    for (unsigned i = 0; i < SIDES_MAX; i++)
-        json_append(shape, json_new_integer(material->sides[i]));
+    }
+    json_set_string(model, "preset", preset);
+    if (belongs(field_find(&model_type, "inputShape"), preset) && (is_known(shape) || material->sides[0] > 0))
+        set_input_shape(shape, material, model);
+    if (is_known(shape) && shape->classes > 0 && belongs(field_find(&model_type, "classes"), preset))
+        json_set_integer(model, "classes", shape->classes);
+    if (is_table(shape) && strcmp(preset, preset_name(PRESET_MLP)) == 0) {
+        json_set_integer(model, "depth", TABLE_DEPTH);
+        json_set_integer(model, "width", TABLE_WIDTH);
+    }
 }
 
 /* Each in the field that files of the format have. */
-static void set_files(const struct data_files_found *files, struct json *data)
+static void set_files(const char *format, const char *files, const char *labels, const char *part, struct json *data)
 {
     const struct object_type *train = field_find(&data_type, "train")->type;
-    const char *names[] = {files->files, files->labels};
+    const char *names[] = {files, labels};
     unsigned count = 0;
     for (struct field_cursor at = field_first(train); at.field && count < 2; field_next(&at))
-        if (belongs(at.field, files->format))
-            json_set_string(json_set_object(data, "train"), at.field->name, names[count++]);
+        if (belongs(at.field, format))
+            json_set_string(json_set_object(data, part), at.field->name, names[count++]);
 }
 
-static void set_data(const struct first_job *wish, const char *format, int64_t held_out, struct json *section)
+static void set_held_out(const struct first_job *wish, const struct material *material, struct json *data)
+{
+    const struct data_files_found *files = wish->files;
+    if (files && files->test_files)
+        set_files(files->format, files->test_files, files->test_labels, "validation", data);
+    else if (is_known(wish->shape))
+        json_set_integer(json_set_object(data, "validation"), "sample", first_job_held_out(wish->shape));
+    else
+        json_set_integer(json_set_object(data, "validation"), "last",
+                         wish->shape && wish->shape->examples > 0 ? first_job_held_out(wish->shape)
+                                                                  : material->held_out);
+}
+
+static void set_data(const struct first_job *wish, const char *format, const struct material *material,
+                     struct json *section)
 {
     struct json *data = json_set_object(section, "data");
-    struct data_files_found usual = {.format = NULL};
+    SCOPED(data_files_release) struct data_files_found usual = {.format = NULL};
     json_set_string(data, "format", format);
     if (wish->files || data_files_usual(format, &usual)) {
+        const struct data_files_found *files = wish->files ? wish->files : &usual;
         json_set_string(data, "storage", FIRST_JOB_DATA);
-        set_files(wish->files ? wish->files : &usual, data);
+        set_files(files->format, files->files, files->labels, "train", data);
     }
     if (belongs(field_find(&data_type, "examples"), format))
         json_set_integer(data, "examples", SYNTHETIC_EXAMPLES);
-    json_set_integer(json_set_object(data, "validation"), "last", held_out);
-    data_files_release(&usual);
+    set_held_out(wish, material, data);
+    if (is_known(wish->shape) && !wish->shape->pixels && belongs(field_find(&data_type, "standardize"), format))
+        json_set_boolean(data, "standardize", true);
 }
 
-static void set_training(bool text, struct json *section)
+int64_t first_job_held_out(const struct data_shape *shape)
+{
+    int64_t most = shape->rank > 0 ? HELD_OUT_MOST : TEXT_HELD_OUT_MOST;
+    int64_t part = shape->examples / HELD_OUT_PART < 1 ? 1 : shape->examples / HELD_OUT_PART;
+    return shape->tested > 0 ? shape->tested : part < most ? part : most;
+}
+
+/* A power of two that leaves an epoch BATCHES_LEAST batches, if there are enough examples; every member of the crew has at least one. */
+static int64_t batch_of(int64_t examples, int64_t most, int64_t least)
+{
+    int64_t batch = most;
+    while (batch > least && batch * BATCHES_LEAST > examples)
+        batch /= 2;
+    return batch < least ? least : batch;
+}
+
+static void set_length(const struct first_job *wish, bool text, int64_t replicas, struct json *training)
+{
+    const struct data_shape *shape = wish->shape;
+    int64_t batch = text ? TEXT_BATCH : IMAGE_BATCH, epochs = IMAGE_EPOCHS;
+    if (shape && shape->examples > 0) {
+        int64_t learned = shape->tested > 0 ? shape->examples : shape->examples - first_job_held_out(shape);
+        int64_t steps = is_table(shape) ? TABLE_STEPS : IMAGE_STEPS;
+        batch = batch_of(learned, batch, replicas);
+        epochs = steps * batch / (learned > 0 ? learned : 1);
+        epochs = epochs < IMAGE_EPOCHS ? IMAGE_EPOCHS : epochs > EPOCHS_MOST ? EPOCHS_MOST : epochs;
+    }
+    json_set_integer(training, text ? "steps" : "epochs", text ? TEXT_STEPS : epochs);
+    json_set_integer(training, "batchSize", batch);
+}
+
+static void set_training(const struct first_job *wish, bool text, int64_t replicas, struct json *section)
 {
     struct json *training = json_set_object(section, "training");
-    json_set_integer(training, text ? "steps" : "epochs", text ? TEXT_STEPS : IMAGE_EPOCHS);
-    json_set_integer(training, "batchSize", text ? TEXT_BATCH : IMAGE_BATCH);
+    set_length(wish, text, replicas, training);
     struct json *optimizer = json_set_object(training, "optimizer");
     json_set_string(optimizer, "type", optimizer_type_name(OPTIMIZER_ADAMW));
     json_set_number(optimizer, "learningRate", LEARNING_RATE);
@@ -169,10 +287,11 @@ struct json *first_job_make(const struct first_job *wish)
     struct json *section = json_new_object(); /* the last one of the spec */
     json_set_string(json_set_object(section, "strategy"), "type", strategy);
     set_model(wish, material, section);
-    set_data(wish, format, material->held_out, section);
+    set_data(wish, format, material, section);
     bool has_files = json_at(section, "data.storage") != NULL;
     bool text = belongs(field_find(&model_type, "context"), json_string_at(section, "model.preset", ""));
-    set_training(text, section);
+    int64_t replicas = json_integer_at(spec, "workers.replicas", 1) * json_integer_at(spec, "devices.count", 1);
+    set_training(wish, text, replicas, section);
     set_storage(wish, has_files, spec, section);
     json_set(spec, "coxswain", section);
     return job;

@@ -10,6 +10,7 @@
 
 #include "common/json.h"
 #include "operator/cli/data_folder.h"
+#include "operator/cli/data_shape.h"
 
 /* The user's choices; NULL or 0: not given. */
 struct first_job {
@@ -17,12 +18,16 @@ struct first_job {
     const char *strategy, *model, *format; /* words of the table of fields */
     const char *data_claim, *runs_claim;
     const struct data_files_found *files; /* in `format`; NULL: the usual names for that format */
+    const struct data_shape *shape;       /* of what is in `files`; NULL, or `examples` 0: not known */
     int64_t workers, gpus;
 };
 
 /* Names of the storages; also of their claims, unless the user names those. */
 #define FIRST_JOB_DATA "data"
 #define FIRST_JOB_RUNS "runs"
+
+/* Returns how many of the examples are held out, if that is known: those of the files for the test, or a part. */
+int64_t first_job_held_out(const struct data_shape *shape);
 
 /* Returns the TrainingJob; free it with json_free. */
 struct json *first_job_make(const struct first_job *wish);

@@ -104,7 +104,8 @@ static void write_speed(const struct job_view *view, struct buffer *out)
 
 static void write_held_out(const struct job_view *view, const struct json *job, struct buffer *out)
 {
-    int64_t held_out = json_integer_at(job, "spec.coxswain.data.validation.last", 0);
+    const struct json *validation = json_at(job, "spec.coxswain.data.validation");
+    int64_t held_out = json_integer_at(validation, "last", json_integer_at(validation, "sample", 0));
     if (isfinite(view->accuracy))
         buffer_format(out, ": %.1f %% right on ", 100 * view->accuracy);
     else if (view->loss_alone)

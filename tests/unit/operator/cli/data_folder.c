@@ -79,6 +79,43 @@ Test(data_folder, a_text_beside_others_is_most_likely_their_description)
     check("Bytes", "Bytes", "README.txt", NULL);
 }
 
+Test(data_folder, the_names_that_tables_have)
+{
+    static const char *const pairs[][2] = {{"data.npy", "labels.npy"},
+                                           {"X.npy", "y.npy"},
+                                           {"X_train.npy", "y_train.npy"},
+                                           {"my-images.npy", "my-labels.npy"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        put(pairs[i][0]);
+        put(pairs[i][1]);
+        check(NULL, "NPY", pairs[i][0], pairs[i][1]);
+    }
+}
+
+static void check_test(const char *files, const char *labels)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    cr_assert_eq(data_folder_look(folder, NULL, &found, NULL), 0);
+    cr_expect_str_eq(found.test_files ? found.test_files : "", files);
+    cr_expect_str_eq(found.test_labels ? found.test_labels : "", labels);
+}
+
+Test(data_folder, files_to_test_with_have_the_names_of_the_others)
+{
+    put("X_train.npy");
+    put("y_train.npy");
+    put("X_test.npy");
+    check_test("", "");
+    put("y_test.npy");
+    check_test("X_test.npy", "y_test.npy");
+    put("train-images-idx3-ubyte.gz");
+    put("train-labels-idx1-ubyte.gz");
+    check_test("", "");
+    put("t10k-images-idx3-ubyte.gz");
+    put("t10k-labels-idx1-ubyte.gz");
+    check_test("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+}
+
 Test(data_folder, what_is_not_there_is_told)
 {
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};

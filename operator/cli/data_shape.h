@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks into the training files that data_folder.h has found, so that `cox generate` can print a job that fits them:
+ * how many examples there are, what one looks like, and how many classes the labels name. Formats whose files it
+ * does not look into (CIFAR10, whose examples are always the same; Tokens, TFRecord) leave `examples` 0.
+ */
+#ifndef COXSWAIN_CLI_DATA_SHAPE_H
+#define COXSWAIN_CLI_DATA_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "operator/cli/data_folder.h"
+
+#define DATA_SHAPE_RANK_MAX 3
+/* Bytes that the model of texts (gpt-bytes) reads at a time. */
+#define DATA_SHAPE_CONTEXT 256
+
+struct data_shape {
+    int64_t examples; /* 0: not known, and so is the rest */
+    int64_t tested;   /* examples of the files for the test; 0: there are none */
+    unsigned rank;    /* of an example; 0: a text */
+    int64_t sides[DATA_SHAPE_RANK_MAX];
+    bool pixels;     /* bytes, which the worker divides by 255 */
+    int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
+    int64_t numbers; /* of an example's label */
+};
+
+/* ERROR_INVALID and ERROR_CORRUPT name the file and what to do about it. */
+int data_shape_read(const char *folder, const struct data_files_found *found, struct data_shape *ret_shape,
+                    struct error *error);
+
+/* Appends "150 examples of 4 values, 3 classes". */
+void data_shape_describe(const struct data_shape *shape, struct buffer *out);
+
+#endif

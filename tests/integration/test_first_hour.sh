@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# From files of one's own to a score on examples that were held out: `cox generate NAME --data FOLDER >NAME.yaml` and
+# `cox run NAME.yaml --volume data=FOLDER`, with nothing edited between them. The files are as people have them: a
+# table of float64 sorted by its labels, numbers to predict, digits, a text. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+# shellcheck source=tests/integration/verdict.sh
+. "$root/tests/integration/verdict.sh"
+# shellcheck source=tests/integration/cox.sh
+. "$root/tests/integration/cox.sh"
+# shellcheck source=tests/integration/digits.sh
+. "$root/tests/integration/digits.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export HOME=$work
+# shellcheck disable=SC2034 # cox.sh calls it
+cox_command=(timeout 240 "$bin/cox")
+
+# array FILE TYPE SHAPE PACKED: a NumPy file of what perl packs, such as 'd<*'; its values come from the standard input
+array() {
+    perl -e '
+        my ($type, $shape, $packed) = @ARGV;
+        my $header = "{\x27descr\x27: \x27$type\x27, \x27fortran_order\x27: False, \x27shape\x27: ($shape), }";
+        $header .= " " x (63 - (10 + length $header) % 64) . "\n";
+        binmode STDOUT;
+        print "\x93NUMPY\x01\x00", pack("v", length $header), $header, pack($packed, split " ", join " ", <STDIN>);' \
+        "$2" "$3" "$4" >"$1"
+}
+
+# flowers: four lengths of each of 150 flowers, 50 of a kind after one another
+flowers() {
+    awk 'BEGIN {
+        srand(3); split("5.0 3.4 1.5 0.2 5.9 2.8 4.3 1.3 6.6 3.0 5.6 2.0", mean)
+        for (i = 0; i < 150; i++) {
+            for (j = 1; j <= 4; j++) printf "%.1f ", mean[4 * int(i / 50) + j] + (rand() + rand() + rand() - 1.5) * 0.5
+            print int(i / 50)
+        }
+    }'
+}
+
+# learn NAME FOUND BOUND [WORD…]: a job from the files in the folder NAME, of which cox generate says FOUND, and what it
+# has learned: the accuracy in per cent is at least BOUND
+learn() {
+    local name=$1 found=$2 bound=$3
+    shift 3
+    cox 0 generate "$name" --data "$name" && mv out "$name.yaml" && grep -qF "$found" err || return
+    cox 0 run "$name.yaml" --volume "data=$work/$name" "$@" || return
+    right=$(sed -n "s/^$name is done: \([0-9.]*\) % right on .*/\1/p" out)
+    awk -v right="${right:-0}" -v bound="$bound" 'BEGIN { exit !(right >= bound) }'
+}
+
+mkdir flowers prices digits text
+flowers >rows
+cut -d' ' -f1-4 rows | array flowers/X.npy '<f8' '150, 4' 'd<*'
+cut -d' ' -f5 rows | array flowers/y.npy '<i8' '150,' 'q<*'
+learn flowers 'X.npy and y.npy: 150 examples of 4 values, 3 classes, 30 held out' 85
+verdict $? "a table of float64, sorted by its labels" "$(tail -n 3 err out)"
+
+# The price is nearly a sum of the columns, which have other units; the loss is the share that is not explained.
+awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { a = rand(); b = 1000 * rand(); print a, b, 250000 + 40000 * a + 50 * b + 100 * rand() } }' >rows
+cut -d' ' -f1-2 rows | array prices/X_train.npy '<f8' '400, 2' 'd<*'
+cut -d' ' -f3 rows | array prices/y_train.npy '<f8' '400,' 'd<*'
+cox 0 generate prices --data prices && mv out prices.yaml && grep -q '400 examples of 2 values, 1 number to predict, 80 held out' err &&
+    cox 0 run prices.yaml --volume "data=$work/prices" &&
+    loss=$(sed -n 's/^prices is done: loss \([0-9.]*\) on .*/\1/p' out) && awk -v loss="${loss:-1}" 'BEGIN { exit !(loss < 0.05) }'
+verdict $? "a table whose labels are numbers" "$(tail -n 3 err out)"
+
+(cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
+learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
+verdict $? "images" "$(tail -n 3 err out)"
+
+yes 'the quick brown fox jumps over the lazy dog while five boxing wizards jump.' | head -c 60000 >text/corpus.txt
+cox 0 generate text --data text && mv out text.yaml && grep -q 'corpus.txt: 234 windows of 256 bytes, 46 held out' err &&
+    cox 0 run text.yaml --volume "data=$work/text" --set spec.coxswain.training.steps=25 --set spec.coxswain.training.batchSize=8 \
+        --set spec.coxswain.model.depth=1 --set spec.coxswain.model.context=64 &&
+    perplexity=$(sed -n 's/^text is done: perplexity \([0-9.]*\) .*/\1/p' out) &&
+    awk -v perplexity="${perplexity:-256}" 'BEGIN { exit !(perplexity < 20) }'
+verdict $? "a text" "$(tail -n 3 err out)"

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/data_shape.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/data/npy.h"
+#include "common/directory.h"
+#include "common/job/training_job.h"
+#include "common/memory.h"
+#include "operator/cli/first_job.h"
+
+static char folder[] = "/tmp/cox-shape-XXXXXX";
+
+static void setup(void)
+{
+    cr_assert(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    directory_remove(folder);
+}
+
+TestSuite(data_shape, .init = setup, .fini = teardown);
+
+static void put(const char *name, const void *bytes, size_t length)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    int file = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    cr_assert_eq(write(file, bytes, length), (ssize_t)length);
+    close(file);
+}
+
+static void put_array(const char *name, struct npy npy, const void *values, size_t length)
+{
+    SCOPED_BUFFER file;
+    buffer_init(&file, 1 << 16);
+    cr_assert_eq(npy_append_header(&file, &npy, NULL), 0);
+    cr_assert_eq(buffer_append(&file, values, length, NULL), 0);
+    put(name, file.data, file.length);
+}
+
+/* 150 rows of 4 float64, sorted by the class. */
+static void put_table(const char *values, const char *labels)
+{
+    static const double rows[600];
+    int64_t classes[150];
+    for (int i = 0; i < 150; i++)
+        classes[i] = i / 50;
+    put_array(values, (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {150, 4}}, rows, sizeof rows);
+    put_array(labels, (struct npy){.kind = 'i', .item_bytes = 8, .rank = 1, .shape = {150}}, classes, sizeof classes);
+}
+
+/* What is found is described as `wanted`; returns the job for it, which is valid. */
+static struct json *job_for(const char *wanted)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    SCOPED_BUFFER text;
+    struct data_shape shape;
+    struct error error = ERROR_INIT;
+    buffer_init(&text, 1 << 16);
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &shape, &error), 0, "%s", error.message);
+    data_shape_describe(&shape, &text);
+    cr_expect_str_eq(buffer_text(&text), wanted);
+    struct json *job =
+        first_job_make(&(struct first_job){.name = "mine", .format = found.format, .files = &found, .shape = &shape});
+    SCOPED_JSON *violations = training_job_violations(job, NULL);
+    cr_expect_eq(json_count(violations), 0u, "%s", json_string_at(json_first(violations), "message", ""));
+    return job;
+}
+
+static void refused(const char *words)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct data_shape shape;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &shape, &error), -1);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+}
+
+static int64_t number(const struct json *job, const char *path)
+{
+    SCOPED_FREE char *full = memory_format("spec.coxswain.%s", path);
+    return json_integer_at(job, full, -1);
+}
+
+Test(data_shape, a_table_with_classes)
+{
+    put_table("X.npy", "y.npy");
+    SCOPED_JSON *job = job_for("150 examples of 4 values, 3 classes");
+    const struct json *shape = json_at(job, "spec.coxswain.model.inputShape");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.model.preset", ""), "mlp");
+    cr_expect_eq(json_count(shape), 1u);
+    cr_expect_eq(json_integer(json_first(shape), 0), 4);
+    cr_expect_eq(number(job, "model.classes"), 3);
+    cr_expect_eq(number(job, "data.validation.sample"), 30);
+    cr_expect_eq(number(job, "training.batchSize"), 8);
+    cr_expect_eq(number(job, "training.epochs"), 100);
+    cr_expect(json_boolean_at(job, "spec.coxswain.data.standardize", false));
+}
+
+Test(data_shape, files_to_test_with_hold_nothing_out)
+{
+    put_table("x_train.npy", "y_train.npy");
+    put_table("x_test.npy", "y_test.npy");
+    SCOPED_JSON *job = job_for("150 examples of 4 values, 3 classes");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.validation.images", ""), "x_test.npy");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.validation.labels", ""), "y_test.npy");
+    cr_expect_eq(number(job, "data.validation.sample"), -1);
+}
+
+Test(data_shape, labels_that_are_numbers_are_predicted)
+{
+    static const double values[60];
+    put_array("data.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {20, 3}}, values, 480);
+    put_array("labels.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {20, 2}}, values, 320);
+    SCOPED_JSON *job = job_for("20 examples of 3 values, 2 numbers to predict");
+    const struct json *layer = json_first(json_at(job, "spec.coxswain.model.layers"));
+    cr_expect_str_eq(json_string_at(layer, "type", ""), "Dense");
+    while (json_next(layer))
+        layer = json_next(layer);
+    cr_expect_eq(json_integer_at(layer, "units", 0), 2);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError");
+    cr_expect_eq(number(job, "data.validation.sample"), 4);
+}
+
+Test(data_shape, images_of_bytes)
+{
+    uint8_t images[16 + 10 * 144] = {0, 0, 8, 3, 0, 0, 0, 10, 0, 0, 0, 12, 0, 0, 0, 12};
+    uint8_t labels[8 + 10] = {0, 0, 8, 1, 0, 0, 0, 10, 6};
+    put("train-images-idx3-ubyte", images, sizeof images);
+    put("train-labels-idx1-ubyte", labels, sizeof labels);
+    SCOPED_JSON *job = job_for("10 examples of 12x12 pixels, 7 classes");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.model.preset", ""), "lenet");
+    cr_expect_eq(json_count(json_at(job, "spec.coxswain.model.inputShape")), 3u);
+    cr_expect_eq(number(job, "data.validation.sample"), 2);
+    cr_expect_eq(number(job, "training.batchSize"), 2);
+    labels[7] = 9;
+    put("train-labels-idx1-ubyte", labels, sizeof labels - 1);
+    refused("train-images-idx3-ubyte holds 10 examples, but train-labels-idx1-ubyte 9 labels");
+}
+
+Test(data_shape, a_text)
+{
+    static char text[256 * 20 + 1];
+    memset(text, 'x', sizeof text);
+    put("corpus.txt", text, sizeof text);
+    SCOPED_JSON *job = job_for("20 windows of 256 bytes");
+    cr_expect_eq(number(job, "data.validation.last"), 4);
+    cr_expect_eq(number(job, "training.batchSize"), 2);
+    put("corpus.txt", text, 300);
+    refused("corpus.txt is too short");
+}
+
+Test(data_shape, labels_that_no_class_may_be)
+{
+    put_table("X.npy", "y.npy");
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 2, .rank = 1, .shape = {1}}, &(int16_t){-1}, 2);
+    refused("X.npy holds 150 examples, but y.npy 1 labels");
+    put_array("X.npy", (struct npy){.kind = 'i', .item_bytes = 2, .rank = 1, .shape = {1}}, &(int16_t){0}, 2);
+    refused("y.npy: label 0 is -1; classes are counted from 0");
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 4, .rank = 1, .shape = {1}}, &(int32_t){1 << 20}, 4);
+    refused("label 1048576 is above 1048575");
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 2, .shape = {1, 3}}, "\0\1\0", 3);
+    refused("y.npy has 3 integers for each example");
+    put("y.npy", "nonsense", 8);
+    refused("y.npy: it is not a NumPy array file");
+}
