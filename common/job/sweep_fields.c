@@ -410,8 +410,8 @@ static const struct field status_fields[] = {
      .type = &record_type,
      .description = "The trials that have been started, the first one being trial 0. They stay when the trials' jobs "
                     "are gone."},
-    NUMBER("workerSeconds", sweep_status, worker_seconds,
-           "With budget: seconds of worker time that the trials which are over have taken."),
+    NUMBER("workerMilliseconds", sweep_status, worker_ms,
+           "With budget: worker time that the trials which are over have taken."),
     TIME("startTime", sweep_status, start_ms, "When the first trial was promised."),
     TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
     {.name = "controllerState",

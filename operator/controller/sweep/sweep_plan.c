@@ -17,6 +17,7 @@
 #include "operator/controller/sweep/trial_build.h"
 
 #define FIRST_CAPACITY 16
+#define MS_PER_HOUR 3600000
 
 struct sweep_planning {
     const struct sweep_input *input;
@@ -152,33 +153,33 @@ static int64_t count_pending(const struct sweep_planning *planning)
 
 /* Worker time that a trial has taken so far, as its job shows it; none if the job is gone or has no pods yet. Time that it was suspended
  * does not count. */
-static int64_t seconds_of(const struct sweep_planning *planning, int64_t trial)
+static int64_t worker_ms_of(const struct sweep_planning *planning, int64_t trial)
 {
     bool known = trial < int64_min(planning->sweep->status.result_count, SWEEP_TRIALS_MAX);
     const struct trial_view *view = known ? planning->views[trial] : NULL;
     if (!view || view->start_ms == FIELD_UNSET)
         return 0;
     int64_t end_ms = view->end_ms == FIELD_UNSET ? planning->input->now_ms : view->end_ms;
-    return int64_max(end_ms - view->start_ms - view->suspended_ms, 0) * view->pods / 1000;
+    return int64_max(end_ms - view->start_ms - view->suspended_ms, 0) * view->pods;
 }
 
 /* Of a trial that is over. The status keeps the sum, for when the job is gone. */
 static void add_worker_time(struct sweep_planning *planning, int64_t trial)
 {
     if (planning->sweep->has_budget)
-        planning->next->worker_seconds = int64_max(planning->next->worker_seconds, 0) + seconds_of(planning, trial);
+        planning->next->worker_ms = int64_max(planning->next->worker_ms, 0) + worker_ms_of(planning, trial);
 }
 
 /* Once the budget is used, there are no more trials than have been started. */
 static void heed_budget(struct sweep_planning *planning)
 {
-    int64_t taken = int64_max(planning->next->worker_seconds, 0);
+    int64_t taken = int64_max(planning->next->worker_ms, 0);
     for (int64_t trial = 0; trial < planning->started; trial++) {
         enum trial_state state = planning->results[trial].state;
         bool over = state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_STOPPED;
-        taken += over ? 0 : seconds_of(planning, trial);
+        taken += over ? 0 : worker_ms_of(planning, trial);
     }
-    if (!planning->sweep->has_budget || (double)taken < planning->sweep->budget.worker_hours * 3600)
+    if (!planning->sweep->has_budget || (double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
         return;
     planning->budget_used = planning->started < planning->total;
     planning->total = int64_min(planning->started, planning->total);

@@ -858,7 +858,7 @@ Test(sweep_plan, trials_start_while_the_budget_lasts)
     add_timed_trial(&scene, 0, "Succeeded", HALF_AN_HOUR);
     add_timed_trial(&scene, 1, "Running", RUNS_FOR_AN_HOUR);
     plan(&scene);
-    cr_expect_eq(scene.plan.status.worker_seconds, 3600, "half an hour of two pods");
+    cr_expect_eq(scene.plan.status.worker_ms, 3600000, "half an hour of two pods");
     cr_expect_eq(scene.plan.status.result_count, 3);
     cr_expect_eq(scene.plan.status.trials.total, 4);
     scene_end(&scene);
@@ -870,7 +870,7 @@ Test(sweep_plan, time_that_a_trial_was_suspended_is_not_taken_from_the_budget)
     add_timed_trial(&scene, 0, "Succeeded", HALF_AN_HOUR ", controllerState: {suspendedMilliseconds: 600000}");
     add_timed_trial(&scene, 1, "Running", RUNS_FOR_AN_HOUR);
     plan(&scene);
-    cr_expect_eq(scene.plan.status.worker_seconds, 2400, "20 minutes of two pods");
+    cr_expect_eq(scene.plan.status.worker_ms, 2400000, "20 minutes of two pods");
     cr_expect_eq(scene.plan.status.result_count, 3);
     scene_end(&scene);
 }
@@ -891,11 +891,12 @@ Test(sweep_plan, no_trial_starts_once_the_budget_is_used)
 /* The status knows what trials took whose jobs are gone. */
 Test(sweep_plan, a_budget_that_is_used_completes_the_sweep)
 {
-    struct scene scene = scene_with_budget("{workerHours: 1.5}", "{workerSeconds: 3600, best: {trial: s-0, objective: "
-                                                                 "'1'}, results: [" SUCCEEDED RUNS "]}");
+    struct scene scene =
+        scene_with_budget("{workerHours: 1.5}", "{workerMilliseconds: 3600000, best: {trial: s-0, objective: "
+                                                "'1'}, results: [" SUCCEEDED RUNS "]}");
     add_timed_trial(&scene, 1, "Failed", HALF_AN_HOUR);
     plan(&scene);
-    cr_expect_eq(scene.plan.status.worker_seconds, 7200);
+    cr_expect_eq(scene.plan.status.worker_ms, 7200000);
     expect_states(&scene, "Succeeded Failed");
     expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "BudgetUsed");
     expect_event(&scene, "BudgetUsed", "the budget of worker time is used; 1 of 2 trials succeeded");
@@ -908,5 +909,16 @@ Test(sweep_plan, the_last_trial_is_not_cut_off_by_the_budget)
     add_timed_trial(&scene, 3, "Succeeded", HALF_AN_HOUR);
     plan(&scene);
     expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    scene_end(&scene);
+}
+
+/* A thousand trials of a third of a second take minutes. */
+Test(sweep_plan, trials_of_less_than_a_second_take_from_the_budget)
+{
+    struct scene scene = scene_with_budget("{workerHours: 1}", "{workerMilliseconds: 100, results: [" RUNS "]}");
+    add_timed_trial(&scene, 0, "Succeeded",
+                    "startTime: '2027-01-15T07:00:00.000Z', completionTime: '2027-01-15T07:00:00.300Z'");
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.worker_ms, 700);
     scene_end(&scene);
 }
