@@ -49,6 +49,7 @@
 
 /* On a job: the Kueue queue that admits it. On its pods: their pod set in the Workload. */
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
+#define LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
 /* Field managers for a Workload's status: the first reports in its conditions what became of its
  * pods, the second releases its quota after an eviction. */

@@ -29,8 +29,9 @@ static void metadata_read(const struct json *object, struct training_job *job)
     job->generation = json_integer_at(object, "metadata.generation", 0);
     job->created_ms = time_at(object, "metadata.creationTimestamp");
     job->deleted_ms = time_at(object, "metadata.deletionTimestamp");
-    job->queue_name =
-        arena_copy_string(arena, json_string(json_member(json_at(object, "metadata.labels"), LABEL_QUEUE_NAME), NULL));
+    const struct json *labels = json_at(object, "metadata.labels");
+    job->queue_name = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_NAME), NULL));
+    job->queue_priority = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_PRIORITY), NULL));
 }
 
 static void roles_fill(struct training_job *job)

@@ -195,8 +195,9 @@ struct training_job {
     const char *name, *namespace, *uid, *resource_version;
     int64_t generation;
     int64_t created_ms;
-    int64_t deleted_ms;     /* FIELD_UNSET: not being deleted */
-    const char *queue_name; /* the label by which Kueue admits it; NULL: none */
+    int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
+    const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
+    const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
 
     bool suspend;
     const char *managed_by;         /* NULL: this operator */

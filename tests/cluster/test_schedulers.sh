@@ -152,10 +152,16 @@ workload_is() {
 
 admission='{"clusterQueue":"research","podSetAssignments":[{"name":"worker","flavors":{"cpu":"spot"},"resourceUsage":{"cpu":"4"},"count":2}]}'
 admitted="$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted)"
-gang_job queued None "" "kueue.x-k8s.io/queue-name: research" >/dev/null
+kubectl create -f - >/dev/null <<'YAML'
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: urgent}
+value: 1000
+YAML
+gang_job queued None "" "kueue.x-k8s.io/queue-name: research, kueue.x-k8s.io/priority-class: urgent" >/dev/null
 until_true 60 workload .metadata.name >/dev/null 2>&1
 verdict $? "Kueue: a labelled job has a Workload" "$(status_of queued conditions)"
-[[ $(workload '.spec.queueName}{.spec.podSets[*].name}{.spec.podSets[*].count}{.spec.podSets[0].template.spec.containers[0].resources.requests.cpu') == researchworker22 ]]
+[[ $(workload '.spec.queueName}{.spec.podSets[*].name}{.spec.podSets[*].count}{.spec.priority}{.spec.podSets[0].template.spec.containers[0].resources.requests.cpu') == researchworker210002 ]]
 verdict $? "Kueue: the Workload has all the job's settings" "$(workload .spec)"
 expect queued state Suspended && pods_are queued 0
 verdict $? "Kueue: no pod is there before it is admitted" "$(status_of queued state)"

@@ -8,10 +8,11 @@
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/objects/queue_build.h"
 
-/* A Workload that waits for the value of its PriorityClass. */
+/* A Workload that waits for the value of its priority class. */
 struct workload_creation {
     struct execution *execution;
     struct json *workload;
+    bool of_kueue;
 };
 
 static void workload_create(struct execution *execution, struct json *workload)
@@ -20,13 +21,13 @@ static void workload_create(struct execution *execution, struct json *workload)
     json_free(workload);
 }
 
-static void note_no_priority(struct execution *execution, const struct error *error)
+static void note_no_priority(struct execution *execution, const struct error *error, bool of_kueue)
 {
     SCOPED_FREE char *message = NULL;
-    execution_note_failure(execution, error, "priorityClassName");
+    execution_note_failure(execution, error, of_kueue ? "WorkloadPriorityClass" : "priorityClassName");
     if (error->kind == ERROR_CANCELLED)
         return;
-    enum obstacle_kind kind = refusal_of_priority(error, &message);
+    enum obstacle_kind kind = refusal_of_priority(error, of_kueue, &message);
     execution_refuse(execution, kind, message);
 }
 
@@ -36,7 +37,7 @@ static void priority_answered(void *context, const struct kube_answer *answer)
     struct execution *execution = creation.execution;
     free(context);
     if (answer->error) {
-        note_no_priority(execution, answer->error);
+        note_no_priority(execution, answer->error, creation.of_kueue);
         json_free(creation.workload);
     } else {
         json_set_integer(json_member(creation.workload, "spec"), "priority",
@@ -46,11 +47,12 @@ static void priority_answered(void *context, const struct kube_answer *answer)
     execution_request_end(execution);
 }
 
-static void ask_priority(struct execution *execution, const char *name, struct json *workload)
+static void ask_priority(struct execution *execution, const struct queue_priority *class, struct json *workload)
 {
     struct workload_creation *creation = memory_allocate(1, sizeof *creation);
-    *creation = (struct workload_creation){execution, workload};
-    struct resource_path path = {KUBE_PRIORITY_CLASSES, NULL, name, NULL};
+    *creation = (struct workload_creation){execution, workload, class->of_kueue};
+    struct kube_resource of_kueue = {KUEUE_GROUP, execution->plan.queue.resource.version, PRIORITY_PLURAL};
+    struct resource_path path = {class->of_kueue ? of_kueue : KUBE_PRIORITY_CLASSES, NULL, class->name, NULL};
     struct kube_call_options options = execution_call_options(execution, priority_answered, creation);
     options.metadata_only = false;
     execution->open++;
@@ -62,14 +64,15 @@ void execute_create_workload(struct execution *execution, const struct training_
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *workload = NULL;
-    const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
+    const char *version = execution->plan.queue.resource.version;
+    struct queue_priority class = queue_priority_of(job);
     if (!execution_accepts_fields(execution, job))
         return;
     if (execution_builder_init(execution, job, &builder, &error) < 0 ||
         queue_build_workload(&builder, version, 0, &workload, &error) < 0)
         execution_refuse(execution, OBSTACLE_REJECTED, error.message);
-    else if (priority)
-        ask_priority(execution, priority, workload);
+    else if (class.name)
+        ask_priority(execution, &class, workload);
     else
         workload_create(execution, workload);
 }

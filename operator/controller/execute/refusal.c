@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/memory.h"
 
 /* ---------------------------------------------------------------- which part of the API server refused */
@@ -173,21 +174,25 @@ enum obstacle_kind refusal_of_look(const struct error *error, const char *name, 
     return forbidden ? OBSTACLE_FORBIDDEN : OBSTACLE_OUTAGE;
 }
 
-enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message)
+enum obstacle_kind refusal_of_priority(const struct error *error, bool of_kueue, char **ret_message)
 {
     static const struct {
         enum error_kind kind;
-        const char *remedy;
+        const char *remedies[2]; /* for a PriorityClass and for one of Kueue */
     } rows[] = {
-        {ERROR_NOT_FOUND, "create the PriorityClass of runPolicy.priorityClassName"},
+        {ERROR_NOT_FOUND,
+         {"create the PriorityClass of runPolicy.priorityClassName",
+          "create the WorkloadPriorityClass of the label " LABEL_QUEUE_PRIORITY}},
         {ERROR_FORBIDDEN,
-         "PriorityClasses belong to no namespace: give the operator a ClusterRole that may get priorityclasses of "
-         "scheduling.k8s.io, or create the job anew without runPolicy.priorityClassName"},
+         {"PriorityClasses belong to no namespace: give the operator a ClusterRole that may get priorityclasses of "
+          "scheduling.k8s.io, or create the job anew without runPolicy.priorityClassName",
+          "WorkloadPriorityClasses belong to no namespace: give the operator a ClusterRole that may get "
+          "workloadpriorityclasses of kueue.x-k8s.io, or take the label " LABEL_QUEUE_PRIORITY " off"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].kind != error->kind || error->http_status == 0)
             continue;
-        *ret_message = memory_format("%s; %s; it is tried again", error->message, rows[i].remedy);
+        *ret_message = memory_format("%s; %s; it is tried again", error->message, rows[i].remedies[of_kueue]);
         return OBSTACLE_FORBIDDEN;
     }
     *ret_message = memory_copy_string(error->message);

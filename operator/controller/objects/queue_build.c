@@ -61,21 +61,28 @@ static int add_pod_set(struct json *sets, const struct pod_builder *builder, enu
     return 0;
 }
 
-/* The two versions name a PriorityClass differently. */
-static void set_priority(struct json *spec, const char *version, const char *name, int64_t priority)
+struct queue_priority queue_priority_of(const struct training_job *job)
+{
+    bool of_kueue = job->queue_priority && job->queue_priority[0] != '\0';
+    return (struct queue_priority){of_kueue ? job->queue_priority : job->run_policy.priority_class_name, of_kueue};
+}
+
+/* The two versions name a class differently. */
+static void set_priority(struct json *spec, const char *version, const struct queue_priority *class, int64_t priority)
 {
     json_set_integer(spec, "priority", priority);
-    if (!name)
+    if (!class->name)
         return;
     if (strcmp(version, "v1beta1") == 0) {
-        json_set_string(spec, "priorityClassName", name);
-        json_set_string(spec, "priorityClassSource", "scheduling.k8s.io/priorityclass");
+        json_set_string(spec, "priorityClassName", class->name);
+        json_set_string(spec, "priorityClassSource",
+                        class->of_kueue ? KUEUE_GROUP "/workloadpriorityclass" : "scheduling.k8s.io/priorityclass");
         return;
     }
     struct json *reference = json_set_object(spec, "priorityClassRef");
-    json_set_string(reference, "group", "scheduling.k8s.io");
-    json_set_string(reference, "kind", "PriorityClass");
-    json_set_string(reference, "name", name);
+    json_set_string(reference, "group", class->of_kueue ? KUEUE_GROUP : "scheduling.k8s.io");
+    json_set_string(reference, "kind", class->of_kueue ? "WorkloadPriorityClass" : "PriorityClass");
+    json_set_string(reference, "name", class->name);
 }
 
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
@@ -86,7 +93,8 @@ int queue_build_workload(const struct pod_builder *builder, const char *version,
     child_metadata_fill(json_member(workload, "metadata"), job, job->name);
     struct json *spec = json_set_object(workload, "spec");
     json_set_string(spec, "queueName", job->queue_name);
-    set_priority(spec, version, job->run_policy.priority_class_name, priority);
+    struct queue_priority class = queue_priority_of(job);
+    set_priority(spec, version, &class, priority);
     struct json *sets = json_set_array(spec, "podSets");
     for (int role = 0; role < ROLE_COUNT; role++)
         if (add_pod_set(sets, builder, (enum role)role, error) < 0)

@@ -15,9 +15,17 @@
 #define KUEUE_GROUP "kueue.x-k8s.io"
 #define WORKLOAD_PLURAL "workloads"
 #define FLAVOR_PLURAL "resourceflavors"
+#define PRIORITY_PLURAL "workloadpriorityclasses"
 
-/* Builds the job's Workload. `version`: of Kueue's API; `priority`: the value of the job's
- * PriorityClass, 0 without one. */
+/* The class whose value is the priority of a job's Workload: the WorkloadPriorityClass of the job's label, which orders jobs in
+ * Kueue and nothing else, or else the PriorityClass of its pods. */
+struct queue_priority {
+    const char *name; /* NULL: the job has neither, and its priority is 0 */
+    bool of_kueue;
+};
+struct queue_priority queue_priority_of(const struct training_job *job);
+
+/* Builds the job's Workload. `version`: of Kueue's API; `priority`: the value of the job's class, 0 without one. */
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);
 

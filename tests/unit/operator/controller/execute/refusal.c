@@ -183,20 +183,24 @@ Test(refusal, a_priority_class_that_is_missing_or_may_not_be_read_is_no_outage)
     static const struct {
         enum error_kind error;
         int http_status;
+        bool of_kueue;
         enum obstacle_kind kind;
         const char *remedy;
     } cases[] = {
-        {ERROR_NOT_FOUND, 404, OBSTACLE_FORBIDDEN, "; create the PriorityClass of runPolicy.priorityClassName;"},
-        {ERROR_FORBIDDEN, 403, OBSTACLE_FORBIDDEN, "; PriorityClasses belong to no namespace: "},
-        {ERROR_FORBIDDEN, 0, OBSTACLE_OUTAGE, ""},
-        {ERROR_UNAVAILABLE, 503, OBSTACLE_OUTAGE, ""},
+        {ERROR_NOT_FOUND, 404, false, OBSTACLE_FORBIDDEN, "; create the PriorityClass of runPolicy.priorityClassName;"},
+        {ERROR_NOT_FOUND, 404, true, OBSTACLE_FORBIDDEN,
+         "; create the WorkloadPriorityClass of the label kueue.x-k8s.io/priority-class;"},
+        {ERROR_FORBIDDEN, 403, false, OBSTACLE_FORBIDDEN, "; PriorityClasses belong to no namespace: "},
+        {ERROR_FORBIDDEN, 403, true, OBSTACLE_FORBIDDEN, "; WorkloadPriorityClasses belong to no namespace: "},
+        {ERROR_FORBIDDEN, 0, false, OBSTACLE_OUTAGE, ""},
+        {ERROR_UNAVAILABLE, 503, true, OBSTACLE_OUTAGE, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = ERROR_INIT;
         SCOPED_FREE char *message = NULL;
         error_set(&error, cases[i].error, "priorityclasses.scheduling.k8s.io \"high\": no");
         error.http_status = cases[i].http_status;
-        cr_expect_eq(refusal_of_priority(&error, &message), cases[i].kind);
+        cr_expect_eq(refusal_of_priority(&error, cases[i].of_kueue, &message), cases[i].kind);
         cr_expect(strstr(message, error.message) && strstr(message, cases[i].remedy), "%s", message);
     }
 }

@@ -322,15 +322,15 @@ Test(queue, a_flavor_that_is_missing_is_named)
     cr_assert_str_eq(missing, "lost");
 }
 
-#define JOB                                                                                                            \
-    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\",\"labels\":{\"kueue.x-k8s.io/"            \
-    "queue-name\":"                                                                                                    \
-    "\"research\"}},\"spec\":{\"image\":\"i\",\"workers\":{\"replicas\":2,\"minReplicas\":1,\"maxReplicas\":5},"       \
+#define JOB(LABELS)                                                                                                    \
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\",\"labels\":{" LABELS "\"kueue.x-k8s.io/"  \
+    "queue-name\":\"research\"}},\"spec\":{\"image\":\"i\",\"workers\":{\"replicas\":2,\"minReplicas\":1,"             \
+    "\"maxReplicas\":5},"                                                                                              \
     "\"chief\":{},\"pytorch\":{},\"runPolicy\":{\"priorityClassName\":\"high\"}}}"
 
-static struct json *build(const char *version)
+static struct json *build(const char *manifest, const char *version)
 {
-    SCOPED_JSON *object = json_of(JOB);
+    SCOPED_JSON *object = json_of(manifest);
     SCOPED(training_job_release) struct training_job job;
     struct error error = ERROR_INIT;
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
@@ -343,18 +343,36 @@ static struct json *build(const char *version)
 
 Test(queue, a_workload_asks_for_the_crews_maximum)
 {
-    SCOPED_JSON *built = build("v1beta2");
+    SCOPED_JSON *built = build(JOB(""), "v1beta2");
     cr_assert_str_eq(json_string_at(built, "spec.queueName", ""), "research");
-    cr_assert_eq(json_integer_at(built, "spec.priority", 0), 7);
-    cr_assert_str_eq(json_string_at(built, "spec.priorityClassRef.name", ""), "high");
     const struct json *sets = json_at(built, "spec.podSets"), *workers = json_next(json_first(sets));
     cr_assert_eq(json_count(sets), 2);
     cr_assert_eq(json_integer_at(workers, "count", 0), 5);
     const struct json *container = json_first(json_at(workers, "template.spec.containers"));
     cr_assert_str_eq(json_string_at(container, "image", ""), "i");
     cr_assert_null(json_member(container, "env"));
-    SCOPED_JSON *older = build("v1beta1");
-    cr_assert_str_eq(json_string_at(older, "spec.priorityClassName", ""), "high");
+}
+
+Test(queue, a_workload_has_the_priority_of_the_label_or_else_of_the_pods)
+{
+    static const struct {
+        const char *manifest, *group, *kind, *name, *source;
+    } cases[] = {
+        {JOB(""), "scheduling.k8s.io", "PriorityClass", "high", "scheduling.k8s.io/priorityclass"},
+        {JOB("\"kueue.x-k8s.io/priority-class\":\"urgent\","), "kueue.x-k8s.io", "WorkloadPriorityClass", "urgent",
+         "kueue.x-k8s.io/workloadpriorityclass"},
+        {JOB("\"kueue.x-k8s.io/priority-class\":\"\","), "scheduling.k8s.io", "PriorityClass", "high",
+         "scheduling.k8s.io/priorityclass"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED_JSON *built = build(cases[i].manifest, "v1beta2"), *older = build(cases[i].manifest, "v1beta1");
+        cr_expect_eq(json_integer_at(built, "spec.priority", 0), 7);
+        cr_expect_str_eq(json_string_at(built, "spec.priorityClassRef.group", ""), cases[i].group);
+        cr_expect_str_eq(json_string_at(built, "spec.priorityClassRef.kind", ""), cases[i].kind);
+        cr_expect_str_eq(json_string_at(built, "spec.priorityClassRef.name", ""), cases[i].name);
+        cr_expect_str_eq(json_string_at(older, "spec.priorityClassName", ""), cases[i].name);
+        cr_expect_str_eq(json_string_at(older, "spec.priorityClassSource", ""), cases[i].source);
+    }
 }
 
 static const char *status_of(const struct json *config, const char *type)

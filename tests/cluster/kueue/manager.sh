@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $root and $work are the caller's, CLUSTER and KUBECONFIG are from tests/cluster/with
+#
+# The real Kueue manager beside the control plane of tests/cluster/with: its definitions and webhooks from the pinned module,
+# pointed at a port of this machine, with certificates of the cluster's authority.
+
+# shellcheck source=tests/cluster/pki.sh
+. "$root/tests/cluster/pki.sh"
+
+# kueue_here ADDRESS: reads objects as JSON, and lets whatever calls a webhook call it there; prints those of Kueue's own API
+kueue_here() {
+    python3 -c '
+import base64, json, sys
+address, authority = sys.argv[1], base64.b64encode(open(sys.argv[2], "rb").read()).decode()
+def here(client):
+    path = client.pop("service")["path"]
+    client.update(url="https://" + address + path, caBundle=authority)
+def is_ours(hook):
+    return all(group == "kueue.x-k8s.io" for rule in hook["rules"] for group in rule["apiGroups"])
+items = []
+for item in json.load(sys.stdin)["items"]:
+    if "webhooks" in item:
+        item["webhooks"] = [hook for hook in item["webhooks"] if is_ours(hook)]
+        for hook in item["webhooks"]:
+            here(hook["clientConfig"])
+    elif item["spec"].get("conversion", {}).get("strategy") == "Webhook":
+        here(item["spec"]["conversion"]["webhook"]["clientConfig"])
+    items.append(item)
+json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)
+' "$1" "$CLUSTER/pki/ca.crt"
+}
+
+# kueue_objects FOLDER: the module's objects in it, as one list in JSON
+kueue_objects() {
+    kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f -
+}
+
+# kueue_start PROGRAM MODULE CONFIGURATION: answers once the manager takes Workloads. CONFIGURATION: more lines of Kueue's
+kueue_start() {
+    local host port folder=$CLUSTER/pki/kueue
+    server=$(sed -n 's#^ *cluster: {server: "\([^"]*\)".*#\1#p' "$KUBECONFIG")
+    host=${server#https://} host=${host%:*}
+    while :; do
+        port=$((RANDOM % 20000 + 10000))
+        (: <>"/dev/tcp/$host/$port") 2>/dev/null || break
+    done
+    identity kueue /O=system:masters/CN=kueue
+    certificate kueue-webhook /CN=kueue-webhook "subjectAltName=IP:$host"
+    mkdir -p "$folder"
+    cp "$CLUSTER/pki/kueue-webhook.crt" "$folder/tls.crt"
+    cp "$CLUSTER/pki/kueue-webhook.key" "$folder/tls.key"
+    cat >"$CLUSTER/kueue.yaml" <<YAML
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: kueue-system
+health: {healthProbeBindAddress: "$host:0"}
+metrics: {bindAddress: "0"}
+webhook: {host: $host, port: $port, certDir: $folder}
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: false}
+integrations: {frameworks: [batch/job], externalFrameworks: [TrainingJob.v1beta1.coxswain.dev]}
+featureGates: {VisibilityOnDemand: false}
+$3
+YAML
+    kubectl create namespace kueue-system >/dev/null
+    kueue_objects "$2/config/components/crd" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
+    setpriv --pdeathsig KILL -- "$root/tests/cluster/keep" "$CLUSTER" kueue "$1" --config "$CLUSTER/kueue.yaml" \
+        --kubeconfig "$CLUSTER/kueue.kubeconfig" &
+    kueue_objects "$2/config/components/webhook" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
+    until_true 120 kueue_answers "$host" "$port"
+}
+
+kueue_answers() {
+    (: <>"/dev/tcp/$1/$2") 2>/dev/null
+}

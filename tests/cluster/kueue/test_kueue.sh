@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Jobs in the queues of the real Kueue manager: admitted and placed by its flavor, waiting for quota, a lost pod while Kueue
+# limits recovery, preempted by a WorkloadPriorityClass, deactivated, finished. Only nodes and the lives of pods are played
+# (KWOK). The script brings a control plane of its own, in which it calls itself.
+#
+#   make check-kueue                (builds the manager from its Go module the first time: minutes)
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+bin=${BUILD:-$root/build}
+
+if [[ ${1:-} != inside ]]; then
+    why=$(mktemp)
+    tools=$("$root/tests/cluster/get-tools" kueue 2>"$why")
+    status=$?
+    module=$(cd "$root/tests/cluster/schedulers" 2>/dev/null && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue 2>>"$why")
+    if ((status == 3)) || [[ -z $module ]]; then
+        echo "skip kueue: $(tail -n 1 "$why")"
+        rm -f "$why"
+        exit 0
+    fi
+    rm -f "$why"
+    ((status == 0)) || { echo "not ok the Kueue manager is built"; exit 1; }
+    exec "$root/tests/cluster/with" "$0" inside "$tools/kueue" "$module"
+fi
+
+work=$(mktemp -d)
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+# shellcheck source=tests/cluster/kueue/manager.sh
+. "$root/tests/cluster/kueue/manager.sh"
+
+finish() {
+    cluster_operators_end
+    rm -rf "$work"
+}
+trap finish EXIT
+
+readonly START=10 RECOVERY=40 # seconds until Kueue evicts a job that has not started, or that does not recover
+why=$(kueue_start "$2" "$3" "waitForPodsReady:
+  timeout: ${START}s
+  recoveryTimeout: ${RECOVERY}s
+  requeuingStrategy: {backoffBaseSeconds: 1}" 2>&1)
+verdict $? "the Kueue manager takes Workloads" "$why $(tail -n 5 "$CLUSTER/logs/kueue")"
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+cluster_operator_start
+cluster_operator_start
+
+queues_made() {
+    why=$(kubectl apply -f - 2>&1 <<YAML
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: spot}
+spec: {nodeLabels: {type: kwok}, tolerations: [{key: spot, operator: Exists}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 4}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: research, namespace: $space}
+spec: {clusterQueue: research}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: urgent}
+value: 1000
+YAML
+    )
+}
+until_true 60 queues_made
+verdict $? "a queue with 4 processors" "$why"
+
+# queued_job NAME [LABELS [ANNOTATIONS]]: two workers of two processors each
+queued_job() {
+    k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: research${2:+, $2}}}
+spec:
+  workers:
+    replicas: 2
+    template: {metadata: {annotations: {${3:-}}}, spec: {containers: [{name: trainer, resources: {requests: {cpu: "2"}}}]}}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
+YAML
+}
+
+# workload JOB PATH
+workload() {
+    k get workloads.v1beta2.kueue.x-k8s.io "$1" -o "jsonpath={$2}" 2>/dev/null
+}
+
+# condition JOB TYPE [PART]: of its Workload
+condition() {
+    workload "$1" ".status.conditions[?(@.type==\"$2\")].${3:-status}"
+}
+
+# workload_is JOB TYPE STATUS
+workload_is() {
+    [[ $(condition "$1" "$2") == "$3" ]]
+}
+
+# pods_are JOB COUNT
+pods_are() {
+    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
+}
+
+# runs JOB: with both pods, which Kueue knows
+runs() {
+    status_is "$1" readySummary 2/2 && workload_is "$1" PodsReady True
+}
+
+# why_is JOB PATTERN
+why_is() {
+    why=$("$bin/cox" why "$1" -n "$space" 2>&1)
+    # shellcheck disable=SC2053 # a pattern
+    [[ $why == $2 ]]
+}
+
+no_failure() {
+    [[ $(status_of "$1" restarts.failures) =~ ^0?$ && $(status_of "$1" attempt) =~ ^1?$ ]]
+}
+
+# cordon TRUE_OR_FALSE: whether new pods find a node
+cordon() {
+    local node
+    for node in $(kubectl get nodes -o 'jsonpath={.items[*].metadata.name}'); do
+        kubectl patch node "$node" --type=merge -p "{\"spec\": {\"unschedulable\": $1}}" >/dev/null
+    done
+}
+
+# ---------------------------------------------------------------- quota
+queued_job first
+until_true 60 runs first
+verdict $? "a job is admitted and runs" "$(workload first .status) $(status_of first conditions)"
+[[ $(k get pod "$(current first 0)" -o 'jsonpath={.spec.nodeSelector.type} {.spec.tolerations[?(@.key=="spot")].operator}') == "kwok Exists" ]]
+verdict $? "its pods go where the flavor says" "$(k get pod "$(current first 0)" -o 'jsonpath={.spec}')"
+queued_job second
+until_true 60 why_is second "second waits for its queue to admit it: *insufficient unused quota*"
+verdict $? "cox why has Kueue's words about a job without room" "$why"
+pods_are second 0
+verdict $? "which has no pods" "$(k get pods)"
+
+# ---------------------------------------------------------------- a lost pod
+lost=$(current first 1)
+cordon true
+k delete pod "$lost" --wait=false >/dev/null
+until_true 30 workload_is first PodsReady False
+[[ $(condition first PodsReady reason) == WaitForRecovery ]]
+verdict $? "a lost pod is a recovery for Kueue, not a start" "$(condition first PodsReady reason)"
+sleep $((START + 5))
+[[ $(condition first Evicted) != True ]] && workload_is first Admitted True
+verdict $? "the job is not evicted when the time for a start is over" "$(workload first .status.conditions)"
+cordon false
+until_true 30 runs first && [[ $(condition first PodsReady reason) == Recovered ]]
+verdict $? "it recovers" "$(workload first .status.conditions)"
+
+cordon true
+k delete pod "$(current first 1)" --wait=false >/dev/null
+until_true $((RECOVERY + 30)) workload_is first Evicted True
+verdict $? "when the time for a recovery is over Kueue evicts it" "$(workload first .status.conditions)"
+until_true 60 pods_are first 0
+verdict $? "its pods go" "$(k get pods)"
+no_failure first
+verdict $? "which is no failure" "$(status_of first restarts) $(status_of first attempt)"
+cordon false
+one_runs() { runs first || runs second; }
+until_true 90 one_runs
+verdict $? "with nodes again, one of the two is admitted and runs" "$(workload first .status) $(workload second .status)"
+running=first waiting=second
+runs first || running=second waiting=first
+
+# ---------------------------------------------------------------- priority
+queued_job urgent "kueue.x-k8s.io/priority-class: urgent"
+until_true 60 runs urgent
+verdict $? "a job with a WorkloadPriorityClass runs at once" "$(workload urgent .spec) $(workload urgent .status)"
+[[ $(workload urgent '.spec.priority}{.spec.priorityClassRef.kind}{.spec.priorityClassRef.name') == 1000WorkloadPriorityClassurgent ]]
+verdict $? "its Workload has the class and its value" "$(workload urgent .spec)"
+[[ $(condition "$running" Preempted) == True ]] && pods_are "$running" 0
+verdict $? "the other one is preempted" "$(workload "$running" .status.conditions)"
+no_failure "$running"
+verdict $? "which is no failure" "$(status_of "$running" restarts)"
+k delete tj urgent >/dev/null
+until_true 90 one_runs
+verdict $? "after it another is admitted" "$(workload first .status) $(workload second .status)"
+running=first waiting=second
+runs first || running=second waiting=first
+
+# ---------------------------------------------------------------- by hand
+k patch workloads.v1beta2.kueue.x-k8s.io "$running" --type=merge -p '{"spec": {"active": false}}' >/dev/null
+until_true 60 pods_are "$running" 0
+verdict $? "a job that is deactivated has no pods" "$(workload "$running" .status.conditions)"
+until_true 90 runs "$waiting"
+verdict $? "its quota goes to the next one" "$(workload "$waiting" .status)"
+why_is "$running" "*deactivated*"
+verdict $? "cox why says that it was deactivated" "$why"
+k delete tj "$waiting" >/dev/null
+k patch workloads.v1beta2.kueue.x-k8s.io "$running" --type=merge -p '{"spec": {"active": true}}' >/dev/null
+until_true 90 runs "$running"
+verdict $? "activated again it runs" "$(workload "$running" .status.conditions)"
+
+# ---------------------------------------------------------------- the end
+queued_job short "" 'test.coxswain.dev/exit-code: "0", test.coxswain.dev/runs-for: 3s'
+k delete tj "$running" >/dev/null
+until_true 90 workload_is short Finished True
+verdict $? "the end of a job is told to Kueue" "$(workload short .status.conditions)"
+[[ $(condition short Finished reason) == Succeeded ]]
+verdict $? "with its outcome" "$(workload short .status.conditions)"
+queued_job last
+until_true 60 runs last
+verdict $? "and its quota is free" "$(workload last .status.conditions)"
+
+refused=$(grep -hiE 'forbidden|unknown field|invalid' "$work"/operator-*.log | head -n 3)
+[[ -z $refused ]]
+verdict $? "nothing that the operators sent was refused" "$refused"
