@@ -206,7 +206,18 @@ static const struct field early_stopping_fields[] = {
      .fallback = "4",
      ONLY_FOR("ASHA"),
      .description = "Of the trials that have reached a rung, one in so many goes on, rounded down. While fewer have "
-                    "reached it, all go on."},
+                    "reached it, all go on, or with action Pause none."},
+    {.name = "action",
+     .kind = FIELD_ENUM,
+     MEMBER(sweep_early_stopping, action),
+     LONE,
+     .words = early_stopping_action_words,
+     .fallback = "Stop",
+     ONLY_FOR("ASHA"),
+     .description =
+         "What becomes of a trial that is not among the best at a rung. Stop: it is stopped for good. Pause: "
+         "its job is suspended, and goes on from its checkpoint once the trial is among the best of those "
+         "that have reached the rung by then; trials that can go on come before new ones."},
 };
 static OBJECT_TYPE(early_stopping_type_fields, "Early stopping", early_stopping_fields, .told_by = "type");
 
@@ -313,6 +324,7 @@ static const struct field trials_fields[] = {
     COUNTER("failed", sweep_status, trials.failed,
             "Trials that failed, were deleted, could not be created or did not report the metric."),
     COUNTER("stopped", sweep_status, trials.stopped, "Trials that were stopped early."),
+    COUNTER("paused", sweep_status, trials.paused, "Trials that are paused, and may go on."),
 };
 static OBJECT_TYPE(trials_type, "Trials", trials_fields);
 
@@ -354,11 +366,13 @@ static const struct field record_fields[] = {
      MEMBER(trial_record, state),
      LONE,
      .words = sweep_trial_state_words,
-     .description = "What became of the trial. Running: it has been started, or is about to be, and is not over."},
+     .description = "What became of the trial. Running: it has been started, or is about to be, and is not over. "
+                    "Paused: it is not over, and its job is suspended until it is among the best of its rung."},
     TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
-         "Its value of the metric, a decimal string: the last one if it has succeeded, the one that it was stopped for "
-         "if it was stopped early."),
-    NUMBER("step", trial_record, step, "If it was stopped early: the step after which the objective was measured."),
+         "Its value of the metric, a decimal string: the last one if it has succeeded, the one that it was stopped or "
+         "paused for if it was."),
+    NUMBER("step", trial_record, step,
+           "If it was stopped early or is paused: the step after which the objective was measured."),
     TEXT("rungs", trial_record, rungs, TEXT_MAX_LENGTH,
          "With earlyStopping: its first value of the metric after the steps of each rung, with commas between them; "
          "empty where it has none."),
@@ -375,7 +389,9 @@ static const struct field sweep_state_fields[] = {
          "Trials that are promised and were not seen to exist, such as 0-3,7. What is Running in the results and not "
          "listed here exists or was deleted."),
     TEXT("stopping", sweep_status, stopping, INDICES_MAX,
-         "Trials that are to be stopped early, such as 3,7, and whose jobs are not suspended yet."),
+         "Trials that are to be stopped early or paused, such as 3,7, and whose jobs are not suspended yet."),
+    TEXT("promoted", sweep_status, promoted, INDICES_MAX,
+         "Trials that go on after a pause, such as 3,7, and whose jobs are not resumed yet."),
 };
 static OBJECT_TYPE(sweep_state_type, "Controller state of a sweep", sweep_state_fields);
 

@@ -15,8 +15,10 @@
     X(TRIAL_RUNNING, "Running") /* or promised, and not created yet */                                                 \
     X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
     X(TRIAL_FAILED, "Failed")                                                                                          \
-    X(TRIAL_STOPPED, "Stopped") /* early, since others were better */
+    X(TRIAL_STOPPED, "Stopped") /* early, since others were better */                                                  \
+    X(TRIAL_PAUSED, "Paused")   /* since others were better so far; it may go on later */
 #define EARLY_STOPPING_TYPES(X) X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA")
+#define EARLY_STOPPING_ACTIONS(X) X(EARLY_STOPPING_STOP, "Stop") X(EARLY_STOPPING_PAUSE, "Pause")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
 #define SWEEP_CONDITION_TYPES(X)                                                                                       \
@@ -29,6 +31,7 @@ enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
 enum sweep_goal { SWEEP_GOALS(X) };
 enum trial_state { SWEEP_TRIAL_STATES(X) };
 enum early_stopping_type { EARLY_STOPPING_TYPES(X) };
+enum early_stopping_action { EARLY_STOPPING_ACTIONS(X) };
 enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #undef X
 
@@ -74,12 +77,13 @@ struct sweep_objective {
     enum sweep_goal goal;
 };
 
-/* Which trials are stopped before their end (operator/controller/sweep/early_stopping.h). */
+/* Which trials are stopped before their end (operator/controller/sweep/early_stopping.h), or paused (promotion.h). */
 struct sweep_early_stopping {
     enum early_stopping_type type;
     int64_t min_steps;
-    int64_t startup_trials;   /* Median */
-    int64_t reduction_factor; /* ASHA */
+    int64_t startup_trials;            /* Median */
+    int64_t reduction_factor;          /* ASHA */
+    enum early_stopping_action action; /* ASHA */
 };
 
 /* What the trials may take in all. */
@@ -97,9 +101,9 @@ struct sweep_assignment {
  * needed (sweep_value.h); with TPE they are drawn once and recorded, and later trials learn from them. */
 struct trial_record {
     enum trial_state state;
-    const char *objective; /* decimal string; NULL: the trial has neither succeeded nor been stopped */
+    const char *objective; /* decimal string; NULL: the trial has neither succeeded nor been stopped or paused */
     int64_t
-        step; /* after which the objective of a trial that is stopped was measured; FIELD_UNSET: it is not stopped */
+        step; /* after which the objective of a trial that is stopped or paused was measured; FIELD_UNSET: it is neither */
     const char *rungs; /* with early stopping: the values that it had at each rung (early_stopping.h); NULL: none yet */
     const char *values; /* with TPE: of all parameters, as suggestion_record writes them; NULL: none are known */
 };
@@ -117,7 +121,7 @@ struct sweep_status {
     struct condition conditions[SWEEP_CONDITION_COUNT];
     const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct {
-        int64_t total, running, succeeded, failed, stopped;
+        int64_t total, running, succeeded, failed, stopped, paused;
     } trials;
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */
@@ -127,7 +131,8 @@ struct sweep_status {
 
     /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
     const char *pending;  /* trials not seen to exist yet: promised before they are created (sweep_plan.h) */
-    const char *stopping; /* trials that are to be stopped early, and whose jobs are not suspended yet */
+    const char *stopping; /* trials that are to be stopped early or paused, and whose jobs are not suspended yet */
+    const char *promoted; /* trials that go on after a pause, and whose jobs are not resumed yet */
 };
 
 struct training_sweep {

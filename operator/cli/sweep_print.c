@@ -38,6 +38,8 @@ static void print_counts(const struct training_sweep *sweep, struct buffer *out)
         buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
     if (sweep->status.trials.stopped > 0)
         buffer_format(out, ", %" PRId64 " stopped early", sweep->status.trials.stopped);
+    if (sweep->status.trials.paused > 0)
+        buffer_format(out, ", %" PRId64 " paused", sweep->status.trials.paused);
 }
 
 static void print_values(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
@@ -121,7 +123,7 @@ static void print_trials(const struct sweep_view *view, struct buffer *out)
 {
     unsigned shown = 0, more = 0;
     for (size_t i = 0; i < view->count && !sweep_is_over(view->sweep); i++) {
-        if (trial_line_is_over(view->trials[i]))
+        if (trial_line_is_over(view->trials[i]) || view->trials[i]->paused)
             continue;
         if (shown == TRIALS_SHOWN_MAX) {
             more++;
@@ -234,6 +236,8 @@ static void print_complete(const struct training_sweep *sweep, struct buffer *ou
                   sweep->status.trials.succeeded, sweep->status.trials.total);
     if (sweep->status.trials.stopped > 0)
         buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
+    if (sweep->status.trials.paused > 0)
+        buffer_format(out, ", %" PRId64 " stay paused", sweep->status.trials.paused);
     buffer_append_byte(out, '\n', NULL);
 }
 

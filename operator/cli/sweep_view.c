@@ -28,7 +28,7 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Adds a line for each trial that is over and whose job is gone. */
+/* Adds a line for each trial that is over or paused and has none. */
 static void add_result_lines(struct sweep_view *view, const bool *has_line)
 {
     const struct sweep_status *status = &view->sweep->status;
@@ -42,17 +42,19 @@ static void add_result_lines(struct sweep_view *view, const bool *has_line)
     }
 }
 
-/* The job of a trial that was stopped early knows only that it is suspended. */
-static bool is_stopped(const struct sweep_status *status, int64_t number)
+/* The job of a trial that was stopped early or is paused knows only that it is suspended. */
+static bool is_held_back(const struct sweep_status *status, int64_t number)
 {
-    return number >= 0 && number < status->result_count && status->results[number].state == TRIAL_STOPPED;
+    if (number < 0 || number >= status->result_count)
+        return false;
+    return status->results[number].state == TRIAL_STOPPED || status->results[number].state == TRIAL_PAUSED;
 }
 
-static void drop_stopped(struct sweep_view *view)
+static void drop_held_back(struct sweep_view *view)
 {
     size_t kept = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (!is_stopped(&view->sweep->status, view->trials[i]->number))
+        if (!is_held_back(&view->sweep->status, view->trials[i]->number))
             view->trials[kept++] = view->trials[i];
     view->count = kept;
 }
@@ -61,7 +63,7 @@ void sweep_view_complete(struct sweep_view *view)
 {
     unsigned results = view->sweep->status.result_count;
     SCOPED_FREE bool *has_line = memory_allocate(results + 1, sizeof *has_line);
-    drop_stopped(view);
+    drop_held_back(view);
     for (size_t i = 0; i < view->count; i++)
         if (view->trials[i]->number >= 0 && view->trials[i]->number < results)
             has_line[view->trials[i]->number] = true;
@@ -155,12 +157,12 @@ int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms)
 {
     const struct training_sweep *sweep = view->sweep;
     double mean = mean_ms(view), work = 0, longest = 0;
-    int64_t waiting = sweep->status.trials.total - sweep_done(sweep);
+    int64_t waiting = sweep->status.trials.total - sweep_done(sweep) - sweep->status.trials.paused;
     if (isnan(mean) || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
         return -1;
     int64_t lanes = sweep->parallelism < waiting ? sweep->parallelism : waiting;
     for (size_t i = 0; i < view->count; i++) {
-        if (trial_line_is_over(view->trials[i]))
+        if (trial_line_is_over(view->trials[i]) || view->trials[i]->paused)
             continue;
         double left = trial_left_ms(view->trials[i], mean, now_ms);
         work += left;

@@ -94,7 +94,8 @@ struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsi
     line->succeeded = result->state == TRIAL_SUCCEEDED;
     line->failed = result->state == TRIAL_FAILED;
     line->stopped = result->state == TRIAL_STOPPED;
-    line->step = line->stopped && result->step != FIELD_UNSET ? result->step : -1;
+    line->paused = result->state == TRIAL_PAUSED;
+    line->step = (line->stopped || line->paused) && result->step != FIELD_UNSET ? result->step : -1;
     line->total_steps = line->seconds_left = -1;
     line->start_ms = line->end_ms = FIELD_UNSET;
     line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);

@@ -13,10 +13,10 @@ struct trial_line {
     int64_t number;                     /* -1: the job has no number, so it is no trial */
     const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
     const char *
-        objective; /* value of the metric once the trial has succeeded, or when it was stopped; NULL: none that is finite */
+        objective; /* value of the metric once the trial has succeeded, or when it was stopped or paused; NULL: none that is finite */
     const char **values; /* of each of the sweep's parameters, as text; NULL: not there, or not tried in this trial */
     unsigned value_count;
-    bool succeeded, failed, stopped;         /* stopped: early, by the sweep, which only its results say */
+    bool succeeded, failed, stopped, paused; /* stopped early or paused, by the sweep: only its results say so */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */
     struct arena arena;

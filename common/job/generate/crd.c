@@ -332,6 +332,7 @@ static const struct column sweep_columns[] = {
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
     {"Metric", "string", ".spec.objective.metric", 1, "What is compared."},
     {"Stopped", "integer", ".status.trials.stopped", 1, "Trials that were stopped early."},
+    {"Paused", "integer", ".status.trials.paused", 1, "Trials that are paused, and may go on."},
     {.name = NULL},
 };
 

@@ -81,7 +81,9 @@ void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *
 
 static bool is_counted(const struct sweep_status *status, int64_t trial)
 {
-    return trial >= 0 && trial < status->result_count && status->results[trial].state != TRIAL_RUNNING;
+    if (trial < 0 || trial >= status->result_count)
+        return false;
+    return status->results[trial].state != TRIAL_RUNNING && status->results[trial].state != TRIAL_PAUSED;
 }
 
 void sweep_entry_forget_counted(struct sweep_entry *entry, const struct training_sweep *sweep)

@@ -56,6 +56,12 @@ double early_stopping_value(const struct trial_record *result, int rung)
     return length > 0 && end == text + length && isfinite(value) ? value : NAN;
 }
 
+double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung)
+{
+    double value = early_stopping_value(result, rung);
+    return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
+}
+
 /* How many values are recorded, empty ones included. */
 static int value_count(const struct trial_record *result)
 {
@@ -65,6 +71,14 @@ static int value_count(const struct trial_record *result)
     for (const char *at = result->rungs; *at && count < RUNGS_MAX; at++)
         count += *at == ',';
     return count;
+}
+
+int early_stopping_top_rung(const struct trial_record *result)
+{
+    int rung = value_count(result) - 1;
+    while (rung >= 0 && isnan(early_stopping_value(result, rung)))
+        rung--;
+    return rung;
 }
 
 int early_stopping_record(const struct training_sweep *sweep, int64_t steps, const char *value,
@@ -92,13 +106,6 @@ int early_stopping_record(const struct training_sweep *sweep, int64_t steps, con
 
 /* ---------------------------------------------------------------- decisions */
 
-/* Lower is better. */
-static double loss_at(const struct training_sweep *sweep, const struct trial_record *result, int rung)
-{
-    double value = early_stopping_value(result, rung);
-    return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
-}
-
 static int by_size(const void *one, const void *other)
 {
     double a = *(const double *)one, b = *(const double *)other;
@@ -109,7 +116,7 @@ static double best_loss(const struct training_sweep *sweep, const struct trial_r
 {
     double best = INFINITY;
     for (int rung = 0; rung <= last_rung; rung++)
-        best = fmin(best, loss_at(sweep, result, rung)); /* fmin ignores what is not there */
+        best = fmin(best, early_stopping_loss(sweep, result, rung)); /* fmin ignores what is not there */
     return best;
 }
 
@@ -120,7 +127,7 @@ static double median_of_others(const struct training_sweep *sweep, const struct 
     SCOPED_FREE double *losses = memory_allocate((size_t)count + 1, sizeof *losses);
     size_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        double loss = loss_at(sweep, &results[i], rung);
+        double loss = early_stopping_loss(sweep, &results[i], rung);
         if (i != trial && !isnan(loss))
             losses[found++] = loss;
     }
@@ -150,10 +157,10 @@ static const char *judge_by_rank(const struct training_sweep *sweep, const struc
                                  int64_t trial, int rung, struct arena *arena)
 {
     char reason[REASON_MAX];
-    double loss = loss_at(sweep, &results[trial], rung);
+    double loss = early_stopping_loss(sweep, &results[trial], rung);
     int64_t reached = 0, better = 0;
     for (int64_t i = 0; i < count; i++) {
-        double other = loss_at(sweep, &results[i], rung);
+        double other = early_stopping_loss(sweep, &results[i], rung);
         reached += !isnan(other);
         better += other < loss;
     }

@@ -10,7 +10,8 @@
  *           trials had at the rung; none is stopped before startupTrials are over. Rungs double.
  *   ASHA    Li et al. 2020, "A system for massively parallel hyperparameter tuning", the form that
  *           stops instead of promoting: of n trials that have reached the rung the best
- *           n / reductionFactor go on, rounded down; while that is 0, all go on.
+ *           n / reductionFactor go on, rounded down; while that is 0, all go on. With action Pause the
+ *           form that promotes them, which promotion.h decides.
  *
  * All functions are pure: a decision follows from the spec and the results in the status.
  */
@@ -23,6 +24,10 @@
 int early_stopping_rung(const struct training_sweep *sweep, int64_t steps);
 /* Returns the value that a trial had at a rung; NAN: it has none. */
 double early_stopping_value(const struct trial_record *result, int rung);
+/* As early_stopping_value, with the sign that makes lower values better. */
+double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung);
+/* Returns the highest rung that a trial has a value for; -1: none. */
+int early_stopping_top_rung(const struct trial_record *result);
 /* Records a value that a trial reports. Returns the rung that it now has a value for; -1: none, or it had one. The new text lies
  * in the arena. */
 int early_stopping_record(const struct training_sweep *sweep, int64_t steps, const char *value,

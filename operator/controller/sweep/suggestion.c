@@ -63,12 +63,17 @@ static double loss_of(const struct training_sweep *sweep, const struct trial_rec
     return sweep->objective.goal == GOAL_MAXIMIZE ? -objective : objective;
 }
 
-/* Those that others can learn from: that have succeeded, or were stopped since they were not good. */
+static bool is_held_back(const struct trial_record *record)
+{
+    return record->state == TRIAL_STOPPED || record->state == TRIAL_PAUSED;
+}
+
+/* Those that others can learn from: that have succeeded, or were stopped or paused since they were not good. */
 static int64_t judged_count(const struct training_sweep *sweep)
 {
     int64_t count = 0;
     for (unsigned i = 0; i < sweep->status.result_count; i++)
-        count += sweep->status.results[i].state == TRIAL_SUCCEEDED || sweep->status.results[i].state == TRIAL_STOPPED;
+        count += sweep->status.results[i].state == TRIAL_SUCCEEDED || is_held_back(&sweep->status.results[i]);
     return count;
 }
 
@@ -85,7 +90,7 @@ static double learned_place(const struct training_sweep *sweep, unsigned paramet
             trials[count++] =
                 (struct tpe_trial){.value = known ? place_of(&sweep->parameters[parameter], &space, number) : NAN,
                                    .loss = loss_of(sweep, &status->results[i]),
-                                   .stopped = status->results[i].state == TRIAL_STOPPED};
+                                   .stopped = is_held_back(&status->results[i])};
     }
     for (size_t i = 0; i < TPE_DRAWS; i++)
         draws[i] = sweep_draw(sweep, parameter, trial, i + 1);

@@ -13,6 +13,7 @@
 #include "common/utf8.h"
 #include "operator/controller/plan/index_set.h"
 #include "operator/controller/sweep/early_stopping.h"
+#include "operator/controller/sweep/promotion.h"
 #include "operator/controller/sweep/suggestion.h"
 #include "operator/controller/sweep/trial_build.h"
 
@@ -29,7 +30,8 @@ struct sweep_planning {
     struct trial_record *results; /* by number, of trials that have been started */
     struct index_set pending;
     struct index_set stopping, was_stopping; /* wanted, and as the status in the cache has it */
-    const struct trial_view **views;         /* by number, of trials that have been started; NULL: the cache has none */
+    struct index_set promoted;
+    const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
     const struct trial_note *
         *notes; /* by number, the last note of each trial that has been started; NULL: there is no note */
 };
@@ -107,9 +109,11 @@ static void read_results(struct sweep_planning *planning)
     planning->pending = index_set_make(arena, SWEEP_TRIALS_MAX);
     planning->stopping = index_set_make(arena, SWEEP_TRIALS_MAX);
     planning->was_stopping = index_set_make(arena, SWEEP_TRIALS_MAX);
+    planning->promoted = index_set_make(arena, SWEEP_TRIALS_MAX);
     index_set_parse(&planning->pending, old->pending);
     index_set_parse(&planning->stopping, old->stopping);
     index_set_parse(&planning->was_stopping, old->stopping);
+    index_set_parse(&planning->promoted, old->promoted);
 }
 
 static void read_trials(struct sweep_planning *planning)
@@ -128,9 +132,10 @@ static void read_trials(struct sweep_planning *planning)
             planning->notes[input->notes[i].trial] = &input->notes[i];
 }
 
-static bool is_over(const struct sweep_planning *planning, int64_t trial)
+/* Or is about to be created, or to be resumed. */
+static bool is_running(const struct sweep_planning *planning, int64_t trial)
 {
-    return planning->results[trial].state != TRIAL_RUNNING;
+    return planning->results[trial].state == TRIAL_RUNNING;
 }
 
 static int64_t count(const struct sweep_planning *planning, enum trial_state state)
@@ -147,6 +152,22 @@ static int64_t count_pending(const struct sweep_planning *planning)
     for (int64_t i = 0; i < planning->started; i++)
         number += index_set_has(&planning->pending, i);
     return number;
+}
+
+/* ---------------------------------------------------------------- who goes on */
+
+/* Returns the paused trial that goes on next; -1: none. If otherwise the sweep would end without a trial that has come to its end, it is
+ * the best one that has come furthest. */
+static int64_t next_promotion(const struct sweep_planning *planning)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    if (!promotion_is_used(sweep) || planning->budget_used)
+        return -1;
+    int64_t trial = promotion_next(sweep, planning->results, planning->started);
+    if (trial >= 0 || planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 ||
+        count(planning, TRIAL_SUCCEEDED) > 0)
+        return trial;
+    return promotion_last(sweep, planning->results, planning->started);
 }
 
 /* ---------------------------------------------------------------- the budget */
@@ -170,7 +191,7 @@ static void add_worker_time(struct sweep_planning *planning, int64_t trial)
         planning->next->worker_ms = int64_max(planning->next->worker_ms, 0) + worker_ms_of(planning, trial);
 }
 
-/* Once the budget is used, there are no more trials than have been started. */
+/* Once the budget is used, there are no more trials than have been started, and none that is paused goes on. */
 static void heed_budget(struct sweep_planning *planning)
 {
     int64_t taken = int64_max(planning->next->worker_ms, 0);
@@ -181,19 +202,20 @@ static void heed_budget(struct sweep_planning *planning)
     }
     if (!planning->sweep->has_budget || (double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
         return;
-    planning->budget_used = planning->started < planning->total;
+    planning->budget_used = planning->started < planning->total || next_promotion(planning) >= 0;
     planning->total = int64_min(planning->started, planning->total);
 }
 
 /* ---------------------------------------------------------------- what became of the trials */
 
-/* Counts a trial as over, and forgets what it was to be stopped for. */
+/* Counts a trial as over, and forgets why it was to be stopped or paused. */
 static void end_trial(struct sweep_planning *planning, int64_t trial, enum trial_state state, const char *objective)
 {
     struct trial_record *result = &planning->results[trial];
     add_worker_time(planning, trial);
     index_set_remove(&planning->pending, trial);
     index_set_remove(&planning->stopping, trial);
+    index_set_remove(&planning->promoted, trial);
     result->state = state;
     result->objective = arena_copy_string(&planning->plan->arena, objective);
     result->step = FIELD_UNSET;
@@ -257,12 +279,26 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
 /* The objective and the step stay as they were when it was decided. */
 static void count_stopped(struct sweep_planning *planning, int64_t trial)
 {
-    add_worker_time(planning, trial);
+    if (!promotion_is_used(planning->sweep))
+        add_worker_time(planning, trial);
     index_set_remove(&planning->stopping, trial);
-    planning->results[trial].state = TRIAL_STOPPED;
+    planning->results[trial].state = promotion_is_used(planning->sweep) ? TRIAL_PAUSED : TRIAL_STOPPED;
 }
 
-/* Records the value that a trial has at a rung. Returns why it has to be stopped; NULL: it goes on. */
+/* A crew that has started over may come to a rung that the trial has gone on from: then it does not pause there. */
+static const char *judge_rung(struct sweep_planning *planning, int64_t trial, int rung)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    const struct trial_record *results = planning->results;
+    struct arena *arena = &planning->plan->arena;
+    if (!promotion_is_used(sweep))
+        return early_stopping_judge(sweep, results, planning->started, trial, rung, arena);
+    return rung < early_stopping_top_rung(&results[trial])
+               ? NULL
+               : promotion_judge(sweep, results, planning->started, trial, rung, arena);
+}
+
+/* Records the value that a trial has at a rung. Returns why it has to be stopped or paused; NULL: it goes on. */
 static const char *judge_report(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     const struct training_sweep *sweep = planning->sweep;
@@ -272,24 +308,25 @@ static const char *judge_report(struct sweep_planning *planning, int64_t trial, 
     int rung = value ? early_stopping_record(sweep, steps, value, &planning->results[trial], arena) : -1;
     if (rung < 0 || view->succeeded || (view->total_steps != FIELD_UNSET && steps >= view->total_steps))
         return NULL;
-    return early_stopping_judge(sweep, planning->results, planning->started, trial, rung, arena);
+    return judge_rung(planning, trial, rung);
 }
 
 static void watch_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     const char *metric = planning->sweep->objective.metric, *why = judge_report(planning, trial, view);
     struct trial_record *result = &planning->results[trial];
+    bool pauses = promotion_is_used(planning->sweep);
     if (!why)
         return;
     index_set_add(&planning->stopping, trial);
     result->objective = arena_copy_string(&planning->plan->arena, trial_view_metric(view, metric));
     result->step = trial_view_steps(view, metric);
-    sweep_event(planning, false, "TrialStopped", "StopTrial",
+    sweep_event(planning, false, pauses ? "TrialPaused" : "TrialStopped", pauses ? "PauseTrial" : "StopTrial",
                 format(planning, "%s has %s %s after step %" PRId64 ": %s", name_of(planning, trial), metric,
                        result->objective, result->step, why));
 }
 
-/* The status says that it is stopped before its job is suspended. While the job still has pods, it may yet end by itself. */
+/* The status says that it is stopped or paused before its job is suspended. While the job still has pods, it may yet end by itself. */
 static void stop_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     if (view->suspend && view->suspended)
@@ -302,6 +339,8 @@ static void stop_trial(struct sweep_planning *planning, int64_t trial, const str
 static void judge_view(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     index_set_remove(&planning->pending, trial);
+    if (!view->suspend)
+        index_set_remove(&planning->promoted, trial);
     if (view->succeeded) {
         judge_report(planning, trial, view);
         succeed_trial(planning, trial, view);
@@ -309,25 +348,38 @@ static void judge_view(struct sweep_planning *planning, int64_t trial, const str
         fail_trial(planning, trial, view->message);
     } else if (index_set_has(&planning->stopping, trial)) {
         stop_trial(planning, trial, view);
-    } else {
+    } else if (!index_set_has(&planning->promoted, trial)) {
         watch_trial(planning, trial, view);
     }
 }
 
 static void judge_absent(struct sweep_planning *planning, int64_t trial)
 {
-    if (index_set_has(&planning->stopping, trial))
+    if (index_set_has(&planning->stopping, trial) && !promotion_is_used(planning->sweep))
         count_stopped(planning, trial);
     else
         fail_trial(planning, trial, "the job was deleted before it was over");
 }
 
-static void judge_trial(struct sweep_planning *planning, int64_t trial)
+/* A person may have resumed its job, or deleted it. */
+static void judge_paused(struct sweep_planning *planning, int64_t trial)
+{
+    const struct trial_view *view = planning->views[trial];
+    const struct trial_note *note = planning->notes[trial];
+    if (view && view->succeeded)
+        succeed_trial(planning, trial, view);
+    else if (view && view->failed)
+        fail_trial(planning, trial, view->message);
+    else if (!view && note && note->kind == TRIAL_NOTE_ABSENT)
+        judge_absent(planning, trial);
+    else if (!view)
+        act(planning, SWEEP_LOOK_FOR_TRIAL, trial);
+}
+
+static void judge_running(struct sweep_planning *planning, int64_t trial)
 {
     const struct trial_note *note = planning->notes[trial];
     bool was_pending = index_set_has(&planning->pending, trial);
-    if (is_over(planning, trial))
-        return;
     if (planning->views[trial]) {
         judge_view(planning, trial, planning->views[trial]);
     } else if (note && note->kind == TRIAL_NOTE_REFUSED && was_pending) {
@@ -343,8 +395,12 @@ static void judge_trial(struct sweep_planning *planning, int64_t trial)
 
 static void judge_trials(struct sweep_planning *planning)
 {
-    for (int64_t trial = 0; trial < planning->started; trial++)
-        judge_trial(planning, trial);
+    for (int64_t trial = 0; trial < planning->started; trial++) {
+        if (is_running(planning, trial))
+            judge_running(planning, trial);
+        else if (planning->results[trial].state == TRIAL_PAUSED)
+            judge_paused(planning, trial);
+    }
 }
 
 /* ---------------------------------------------------------------- suspending and resuming */
@@ -357,14 +413,14 @@ static bool has_begun_to_suspend(const struct sweep_status *status)
            (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
 }
 
-/* Returns how many trials are not over and have another `suspend` than this one; changes it if `now`. A trial that is to be
+/* Returns how many trials run and have another `suspend` than this one; changes it if `now`. A trial that is to be
  * stopped is suspended by stop_trial, and not resumed. */
 static int64_t change_suspend(struct sweep_planning *planning, bool suspend, bool now)
 {
     int64_t others = 0;
     for (int64_t trial = 0; trial < planning->started; trial++) {
         const struct trial_view *view = planning->views[trial];
-        if (!view || is_over(planning, trial) || view->suspend == suspend)
+        if (!view || !is_running(planning, trial) || view->suspend == suspend)
             continue;
         bool stopping = index_set_has(&planning->stopping, trial);
         if (stopping && !suspend)
@@ -376,7 +432,7 @@ static int64_t change_suspend(struct sweep_planning *planning, bool suspend, boo
     return others;
 }
 
-/* Returns whether every trial that is not over has been suspended; suspends the others, once the status says so. */
+/* Returns whether every trial that runs has been suspended; suspends the others, once the status says so. */
 static bool suspend_trials(struct sweep_planning *planning)
 {
     bool begun = has_begun_to_suspend(&planning->sweep->status);
@@ -398,6 +454,28 @@ static bool resume_trials(struct sweep_planning *planning)
     return true;
 }
 
+/* ---------------------------------------------------------------- going on */
+
+static void promote_trial(struct sweep_planning *planning, int64_t trial)
+{
+    struct trial_record *result = &planning->results[trial];
+    sweep_event(
+        planning, false, "TrialPromoted", "PromoteTrial",
+        format(planning, "%s goes on after its pause at step %" PRId64, name_of(planning, trial), result->step));
+    index_set_add(&planning->promoted, trial);
+    result->state = TRIAL_RUNNING;
+    result->objective = NULL;
+    result->step = FIELD_UNSET;
+}
+
+/* Those that the status in the cache lists, and nothing else. */
+static void resume_promoted(struct sweep_planning *planning)
+{
+    for (int64_t trial = 0; trial < planning->started; trial++)
+        if (planning->views[trial] && index_set_has(&planning->promoted, trial))
+            act(planning, SWEEP_RESUME_TRIAL, trial);
+}
+
 /* ---------------------------------------------------------------- the end */
 
 static void sweep_finish(struct sweep_planning *planning, enum sweep_condition type, const char *reason,
@@ -416,7 +494,7 @@ static void sweep_finish(struct sweep_planning *planning, enum sweep_condition t
 static bool end_sweep(struct sweep_planning *planning)
 {
     int64_t failed = count(planning, TRIAL_FAILED), succeeded = count(planning, TRIAL_SUCCEEDED);
-    int64_t stopped = count(planning, TRIAL_STOPPED);
+    int64_t stopped = count(planning, TRIAL_STOPPED), paused = count(planning, TRIAL_PAUSED);
     const struct sweep_best *best = &planning->next->best;
     if (failed > planning->sweep->max_failed_trials) {
         if (suspend_trials(planning))
@@ -427,7 +505,7 @@ static bool end_sweep(struct sweep_planning *planning)
                                 failed, planning->sweep->max_failed_trials));
         return true;
     }
-    if (planning->started < planning->total || failed + succeeded + stopped < planning->started)
+    if (planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0)
         return false;
     if (succeeded == 0)
         sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
@@ -435,11 +513,12 @@ static bool end_sweep(struct sweep_planning *planning)
                                   : "every trial has failed or was stopped early; the events say why");
     else
         sweep_finish(planning, SWEEP_COMPLETE, planning->budget_used ? "BudgetUsed" : "TrialsDone",
-                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s; the best is %s with %s %s",
+                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s%s; the best is %s with %s %s",
                             planning->budget_used ? "the budget of worker time is used; " : "", succeeded,
                             planning->started,
                             stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
-                            best->trial, planning->sweep->objective.metric, best->objective));
+                            paused == 0 ? "" : format(planning, ", %" PRId64 " stay paused", paused), best->trial,
+                            planning->sweep->objective.metric, best->objective));
     return true;
 }
 
@@ -486,11 +565,24 @@ static void promise_trial(struct sweep_planning *planning)
         index_set_add(&planning->pending, trial);
 }
 
-static void promise_trials(struct sweep_planning *planning)
+/* Lets a paused trial go on, or promises a new one. Returns false if there is neither. */
+static bool fill_place(struct sweep_planning *planning)
 {
-    while (planning->started < planning->total && count(planning, TRIAL_RUNNING) < planning->sweep->parallelism &&
-           count(planning, TRIAL_FAILED) <= planning->sweep->max_failed_trials)
+    int64_t promoted = next_promotion(planning);
+    if (promoted >= 0)
+        promote_trial(planning, promoted);
+    else if (planning->started < planning->total)
         promise_trial(planning);
+    else
+        return false;
+    return true;
+}
+
+static void fill_places(struct sweep_planning *planning)
+{
+    while (count(planning, TRIAL_RUNNING) < planning->sweep->parallelism &&
+           count(planning, TRIAL_FAILED) <= planning->sweep->max_failed_trials && fill_place(planning))
+        ;
     if (planning->next->start_ms == FIELD_UNSET)
         planning->next->start_ms = planning->input->now_ms;
 }
@@ -517,8 +609,14 @@ static const char *what_is_wrong(struct sweep_planning *planning)
     SCOPED_JSON *object = NULL;
     if (planning->input->invalid)
         return format(planning, "%s", planning->input->invalid);
-    if (planning->started > 0 || trial_build(planning->sweep, 0, &object, &error) == 0)
+    if (planning->started > 0)
         return NULL;
+    if (trial_build(planning->sweep, 0, &object, &error) == 0)
+        return promotion_is_used(planning->sweep) && json_at(object, "spec.coxswain") &&
+                       !json_at(object, "spec.coxswain.checkpoint")
+                   ? "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on "
+                     "from there; say where they are saved"
+                   : NULL;
     return format(planning, "%s", error.message);
 }
 
@@ -556,7 +654,8 @@ static void go_on(struct sweep_planning *planning)
     if (!resume_trials(planning))
         return;
     create_pending(planning);
-    promise_trials(planning);
+    resume_promoted(planning);
+    fill_places(planning);
     update_running(planning);
 }
 
@@ -590,11 +689,13 @@ static void fill_status(struct sweep_planning *planning)
     next->result_count = (unsigned)planning->started;
     next->pending = index_set_print(&planning->pending, arena);
     next->stopping = index_set_print(&planning->stopping, arena);
+    next->promoted = index_set_print(&planning->promoted, arena);
     next->trials.total = int64_max(planning->started, planning->total);
     next->trials.running = count(planning, TRIAL_RUNNING);
     next->trials.succeeded = count(planning, TRIAL_SUCCEEDED);
     next->trials.failed = count(planning, TRIAL_FAILED);
     next->trials.stopped = count(planning, TRIAL_STOPPED);
+    next->trials.paused = count(planning, TRIAL_PAUSED);
 }
 
 static bool differs(const struct sweep_status *before, const struct sweep_status *after)

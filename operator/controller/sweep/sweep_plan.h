@@ -24,11 +24,15 @@
  * another. A trial that ends before that counts as it ended. What a person does with the job of a trial that is
  * Stopped changes nothing.
  *
+ * With earlyStopping.action Pause such a trial becomes Paused instead, and may go on later (promotion.h): the status write that says so
+ * makes it Running again and lists it as promoted. Only a later plan that sees this resumes its job. A job that a person resumes while
+ * its trial is Paused counts only once it has ended. A place that is free goes to a trial that may go on, otherwise to a new one.
+ *
  * With TPE the values of a trial depend on the results that were known when it was promised. They
  * are drawn once, and the status write that promises the trial records them.
  *
  * Suspending follows the same protocol: the status says that trials are being suspended before any
- * trial is, and that the sweep is suspended once all trials that are not over are suspended. When
+ * trial is, and that the sweep is suspended once all trials that run are suspended. When
  * the sweep is resumed, suspended trials are resumed until the status says that the sweep was
  * resumed. A trial that a person has suspended is resumed only if the sweep was suspended and
  * resumed meanwhile.

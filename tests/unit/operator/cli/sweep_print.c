@@ -90,6 +90,28 @@ Test(sweep_print, trials_that_were_stopped_early)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_print, paused_trials_are_counted_and_not_listed)
+{
+    struct training_sweep sweep = sweep_of(
+        SWEEP_SPEC "status: {trials: {total: 2, running: 1, paused: 1}, results: [{state: Running}, {state: Paused, "
+                   "objective: '2', step: 20}]}\n");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    SCOPED_BUFFER out;
+    SCOPED_BUFFER block;
+    buffer_init(&out, 65536);
+    buffer_init(&block, 65536);
+    sweep_view_complete(&view);
+    sweep_print_table(&view, &out);
+    cr_expect_not_null(strstr(buffer_text(&out), "1       Paused"), "%s", buffer_text(&out));
+    sweep_print_block(&view, SWEEP_NOW, 80, &block);
+    cr_expect_not_null(strstr(buffer_text(&block), "0/2 done, 1 running, 1 paused"), "%s", buffer_text(&block));
+    cr_expect_null(strstr(buffer_text(&block), "trial 1"), "%s", buffer_text(&block));
+    buffer_clear(&out);
+    sweep_print_result(&sweep, &out);
+    expect(&out, "s is complete: 0 of 2 trials succeeded, 1 stay paused\n");
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;

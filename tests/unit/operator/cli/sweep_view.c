@@ -54,6 +54,33 @@ Test(sweep_view, a_trial_that_was_stopped_early_is_shown_as_its_result)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_view, a_paused_trial_is_shown_as_its_result_and_takes_no_time)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC
+                 "status: {trials: {total: 2, succeeded: 1, paused: 1}, conditions: [{type: Running, status: 'True'}], "
+                 "results: [{state: Succeeded}, {state: Paused, objective: '2', step: 20}]}\n");
+    struct trial_line *line =
+        trial_of(&sweep, 1, "0.5", "one", "{conditions: [{type: Suspended, status: 'True'}], progress: {step: 30}}");
+    struct trial_line *done = trial_of(&sweep, 0, "0.5", "one",
+                                       "{conditions: [{type: Succeeded, status: 'True'}], startTime: "
+                                       "2026-01-01T00:00:00Z, completionTime: 2026-01-01T00:00:40Z}");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_view_add(&view, line);
+    sweep_view_add(&view, done);
+    sweep_view_complete(&view);
+    cr_assert_eq(view.count, 2);
+    cr_expect_str_eq(view.trials[1]->state, "Paused");
+    cr_expect_str_eq(view.trials[1]->objective, "2");
+    cr_expect_eq(view.trials[1]->step, 20);
+    cr_expect(!trial_line_is_over(view.trials[1]));
+    cr_expect_eq(sweep_done(&sweep), 1);
+    cr_expect_eq(sweep_view_left_ms(&view, SWEEP_NOW), -1, "nothing is known to be left");
+    trial_line_free(line);
+    trial_line_free(done);
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)
 {
     struct scene scene;

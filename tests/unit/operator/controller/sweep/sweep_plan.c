@@ -479,6 +479,204 @@ Test(sweep_plan, is_complete_with_trials_that_were_stopped)
     scene_end(&scene);
 }
 
+/* ---------------------------------------------------------------- pauses */
+
+#define PAUSING                                                                                                        \
+    SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
+               "  parallelism: 2\n  maxTrials: 4\n  maxFailedTrials: 1\n"                                              \
+               "  earlyStopping: {type: ASHA, minSteps: 4, reductionFactor: 2, action: Pause}\n"                       \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
+#define PAUSED(value) "{state: Paused, objective: '" value "', step: 4, rungs: '" value "'}, "
+
+static struct scene pausing_scene(const char *status)
+{
+    SCOPED_JSON *object = yaml_value(PAUSING);
+    json_set(object, "status", yaml_value(status));
+    return (struct scene){.sweep = sweep_of(object)};
+}
+
+Test(sweep_plan, decides_in_the_status_that_a_trial_pauses)
+{
+    struct scene scene = pausing_scene("{results: [{state: Running}, {state: Running}]}");
+    add_report(&scene, 0, "Running", 4, "0.5", false);
+    add_report(&scene, 1, "Running", 3, "0.4", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Running");
+    expect_set(scene.plan.status.stopping, "0");
+    expect_event(&scene, "TrialPaused", "0 of the 1 trials that have come so far are better, and 0 go on");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_trial_is_paused_once_its_job_has_no_pods)
+{
+    static const char status[] = "{results: [{state: Running, objective: '0.5', step: 4, rungs: '0.5'}, {state: "
+                                 "Running}], controllerState: {stopping: '0'}}";
+    struct scene scene = pausing_scene(status);
+    add_report(&scene, 0, "Running", 5, "0.5", false);
+    add_report(&scene, 1, "Running", 3, "0.4", false);
+    plan(&scene);
+    expect_actions(&scene, "suspend 0");
+    expect_states(&scene, "Running Running");
+    scene_end(&scene);
+
+    scene = pausing_scene(status);
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Running", 3, "0.4", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Paused Running Running");
+    expect_set(scene.plan.status.stopping, "");
+    expect_set(scene.plan.status.pending, "2");
+    cr_expect_str_eq(scene.plan.status.results[0].objective, "0.5");
+    cr_expect_eq(scene.plan.status.trials.paused, 1);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, a_place_goes_to_a_paused_trial_before_a_new_one)
+{
+    struct scene scene = pausing_scene("{results: [" PAUSED("0.5") PAUSED("0.7") "{state: Running}]}");
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    add_report(&scene, 2, "Running", 3, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Running Paused Running");
+    expect_set(scene.plan.status.promoted, "0");
+    cr_expect_null(scene.plan.status.results[0].objective);
+    cr_expect_str_eq(scene.plan.status.results[0].rungs, "0.5");
+    expect_event(&scene, "TrialPromoted", "s-0 goes on after its pause at step 4");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, resumes_the_job_that_the_status_lists_as_promoted)
+{
+    static const char status[] = "{results: [{state: Running, rungs: '0.5'}, " PAUSED(
+        "0.7") "{state: Running}], controllerState: {promoted: '0'}}";
+    struct scene scene = pausing_scene(status);
+    add_report(&scene, 0, "Suspended", 9, "0.1", true);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    add_report(&scene, 2, "Running", 3, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "resume 0");
+    expect_set(scene.plan.status.promoted, "0");
+    cr_expect_str_eq(scene.plan.status.results[0].rungs, "0.5", "it is not judged before it runs");
+    scene_end(&scene);
+
+    scene = pausing_scene(status);
+    add_report(&scene, 0, "Suspended", 5, "0.5", false);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    add_report(&scene, 2, "Running", 3, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_set(scene.plan.status.promoted, "");
+    scene_end(&scene);
+
+    scene = pausing_scene(status);
+    scene.sweep.suspend = true;
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    add_report(&scene, 2, "Suspended", 3, "0.9", true);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_set(scene.plan.status.promoted, "0");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, resuming_the_sweep_leaves_paused_trials_alone)
+{
+    struct scene scene = pausing_scene(
+        "{conditions: [{type: Suspended, status: 'True'}], results: [" PAUSED("0.5") "{state: Running}]}");
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Suspended", 3, "0.9", true);
+    plan(&scene);
+    expect_actions(&scene, "resume 1");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, is_complete_when_no_paused_trial_may_go_on)
+{
+    struct scene scene =
+        pausing_scene("{best: {trial: s-0, objective: '0.3'}, results: [{state: Succeeded, objective: '0.3', rungs: "
+                      "'0.5,0.4'}, " PAUSED("0.7")
+                          PAUSED("0.8") "{state: Running, rungs: '0.9', objective: '0.9', step: 4}], controllerState: "
+                                        "{stopping: '3'}}");
+    scene.sweep.early_stopping.reduction_factor = 3;
+    for (int i = 1; i < 4; i++)
+        add_report(&scene, i, "Suspended", 5, "0.9", true);
+    plan(&scene);
+    expect_states(&scene, "Succeeded Paused Paused Paused");
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    expect_event(&scene, "TrialsDone", "1 of 4 trials succeeded, 3 stay paused; the best is s-0");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, the_best_goes_on_rather_than_that_none_comes_to_its_end)
+{
+    struct scene scene = pausing_scene("{results: [" PAUSED("0.5") PAUSED("0.7") PAUSED("0.4") PAUSED("0.6") "]}");
+    scene.sweep.early_stopping.reduction_factor = 5;
+    for (int i = 0; i < 4; i++)
+        add_report(&scene, i, "Suspended", 5, "0.9", true);
+    plan(&scene);
+    expect_states(&scene, "Paused Paused Running Paused");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, what_a_person_does_with_a_paused_job)
+{
+    struct scene scene = pausing_scene("{results: [" PAUSED("0.5") PAUSED("0.7") PAUSED("0.8") "{state: Running}]}");
+    scene.sweep.early_stopping.reduction_factor = 4;
+    add_report(&scene, 0, "Succeeded", 10, "0.2", false);
+    add_report(&scene, 1, "Running", 6, "0.6", false);
+    add_report(&scene, 3, "Running", 3, "0.9", false);
+    note(&scene, 2, TRIAL_NOTE_ABSENT, NULL);
+    plan(&scene);
+    expect_actions(&scene, "");
+    expect_states(&scene, "Succeeded Paused Failed Running");
+    cr_expect_str_eq(scene.plan.status.best.trial, "s-0");
+    expect_event(&scene, "TrialFailed", "s-2: the job was deleted before it was over");
+    scene_end(&scene);
+
+    scene = pausing_scene("{results: [" PAUSED("0.5") "{state: Running}]}");
+    add_report(&scene, 1, "Running", 3, "0.9", false);
+    plan(&scene);
+    expect_actions(&scene, "look 0");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, no_paused_trial_goes_on_once_the_budget_is_used)
+{
+    struct scene scene = pausing_scene("{best: {trial: s-2, objective: '0.3'}, results: [" PAUSED("0.5") PAUSED(
+        "0.7") "{state: Succeeded, objective: '0.3', rungs: '0.9,0.3'}, {state: Succeeded, objective: '0.4', rungs: "
+               "'0.8,0.4'}]}");
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    plan(&scene);
+    expect_states(&scene, "Running Running Succeeded Succeeded");
+    sweep_plan_release(&scene.plan);
+
+    scene.sweep.has_budget = true;
+    scene.sweep.budget.worker_hours = 1;
+    scene.sweep.status.worker_ms = 3600000;
+    plan(&scene);
+    expect_states(&scene, "Paused Paused Succeeded Succeeded");
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "BudgetUsed");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, pauses_need_checkpoints)
+{
+    SCOPED_JSON *object = yaml_value(PAUSING);
+    json_remove(json_member(json_at(object, "spec.template"), "coxswain"), "checkpoint");
+    struct scene scene = {.sweep = sweep_of(object)};
+    plan(&scene);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidSpec");
+    cr_expect_not_null(strstr(scene.plan.status.conditions[SWEEP_FAILED].message, "coxswain.checkpoint: is missing"));
+    scene_end(&scene);
+}
+
 /* ---------------------------------------------------------------- the best */
 
 static void expect_best(const char *goal, const char *first, const char *second, const char *best)

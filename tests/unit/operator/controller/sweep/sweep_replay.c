@@ -5,7 +5,8 @@
  * and never existed before, and that no more run than may; each sweep has to come to its end, with the best of its trials. With TPE,
  * whose values follow from earlier results, what is recorded of a trial must never change, and its job must have those values.
  * With early stopping, trials report values on their way: a value that is recorded must never change, no trial may be suspended before
- * the status says that it is stopped, and one of which it says so must not run on.
+ * the status says that it is stopped, and one of which it says so must not run on. With pauses, a trial may be resumed only after the
+ * status says that it goes on, and must then come on; in the end none may wait that is among the best of its rung.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +17,7 @@
 #include "common/memory.h"
 #include "operator/controller/plan/index_set.h"
 #include "operator/controller/sweep/early_stopping.h"
+#include "operator/controller/sweep/promotion.h"
 #include "operator/controller/sweep/sweep_plan.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "sweep_scene.h"
@@ -40,6 +42,11 @@
     SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"  \
                "  earlyStopping: {type: Median, minSteps: 2, startupTrials: 1}\n"                                      \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
+#define PAUSING                                                                                                        \
+    SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
+               "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
+               "  earlyStopping: {type: ASHA, minSteps: 2, reductionFactor: 2, action: Pause}\n"                       \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
 #define STEPS_OF_A_TRIAL 10
 
 struct model {
@@ -52,7 +59,7 @@ struct model {
     int64_t recorded[TRIALS]; /* the batch size that a status first had; 0: none has one */
     int64_t steps[TRIALS];    /* that it has done */
     char *rungs[TRIALS];      /* the values that a status last had; NULL: none */
-    bool stopping[TRIALS];    /* a status has said that it is stopped */
+    bool stopping[TRIALS];    /* a status has said that it is stopped, and none since that it goes on */
     int late;                 /* the trial whose create is on the wire while its operator is dead; -1: none */
     /* the operator's memory */
     struct json *cached_sweep, *cached_trials[TRIALS];
@@ -61,8 +68,10 @@ struct model {
     size_t note_count;
     bool calm;
     bool records; /* TPE: the status has the trials' values */
-    bool stops;   /* trials are stopped early */
-    int stopped;  /* trials of all schedules that were */
+    bool stops;   /* trials are stopped early, or paused */
+    bool pauses;
+    int stopped;  /* trials of all schedules that were, or stay paused */
+    int promoted; /* how often, in all schedules, one that was paused went on */
 };
 
 static struct model model;
@@ -166,8 +175,11 @@ static void check_rungs(const struct sweep_status *status)
         CHECK(keeps_values(model.rungs[i], status->results[i].rungs), "the value at a rung changes");
         free(model.rungs[i]);
         model.rungs[i] = memory_copy_string(status->results[i].rungs);
-        CHECK(!model.stopping[i] || state_has("stopping", i) || !result_is(i, "Running"), "a decision is forgotten");
-        model.stopping[i] = state_has("stopping", i) || result_is(i, "Stopped");
+        bool goes_on = model.pauses && state_has("promoted", i) && result_is(i, "Running");
+        CHECK(!model.stopping[i] || state_has("stopping", i) || !result_is(i, "Running") || goes_on,
+              "a decision is forgotten");
+        model.promoted += model.stopping[i] && goes_on;
+        model.stopping[i] = state_has("stopping", i) || result_is(i, "Stopped") || result_is(i, "Paused");
     }
 }
 
@@ -183,9 +195,18 @@ static void server_create(int64_t trial)
         check_values(trial);
     }
     for (int i = 0; i < TRIALS; i++)
-        running += model.trials[i] && !is_over(model.trials[i]) && !result_is(i, "Stopped");
+        running += model.trials[i] && !is_over(model.trials[i]) && !result_is(i, "Stopped") && !result_is(i, "Paused");
     CHECK(running <= PARALLELISM, "too many trials run");
     training_sweep_release(&sweep);
+}
+
+/* Those that the status counts as running are no more than may. */
+static void check_parallelism(const struct sweep_status *status)
+{
+    int running = 0;
+    for (unsigned i = 0; i < status->result_count; i++)
+        running += status->results[i].state == TRIAL_RUNNING;
+    CHECK(running <= PARALLELISM, "too many trials are to run");
 }
 
 static bool sweep_is_suspending(void)
@@ -225,6 +246,7 @@ static bool server_status(const char *version, const struct sweep_status *status
         model.counted[i] |= i < status->result_count && !state_has("pending", i);
     check_records(status->result_count);
     check_rungs(status);
+    check_parallelism(status);
     set_version();
     return true;
 }
@@ -440,15 +462,29 @@ static void check_best(void)
     }
 }
 
+/* No trial waits that may go on; and none waits for nothing, while no other has come to its end. */
+static void check_paused(void)
+{
+    struct training_sweep sweep = sweep_of(model.sweep);
+    CHECK(!model.pauses || promotion_next(&sweep, sweep.status.results, sweep.status.result_count) < 0,
+          "a trial waits that may go on");
+    CHECK(!model.pauses || sweep.status.trials.paused == 0 || sweep.status.trials.succeeded > 0,
+          "no trial has succeeded, and some wait");
+    training_sweep_release(&sweep);
+}
+
 static void check_end(void)
 {
     CHECK(has_ended(), "it never ends");
     for (int i = 0; i < TRIALS; i++) {
+        bool held = result_is(i, "Stopped") || result_is(i, "Paused");
         CHECK(model.created[i] == 1, "a trial was left out");
-        CHECK(result_is(i, "Succeeded") || result_is(i, "Failed") || result_is(i, "Stopped"), "a trial is not counted");
-        CHECK(!result_is(i, "Stopped") || !runs(i), "a trial runs on that was stopped");
-        model.stopped += result_is(i, "Stopped");
+        CHECK(result_is(i, "Succeeded") || result_is(i, "Failed") || held, "a trial is not counted");
+        CHECK(!held || !runs(i), "a trial runs on that was stopped");
+        CHECK(result_is(i, model.pauses ? "Stopped" : "Paused") == false, "a trial is held back in the wrong way");
+        model.stopped += held;
     }
+    check_paused();
     check_best();
 }
 
@@ -459,8 +495,10 @@ static void run_schedule(uint64_t seed, const char *spec)
                            .late = -1,
                            .sweep = yaml_value(spec),
                            .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0,
-                           .stops = strcmp(spec, ASHA) == 0 || strcmp(spec, MEDIAN) == 0,
-                           .stopped = model.stopped};
+                           .stops = strcmp(spec, ASHA) == 0 || strcmp(spec, MEDIAN) == 0 || strcmp(spec, PAUSING) == 0,
+                           .pauses = strcmp(spec, PAUSING) == 0,
+                           .stopped = model.stopped,
+                           .promoted = model.promoted};
     set_version();
     operator_is_killed();
     for (int step = 0; step < STEPS && !has_ended(); step++) {
@@ -508,4 +546,11 @@ Test(sweep_replay, trials_are_stopped_as_the_status_says)
 {
     expect_stops(ASHA);
     expect_stops(MEDIAN);
+}
+
+Test(sweep_replay, paused_trials_go_on_as_the_status_says)
+{
+    model.promoted = 0;
+    expect_stops(PAUSING);
+    cr_expect_gt(model.promoted, SCHEDULES / 4, "trials went on %d times in %d schedules", model.promoted, SCHEDULES);
 }

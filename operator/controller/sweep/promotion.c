@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/sweep/promotion.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "operator/controller/sweep/early_stopping.h"
+
+#define REASON_MAX 256
+
+/* The trials that have come to one rung, the best one first. */
+struct ranking {
+    struct ranked {
+        double loss;
+        int64_t trial;
+    } * trials;
+    int64_t count;
+};
+
+static int by_loss(const void *one, const void *other)
+{
+    const struct ranked *a = one, *b = other;
+    if (a->loss != b->loss)
+        return a->loss < b->loss ? -1 : 1;
+    return (a->trial > b->trial) - (a->trial < b->trial);
+}
+
+/* Returns the trial's first loss at the rung or above it; NAN: it has not come there. */
+static double loss_from(const struct training_sweep *sweep, const struct trial_record *result, int rung)
+{
+    int top = early_stopping_top_rung(result);
+    while (rung < top && isnan(early_stopping_value(result, rung)))
+        rung++;
+    return early_stopping_loss(sweep, result, rung);
+}
+
+/* Free its trials with free(). */
+static struct ranking rank_trials(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
+                                  int rung)
+{
+    struct ranking ranking = {.trials = memory_allocate((size_t)count + 1, sizeof *ranking.trials)};
+    for (int64_t i = 0; i < count; i++) {
+        double loss = loss_from(sweep, &results[i], rung);
+        if (!isnan(loss))
+            ranking.trials[ranking.count++] = (struct ranked){loss, i};
+    }
+    qsort(ranking.trials, (size_t)ranking.count, sizeof *ranking.trials, by_loss);
+    return ranking;
+}
+
+static int64_t places_of(const struct training_sweep *sweep, const struct ranking *ranking)
+{
+    return ranking->count / sweep->early_stopping.reduction_factor;
+}
+
+bool promotion_is_used(const struct training_sweep *sweep)
+{
+    return sweep->has_early_stopping && sweep->early_stopping.type == EARLY_STOPPING_ASHA &&
+           sweep->early_stopping.action == EARLY_STOPPING_PAUSE;
+}
+
+const char *promotion_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
+                            int64_t trial, int rung, struct arena *arena)
+{
+    char reason[REASON_MAX];
+    struct ranking ranking = rank_trials(sweep, results, count, rung);
+    int64_t places = places_of(sweep, &ranking), better = 0;
+    while (better < ranking.count && ranking.trials[better].trial != trial)
+        better++;
+    free(ranking.trials);
+    if (better < places)
+        return NULL;
+    snprintf(reason, sizeof reason,
+             "%" PRId64 " of the %" PRId64 " trials that have come so far are better, and %" PRId64 " go on", better,
+             ranking.count, places);
+    return arena_copy_string(arena, reason);
+}
+
+/* -1: none of the first `places` in the ranking waits at this rung. */
+static int64_t first_paused(const struct ranking *ranking, int64_t places, const struct trial_record *results, int rung)
+{
+    for (int64_t i = 0; i < places; i++) {
+        int64_t trial = ranking->trials[i].trial;
+        if (results[trial].state == TRIAL_PAUSED && early_stopping_top_rung(&results[trial]) == rung)
+            return trial;
+    }
+    return -1;
+}
+
+static int highest_rung(const struct trial_record *results, int64_t count)
+{
+    int highest = -1;
+    for (int64_t i = 0; i < count; i++) {
+        int rung = results[i].state == TRIAL_PAUSED ? early_stopping_top_rung(&results[i]) : -1;
+        highest = rung > highest ? rung : highest;
+    }
+    return highest;
+}
+
+int64_t promotion_next(const struct training_sweep *sweep, const struct trial_record *results, int64_t count)
+{
+    int64_t trial = -1;
+    for (int rung = highest_rung(results, count); rung >= 0 && trial < 0; rung--) {
+        struct ranking ranking = rank_trials(sweep, results, count, rung);
+        trial = first_paused(&ranking, places_of(sweep, &ranking), results, rung);
+        free(ranking.trials);
+    }
+    return trial;
+}
+
+int64_t promotion_last(const struct training_sweep *sweep, const struct trial_record *results, int64_t count)
+{
+    int rung = highest_rung(results, count);
+    if (rung < 0)
+        return -1;
+    struct ranking ranking = rank_trials(sweep, results, count, rung);
+    int64_t trial = first_paused(&ranking, ranking.count, results, rung);
+    free(ranking.trials);
+    return trial;
+}

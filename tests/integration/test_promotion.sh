@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Trials of TrainingSweeps that pause at a rung and go on later from their checkpoints, with real workers against the embedded control
+# plane, while the operator is killed again and again: what a trial comes to has the bits of a job that never paused. Prints ok/not ok
+# lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/sweep.sh"
+cox_command=(timeout 60 "$bin/cox")
+. "$root/tests/integration/cox.sh"
+
+if ! command -v python3 >/dev/null; then
+    echo "skip promotion: python3 is not installed"
+    exit 0
+fi
+mkdir runs
+plane_start --volume "runs=$work/runs"
+operator_start
+export KUBECONFIG=$work/state/kubeconfig
+
+steps=150
+storage='"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],'
+checkpoint='"checkpoint":{"storage":"runs","everySteps":1000,"keep":1},"evaluation":{"everySteps":10},'
+
+# weights_of FOLDER: the SHA-256 of the weights and the optimizer's slots in the last checkpoint
+weights_of() {
+    sha256sum <"$(find "runs/$1" -path "*$steps*" -name rank-00000.safetensors)"
+}
+
+# The first to come to a rung always pauses there. Of six trials three come to the second rung and one to the third, so the last
+# rungs are reached by trials that have paused.
+policy=$storage coxswain=$checkpoint examples=2000
+echo 100 >delay
+sweep halving '"algorithm":{"type":"Grid"},"parallelism":2,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
+    "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.0001,0.05,0.0002,0.1,0.0003,0.2]}]' $steps
+until_true 60 is_told halving 'any(r["state"] == "Paused" for r in status.get("results", []))' && cox 0 sweep get halving && printed '^[0-5] *Paused *0.[0-9]* *[0-9.]*$'
+verdict $? "a trial pauses, and cox shows it" "$(told halving 'status'); $(said)"
+
+rounds=0
+until is_told halving 'state(s) in ("Complete", "Failed")' || ((++rounds > 15)); do
+    told halving '"\n".join(f"{i} {k} {v}" for i, r in enumerate(status.get("results", [])) for k, v in enumerate(r.get("rungs", "").split(",")) if v)' >>decided
+    sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
+    operator_kill
+    operator_start
+done
+sweep_is halving Complete 120 && is_told halving 'len(t) == 6 and status["trials"]["succeeded"] >= 1 and status["trials"]["succeeded"] + status["trials"]["paused"] == 6'
+verdict $? "the sweep comes to its end, whoever kills its operators" "$rounds kills; $(told halving 'status')"
+told halving '"\n".join(f"{i} {k} {v}" for i, r in enumerate(status["results"]) for k, v in enumerate(r.get("rungs", "").split(",")) if v)' >>decided
+[[ -s decided && -z $(sort -u decided | cut -d ' ' -f 1,2 | uniq -d) ]]
+verdict $? "no value at a rung changes" "$(sort -u decided)"
+is_told halving 'all((state(j) == "Suspended") == (r["state"] == "Paused") for j, r in zip(t, status["results"]))'
+verdict $? "those that are paused, and no others, are suspended" "$(told halving '[(state(j), r) for j, r in zip(t, status["results"])]')"
+is_told halving 'rate(t[int(status["best"]["trial"].split("-")[1])]) >= 0.05'
+verdict $? "a rate that learns wins" "$(told halving 'status')"
+
+winner=$(told halving 'status["best"]["trial"]')
+rate=$(told halving "rate(t[int('$winner'.split('-')[1])])")
+is_told halving "t[int('$winner'.split('-')[1])]['status']['controllerState'].get('suspendedMilliseconds', 0) > 0"
+verdict $? "it had paused" "$winner; $(told halving '[(state(j), j["status"].get("controllerState")) for j in t]')"
+
+# The same job without a pause.
+rm delay
+sweep straight "\"algorithm\":{\"type\":\"Grid\"},\"parameters\":[{\"path\":\"coxswain.training.optimizer.learningRate\",\"values\":[$rate]}]" $steps
+sweep_is straight Complete && [[ $(weights_of "$winner") == $(weights_of straight-0) ]]
+verdict $? "its weights are, bit by bit, those of a job that never paused" "$winner $(weights_of "$winner"), straight $(weights_of straight-0); $(find runs)"
+
+# Who could go on is not lost when the sweep itself is suspended meanwhile.
+echo 200 >delay
+sweep halted '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
+    "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.1,0.0001,0.0002]}]' 60
+until_true 60 is_told halted '[r["state"] for r in status.get("results", [])][:1] == ["Paused"]' && cox 0 sweep stop halted && sweep_is halted Suspended && until_true 30 no_pods_of halted-0 &&
+    until_true 30 no_pods_of halted-1
+verdict $? "a sweep with a paused trial is suspended" "$(told halted 'status'); $(said)"
+cox 0 sweep resume halted && sweep_is halted Complete 90 && is_told halted 'status["best"]["trial"] == "halted-0"'
+verdict $? "and its paused trial goes on after it was resumed, and wins" "$(told halted 'status'); $(said)"
+
+coxswain=
+sweep forgetful '"maxTrials":2,"earlyStopping":{"type":"ASHA","minSteps":20,"action":"Pause"},"parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.1]}]' 60
+sweep_is forgetful Failed && is_told forgetful 'reason("Failed") == "InvalidSpec" and "checkpoint: is missing" in message("Failed")'
+verdict $? "without checkpoints there are no pauses" "$(told forgetful 'status')"
