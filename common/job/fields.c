@@ -463,9 +463,9 @@ static OBJECT_TYPE(data_input_type, "Input file", data_input_fields, .size = siz
         {FILE_FIELD(labels, "IDX and NPY: the file of labels (may be gzipped), a path in the folder.", "IDX", "NPY")}, \
         {FILE_FIELD(text, "Bytes: the file whose bytes are the tokens, a path in the folder.", "Bytes")},              \
         {FILE_FIELD(files,                                                                                             \
-                    "CIFAR10, Tokens and TFRecord: the file, a path in the folder; a * in its last part "              \
+                    "CIFAR10, Tokens, TFRecord and CSV: the file, a path in the folder; a * in its last part "         \
                     "takes all files of such names, in their order.",                                                  \
-                    "CIFAR10", "Tokens", "TFRecord")},                                                                 \
+                    "CIFAR10", "Tokens", "TFRecord", "CSV")},                                                          \
         {.name = "inputs",                                                                                             \
          .kind = FIELD_LIST,                                                                                           \
          MEMBER(data_files, inputs),                                                                                   \
@@ -533,7 +533,9 @@ static const struct field data_fields[] = {
      .description =
          "Form of the files: IDX (as MNIST comes), Bytes (any file; each byte is a token), Synthetic (no files, made "
          "from the seed), CIFAR10 (its binary version), NPY (NumPy arrays of images and of labels), Tokens (as llm.c "
-         "writes them), TFRecord (tf.train.Example with an image of raw bytes or floats and a label)."},
+         "writes them), TFRecord (tf.train.Example with an image of raw bytes or floats and a label), CSV (tables as "
+         "text; a column "
+         "is the label)."},
     {.name = "storage",
      .kind = FIELD_STRING,
      MEMBER(data_spec, storage),
@@ -583,13 +585,21 @@ static const struct field data_fields[] = {
      ONLY_FOR("TFRecord"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "TFRecord: name of the feature that holds the label. Default: label."},
+    {.name = "labelColumn",
+     .kind = FIELD_STRING,
+     MEMBER(data_spec, label_column),
+     LONE,
+     ONLY_FOR("CSV"),
+     RANGE(1, NAME_MAX_LENGTH),
+     .description = "CSV: the column with the label: its name in the first line, or its number from 1 on. Default: the "
+                    "last one."},
     {.name = "standardize",
      .kind = FIELD_BOOLEAN,
      MEMBER(data_spec, standardize),
      LONE,
-     ONLY_FOR("NPY"),
+     ONLY_FOR("NPY", "CSV"),
      .description =
-         "NPY: subtract from each value of an example its mean over the training examples, and divide by its "
+         "NPY and CSV: subtract from each value of an example its mean over the training examples, and divide by its "
          "standard deviation, which suits tables whose columns have different units. With loss MeanSquaredError also "
          "for the labels: the loss is then the share of their variance that the model does not explain. False by "
          "default."},

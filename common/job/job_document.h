@@ -56,7 +56,7 @@
     X(DATA_FORMAT_CIFAR10, "CIFAR10")                                                                                  \
     X(DATA_FORMAT_NPY, "NPY")                                                                                          \
     X(DATA_FORMAT_TOKENS, "Tokens")                                                                                    \
-    X(DATA_FORMAT_TFRECORD, "TFRecord")
+    X(DATA_FORMAT_TFRECORD, "TFRecord") X(DATA_FORMAT_CSV, "CSV")
 #define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "SGD") X(OPTIMIZER_ADAMW, "AdamW")
 #define SCHEDULE_TYPES(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "Constant")                                                                                   \
@@ -202,12 +202,12 @@ struct data_input {
 
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images;        /* IDX, NPY */
-    const char *labels;        /* IDX, NPY */
-    const char *text;          /* Bytes */
-    int64_t first;             /* use examples [first, …); FIELD_UNSET: from 0 */
-    int64_t last;              /* validation: the last n examples of train's files, which train then leaves out */
-    const char *files;         /* CIFAR10, Tokens, TFRecord: one file, or several by a * in the last part of the path */
+    const char *images; /* IDX, NPY */
+    const char *labels; /* IDX, NPY */
+    const char *text;   /* Bytes */
+    int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
+    int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
+    const char *files;  /* CIFAR10, Tokens, TFRecord, CSV: one file, or several by a * in the last part of the path */
     struct data_input *inputs; /* NPY, instead of images */
     unsigned input_count;
     int64_t sample; /* validation: so many examples from all over train's files, which train then leaves out */
@@ -228,7 +228,8 @@ struct data_spec {
     int64_t examples;                          /* synthetic */
     const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
-    bool standardize; /* NPY, CSV */
+    bool standardize;         /* NPY, CSV */
+    const char *label_column; /* CSV: a name or a number from 1 on; NULL: the last */
 };
 
 struct optimizer_spec {

@@ -602,7 +602,7 @@ static bool npy_files(const struct json *self, const struct json *old)
 static bool listed_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const listed[] = {"CIFAR10", "Tokens", "TFRecord", NULL};
+    static const char *const listed[] = {"CIFAR10", "Tokens", "TFRecord", "CSV", NULL};
     return !rule_is_one_of(self, "format", listed) || rule_has(self, "train.files");
 }
 
@@ -1226,8 +1226,8 @@ const struct rule rules[] = {
      .about = &data_type,
      .field = "train",
      .holds = listed_files,
-     .cel = "!(self.format in ['CIFAR10', 'Tokens', 'TFRecord']) || (has(self.train) && has(self.train.files))",
-     .message = "formats CIFAR10, Tokens and TFRecord need train.files"},
+     .cel = "!(self.format in ['CIFAR10', 'Tokens', 'TFRecord', 'CSV']) || (has(self.train) && has(self.train.files))",
+     .message = "formats CIFAR10, Tokens, TFRecord and CSV need train.files"},
     {.name = "BytesFile",
      .about = &data_type,
      .field = "train",

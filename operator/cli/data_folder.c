@@ -31,6 +31,8 @@ static const struct kind {
     {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL},
     {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL},
     {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL},
+    {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv"},
+    {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
     {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
     {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt"},
 };

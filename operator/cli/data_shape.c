@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/data/csv.h"
 #include "common/data/file_bytes.h"
 #include "common/data/idx.h"
 #include "common/data/npy.h"
@@ -11,6 +12,7 @@
 #include "common/memory.h"
 
 #define CLASSES_MAX 1048576
+#define INTEGER_CLASSES_MAX 100 /* of CSV: more different integers are amounts */
 
 static void file_scope(struct file_bytes *file)
 {
@@ -140,6 +142,52 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
     return read_npy_labels(&labels, labels_name, shape, error);
 }
 
+/* ---------------------------------------------------------------- CSV */
+
+/* What the labels are: words are classes, and so are integers unless there are very many; fractions are predicted. */
+static int read_csv_labels(struct csv *csv, const char *name, struct data_shape *shape, struct error *error)
+{
+    struct csv_labels labels = {.list = NULL};
+    unsigned columns = 0;
+    int result, added = 0;
+    bool numbers = true;
+    double number;
+    for (bool first = true; (result = csv_next(csv, error)) > 0; first = false) {
+        const struct csv_field *label = &csv->fields[csv->count - 1];
+        columns = columns > 0 ? columns : csv->count;
+        if (first && csv_is_header(csv))
+            continue;
+        shape->examples++;
+        numbers &= csv_number(label, &number);
+        if (added == 0)
+            added = csv_labels_add(&labels, label, error);
+    }
+    if (result == 0 && added < 0 && !numbers)
+        result = error_wrap(error, "%s: the last column", name);
+    shape->numbers = numbers && (added < 0 || !labels.integers || labels.count > INTEGER_CLASSES_MAX);
+    shape->classes = shape->numbers ? 0 : labels.count < 2 ? 2 : labels.count;
+    if (columns > 0)
+        add_side(shape, (int64_t)columns - 1);
+    csv_labels_release(&labels);
+    return result;
+}
+
+static int read_csv(const char *folder, const char *name, struct data_shape *shape, struct error *error)
+{
+    SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
+    struct csv csv;
+    if (open_file(folder, name, &file, error) < 0)
+        return -1;
+    csv_init(&csv, file.bytes, file.length);
+    int result = read_csv_labels(&csv, name, shape, error);
+    csv_release(&csv);
+    if (result < 0)
+        return error_wrap(error, "%s", name);
+    if (shape->examples == 0 || shape->sides[0] == 0)
+        return error_set(error, ERROR_INVALID, "%s: a table has a row for each example, with values and a label", name);
+    return 0;
+}
+
 /* ---------------------------------------------------------------- all of them */
 
 static int read_text(const char *folder, const char *name, struct data_shape *shape, struct error *error)
@@ -165,6 +213,9 @@ static int read_files(const char *folder, const char *format, const char *files,
         break;
     case DATA_FORMAT_NPY:
         result = read_npy(folder, files, labels, &shape, error);
+        break;
+    case DATA_FORMAT_CSV:
+        result = read_csv(folder, files, &shape, error);
         break;
     case DATA_FORMAT_BYTES:
         result = read_text(folder, files, &shape, error);

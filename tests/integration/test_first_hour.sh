@@ -54,12 +54,16 @@ learn() {
     awk -v right="${right:-0}" -v bound="$bound" 'BEGIN { exit !(right >= bound) }'
 }
 
-mkdir flowers prices digits text
+mkdir flowers prices digits text words
 flowers >rows
 cut -d' ' -f1-4 rows | array flowers/X.npy '<f8' '150, 4' 'd<*'
 cut -d' ' -f5 rows | array flowers/y.npy '<i8' '150,' 'q<*'
 learn flowers 'X.npy and y.npy: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table of float64, sorted by its labels" "$(tail -n 3 err out)"
+
+{ echo 'sepal length,sepal width,petal length,petal width,kind' && awk '{ split("setosa versicolor virginica", kind); print $1 "," $2 "," $3 "," $4 "," kind[$5 + 1] }' rows; } >words/flowers.csv
+learn words 'flowers.csv: 150 examples of 4 values, 3 classes, 30 held out' 85
+verdict $? "a table as text, whose labels are words" "$(tail -n 3 err out)"
 
 # The price is nearly a sum of the columns, which have other units; the loss is the share that is not explained.
 awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { a = rand(); b = 1000 * rand(); print a, b, 250000 + 40000 * a + 50 * b + 100 * rand() } }' >rows

@@ -18,6 +18,7 @@ static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_NPY] = &dataset_npy,
     [DATA_FORMAT_TOKENS] = &dataset_tokens,
     [DATA_FORMAT_TFRECORD] = &dataset_tfrecord,
+    [DATA_FORMAT_CSV] = &dataset_csv,
 };
 
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error)

@@ -20,6 +20,8 @@
  *   tfrecord   tf.train.Example; the image is bytes (value / 255, or float32
  *              when there are four times as many) or a list of floats. Opening
  *              indexes the records (8 bytes each); reading checks their CRCs
+ *   csv        tables as text: numbers, and a label that is a number, or a word for
+ *              each class, in their order. The table is read into memory (1 GiB)
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
  *

@@ -48,6 +48,6 @@ struct dataset_kind {
 };
 
 extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic, dataset_cifar10, dataset_npy,
-    dataset_tokens, dataset_tfrecord;
+    dataset_tokens, dataset_tfrecord, dataset_csv;
 
 #endif

@@ -477,6 +477,70 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     refused_inputs("x.npy", &images, "save them as uint8 or float32");
 }
 
+static void put_text(const char *name, const char *words)
+{
+    put_file(name, words, strlen(words));
+}
+
+/* The label in the second column, a word; the classes of the file to test with are those of the training file. */
+Test(formats, csv_tables, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    struct dataset *dataset = NULL;
+    int64_t indices[2] = {2, 0};
+    float inputs[4], price;
+    int32_t targets[2];
+    put_text("train.csv", "a,kind,b\n1,rose,2\n3,aster,4\n\n5,\"rose\",-6e1\n");
+    put_text("test.csv", "7,rose,8\n");
+    spec.label_column = "kind";
+    dataset = opened(&spec, &rows);
+    cr_expect(strstr(dataset_description(dataset), "classes aster, rose"), "%s", dataset_description(dataset));
+    cr_assert_eq(dataset_count(dataset), 3);
+    cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
+    cr_expect(inputs[0] == 5 && inputs[1] == -60 && inputs[2] == 1 && targets[0] == 1 && targets[1] == 1);
+    dataset_free(dataset);
+    spec.label_column = "2";
+    spec.validation.files = path_of("test.csv");
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, NULL), 0);
+    cr_assert_eq(dataset_read(dataset, indices + 1, 1, inputs, targets, NULL), 0);
+    cr_expect(inputs[1] == 8 && targets[0] == 1);
+    dataset_free(dataset);
+    struct example_format prices = rows;
+    prices.target_type = ELEMENT_FLOAT32;
+    prices.classes = 0;
+    spec.label_column = NULL;
+    put_text("train.csv", "1;2;3.5\n4;5;6\n");
+    dataset = opened(&spec, &prices);
+    cr_assert_eq(dataset_read(dataset, indices + 1, 1, inputs, &price, NULL), 0);
+    cr_expect_eq(price, 3.5f);
+    dataset_free(dataset);
+}
+
+Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_place, .fini = remove_place)
+{
+    static const struct {
+        const char *text, *words;
+    } tables[] = {
+        {"1,2,0\n1,x,1\n", "train.csv: line 2, column 2: \"x\" is not a number"},
+        {"1,2,0\n,2,1\n", "line 2, column 1: the value is missing"},
+        {"1,2,0\n1,2,\n", "line 2, column 3: the label is missing"},
+        {"1,2,0\n1,2\n", "line 2 has 2 columns, those before it have 3"},
+        {"1,2,3,0\n", "make model.inputShape [3]"},
+        {"1,2,0\n1,2,1\n1,2,2\n", "make model.classes 3"},
+        {"a,b,c\n", "hold no examples"},
+        {"1\n", "one column"},
+    };
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        put_text("train.csv", tables[i].text);
+        refused(&spec, &rows, ERROR_INVALID, tables[i].words);
+    }
+    put_text("train.csv", "1,2,0\n1,2,1\n");
+    spec.label_column = "kind";
+    refused(&spec, &rows, ERROR_INVALID, "no column kind among the 3");
+    refused(&spec, &text, ERROR_INVALID, "CSV gives rows");
+}
+
 /* A program of two words, below 9, and a price. */
 static const struct example_format offers = {
     .input_type = ELEMENT_INT32,

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/data/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/memory.h"
+
+#define NUMBER_LENGTH_MAX 63
+#define INTEGER_DIGITS_MAX 15 /* exact as a double */
+
+/* ---------------------------------------------------------------- rows */
+
+static char separator_of(const char *at, const char *end)
+{
+    static const char separators[] = {',', ';', '\t'};
+    size_t counts[sizeof separators] = {0}, most = 0;
+    bool quoted = false;
+    for (; at < end && *at != '\n'; at++) {
+        quoted ^= *at == '"';
+        for (size_t i = 0; i < sizeof separators; i++)
+            counts[i] += !quoted && *at == separators[i];
+    }
+    for (size_t i = 1; i < sizeof separators; i++)
+        most = counts[i] > counts[most] ? i : most;
+    return separators[most];
+}
+
+void csv_init(struct csv *csv, const uint8_t *bytes, size_t length)
+{
+    const char *text = (const char *)bytes;
+    size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    *csv = (struct csv){.at = text + mark, .end = text + length};
+    csv->separator = separator_of(csv->at, csv->end);
+}
+
+void csv_release(struct csv *csv)
+{
+    free(csv->fields);
+    csv->fields = NULL;
+}
+
+static bool is_space(const struct csv *csv, char byte)
+{
+    return byte == ' ' || byte == '\r' || (byte == '\t' && csv->separator != '\t');
+}
+
+static int add_field(struct csv *csv, struct csv_field field, struct error *error)
+{
+    if (csv->count == CSV_COLUMNS_MAX)
+        return error_set(error, ERROR_INVALID, "line %lld has more than %d columns", (long long)csv->line,
+                         CSV_COLUMNS_MAX);
+    if (csv->count == csv->capacity) {
+        csv->capacity = csv->capacity > 0 ? 2 * csv->capacity : 16;
+        csv->fields = memory_resize(csv->fields, csv->capacity, sizeof *csv->fields);
+    }
+    csv->fields[csv->count++] = field;
+    return 0;
+}
+
+static struct csv_field trim(const struct csv *csv, const char *begin, const char *end)
+{
+    while (begin < end && is_space(csv, *begin))
+        begin++;
+    while (begin < end && is_space(csv, end[-1]))
+        end--;
+    return (struct csv_field){begin, (size_t)(end - begin)};
+}
+
+/* From the byte after the first quote; returns the one after the last quote. */
+static const char *skip_quoted(const char *at, const char *end)
+{
+    for (; at < end; at++)
+        if (*at == '"' && (at + 1 == end || at[1] != '"'))
+            return at + 1;
+        else if (*at == '"')
+            at++;
+    return NULL;
+}
+
+static int next_field(struct csv *csv, const char **at, const char *end, struct error *error)
+{
+    const char *begin = *at;
+    while (begin < end && is_space(csv, *begin))
+        begin++;
+    bool quoted = begin < end && *begin == '"';
+    const char *after = quoted ? skip_quoted(begin + 1, end) : begin, *stop = NULL;
+    if (after)
+        stop = memchr(after, csv->separator, (size_t)(end - after));
+    *at = stop ? stop + 1 : NULL;
+    if (!stop)
+        stop = end;
+    if (!after || (quoted && trim(csv, after, stop).length > 0))
+        return error_set(error, ERROR_INVALID, "line %lld, column %u: a quote is not closed before the column ends",
+                         (long long)csv->line, csv->count + 1);
+    return add_field(csv, quoted ? (struct csv_field){begin + 1, (size_t)(after - begin - 2)} : trim(csv, begin, stop),
+                     error);
+}
+
+int csv_next(struct csv *csv, struct error *error)
+{
+    while (csv->at < csv->end) {
+        const char *begin = csv->at, *line_end = memchr(begin, '\n', (size_t)(csv->end - begin));
+        const char *end = line_end ? line_end : csv->end;
+        csv->at = line_end ? line_end + 1 : csv->end;
+        csv->line++;
+        csv->count = 0;
+        if (trim(csv, begin, end).length == 0)
+            continue;
+        for (const char *at = begin; at;)
+            if (next_field(csv, &at, end, error) < 0)
+                return -1;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- fields */
+
+bool csv_number(const struct csv_field *field, double *ret_number)
+{
+    char text[NUMBER_LENGTH_MAX + 1], *end;
+    if (field->length == 0 || field->length > NUMBER_LENGTH_MAX)
+        return false;
+    memcpy(text, field->text, field->length);
+    text[field->length] = '\0';
+    if (strspn(text, "0123456789+-.eE") != field->length)
+        return false;
+    *ret_number = strtod(text, &end);
+    return *end == '\0' && isfinite(*ret_number);
+}
+
+bool csv_is_header(const struct csv *csv)
+{
+    double number;
+    for (unsigned i = 0; i < csv->count; i++)
+        if (csv_number(&csv->fields[i], &number))
+            return false;
+    return true;
+}
+
+bool csv_is_missing(const struct csv_field *field)
+{
+    static const char *const words[] = {"", "NA", "N/A", "NaN", "null", "none", "?"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == field->length && strncasecmp(words[i], field->text, field->length) == 0)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------- labels */
+
+static bool is_integer(const struct csv_field *label)
+{
+    size_t sign = label->length > 0 && (label->text[0] == '-' || label->text[0] == '+');
+    if (label->length == sign || label->length - sign > INTEGER_DIGITS_MAX)
+        return false;
+    for (size_t i = sign; i < label->length; i++)
+        if (label->text[i] < '0' || label->text[i] > '9')
+            return false;
+    return true;
+}
+
+static int compare_bytes(const void *one, const void *other)
+{
+    const struct csv_field *a = one, *b = other;
+    int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
+    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static int compare_numbers(const void *one, const void *other)
+{
+    double a = 0, b = 0;
+    csv_number(one, &a);
+    csv_number(other, &b);
+    return a != b ? (a > b) - (a < b) : compare_bytes(one, other);
+}
+
+/* The place of `label`, or the one that it would have. */
+static unsigned place_of(const struct csv_labels *labels, const struct csv_field *label,
+                         int (*compare)(const void *, const void *), bool *ret_found)
+{
+    unsigned low = 0, high = labels->count;
+    *ret_found = false;
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        int order = compare(&labels->list[middle], label);
+        if (order == 0) {
+            *ret_found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, struct error *error)
+{
+    bool found;
+    unsigned place = place_of(labels, label, compare_bytes, &found);
+    if (found)
+        return 0;
+    if (labels->count == CSV_LABELS_MAX)
+        return error_set(error, ERROR_TOO_LARGE, "the labels have more than %d different values", CSV_LABELS_MAX);
+    if (label->length > CSV_LABEL_LENGTH_MAX)
+        return error_set(error, ERROR_TOO_LARGE, "a label has %zu bytes; %d are the most", label->length,
+                         CSV_LABEL_LENGTH_MAX);
+    if (labels->count == labels->capacity) {
+        labels->capacity = labels->capacity > 0 ? 2 * labels->capacity : 16;
+        labels->list = memory_resize(labels->list, labels->capacity, sizeof *labels->list);
+    }
+    memmove(&labels->list[place + 1], &labels->list[place], (labels->count - place) * sizeof *labels->list);
+    labels->list[place] = *label;
+    labels->integers = (labels->count == 0 || labels->integers) && is_integer(label);
+    labels->count++;
+    return 0;
+}
+
+void csv_labels_sort(struct csv_labels *labels)
+{
+    if (labels->integers)
+        qsort(labels->list, labels->count, sizeof *labels->list, compare_numbers);
+}
+
+int csv_labels_find(const struct csv_labels *labels, const struct csv_field *label)
+{
+    bool found;
+    /* A label that is no integer is none of those. */
+    if (labels->integers && !is_integer(label))
+        return -1;
+    unsigned place = place_of(labels, label, labels->integers ? compare_numbers : compare_bytes, &found);
+    return found ? (int)place : -1;
+}
+
+void csv_labels_release(struct csv_labels *labels)
+{
+    free(labels->list);
+    *labels = (struct csv_labels){.list = NULL};
+}

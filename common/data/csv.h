@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads tables of comma-separated values in memory, row by row: for the data format CSV, and for `cox generate`, which
+ * looks into them. The separator is the comma, semicolon or tab that the first line has most of. Spaces around a field
+ * are left out, and so are empty lines and a byte order mark. A field in double quotes may hold separators, but no line
+ * break; two double quotes within it stand for one, and stay two here.
+ *
+ *     csv_init(&csv, bytes, length);
+ *     while ((result = csv_next(&csv, &error)) > 0) … csv.fields …
+ *     csv_release(&csv);
+ */
+#ifndef COXSWAIN_COMMON_DATA_CSV_H
+#define COXSWAIN_COMMON_DATA_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define CSV_COLUMNS_MAX 65536
+#define CSV_LABELS_MAX 4096      /* different ones */
+#define CSV_LABEL_LENGTH_MAX 255 /* bytes */
+
+struct csv_field {
+    const char *text; /* points into the bytes given; not terminated */
+    size_t length;
+};
+
+struct csv {
+    const char *at, *end;
+    char separator;
+    int64_t line;             /* of the row read last, from 1 */
+    struct csv_field *fields; /* of that row; owned */
+    unsigned count, capacity;
+};
+
+void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
+void csv_release(struct csv *csv);
+/* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, or there are too many columns. The message
+ * names the line. */
+int csv_next(struct csv *csv, struct error *error);
+
+/* Whether the row read last names the columns: none of its fields is a number. */
+bool csv_is_header(const struct csv *csv);
+/* False unless the field is a finite decimal number. */
+bool csv_number(const struct csv_field *field, double *ret_number);
+/* Whether it stands for a value that is missing: empty, NA, N/A, NaN, null, none or "?". */
+bool csv_is_missing(const struct csv_field *field);
+
+/* The different labels of a column: the classes, in the order of their numbers if all are integers, else of their bytes. */
+struct csv_labels {
+    struct csv_field *list; /* sorted; owned; the texts are not */
+    unsigned count, capacity;
+    bool integers; /* all of them are */
+};
+/* `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label is too long. */
+int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, struct error *error);
+void csv_labels_sort(struct csv_labels *labels); /* after the last one */
+/* Returns its place after sorting; -1: it is none of them. */
+int csv_labels_find(const struct csv_labels *labels, const struct csv_field *label);
+void csv_labels_release(struct csv_labels *labels);
+
+#endif

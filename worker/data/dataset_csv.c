@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/data/csv.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/data/file_set.h"
+
+/* As float32 they take 1 GiB. */
+#define VALUES_MAX ((int64_t)1 << 28)
+#define TEXT_SHOWN 40
+
+/* The table as a whole is in memory; the files are closed once it is read. */
+struct csv_dataset {
+    struct dataset base;
+    int64_t columns; /* of values, without the label */
+    float *values;
+    union {
+        int32_t *classes;
+        float *numbers;
+        void *bytes;
+    } labels;
+};
+
+static void csv_free(struct dataset *base)
+{
+    struct csv_dataset *dataset = (struct csv_dataset *)base;
+    free(dataset->values);
+    free(dataset->labels.bytes);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+/* What is known of the files of a table; the texts of labels are those of the open files. */
+struct table {
+    struct file_set set;
+    unsigned columns; /* with the label; 0: no row was seen yet */
+    unsigned label;   /* the label's column */
+    int64_t rows;
+    struct csv_labels labels;
+};
+
+static void table_release(struct table *table)
+{
+    csv_labels_release(&table->labels);
+    file_set_release(&table->set);
+}
+
+/* Which column `wanted` is: a name in the header, or a number from 1 on. */
+static int find_label(const struct csv *row, bool header, const char *wanted, unsigned *ret_label, struct error *error)
+{
+    *ret_label = row->count - 1;
+    if (!wanted)
+        return 0;
+    for (unsigned i = 0; header && i < row->count; i++)
+        if (row->fields[i].length == strlen(wanted) && memcmp(row->fields[i].text, wanted, strlen(wanted)) == 0) {
+            *ret_label = i;
+            return 0;
+        }
+    char *end;
+    long number = strtol(wanted, &end, 10);
+    if (*end == '\0' && number >= 1 && number <= (long)row->count) {
+        *ret_label = (unsigned)number - 1;
+        return 0;
+    }
+    return error_set(error, ERROR_INVALID, "data.labelColumn: there is no column %s among the %u of the table%s",
+                     wanted, row->count, header ? "" : ", which has no line with names");
+}
+
+/* Checks a row's number of columns; the first one of the table decides. */
+static int check_row(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
+{
+    if (table->columns == 0) {
+        if (row->count < 2)
+            return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
+                             (long long)row->line);
+        table->columns = row->count;
+        return find_label(row, header, label, &table->label, error);
+    }
+    if (row->count != table->columns)
+        return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
+                         (long long)row->line, row->count, table->columns);
+    return 0;
+}
+
+struct row_taker {
+    int (*take)(void *context, const struct csv *row, struct error *error);
+    void *context;
+};
+
+/* Gives each row with values to the taker. */
+static int walk(struct table *table, const char *label, const struct row_taker *taker, struct error *error)
+{
+    for (unsigned i = 0; i < table->set.count; i++) {
+        const struct file_set_entry *entry = &table->set.entries[i];
+        struct csv csv;
+        int result;
+        csv_init(&csv, entry->file.bytes, entry->file.length);
+        for (bool first = true; (result = csv_next(&csv, error)) > 0; first = false) {
+            bool header = first && csv_is_header(&csv);
+            if (check_row(table, &csv, header, label, error) < 0 ||
+                (!header && taker->take(taker->context, &csv, error) < 0)) {
+                result = -1;
+                break;
+            }
+        }
+        csv_release(&csv);
+        if (result < 0)
+            return error_wrap(error, "%s", entry->path);
+    }
+    return 0;
+}
+
+static int take_label(void *context, const struct csv *row, struct error *error)
+{
+    struct table *table = context;
+    const struct csv_field *label = &row->fields[table->label];
+    table->rows++;
+    if (csv_is_missing(label))
+        return error_set(error, ERROR_INVALID, "line %lld, column %u: the label is missing; leave the line out",
+                         (long long)row->line, table->label + 1);
+    if (csv_labels_add(&table->labels, label, error) < 0)
+        return error_wrap(error, "line %lld, column %u", (long long)row->line, table->label + 1);
+    return 0;
+}
+
+static int take_count(void *context, const struct csv *row, struct error *error)
+{
+    (void)row;
+    (void)error;
+    ((struct table *)context)->rows++;
+    return 0;
+}
+
+/* Opens the files, counts their rows, and collects their labels if those are classes. */
+static int open_table(const struct dataset_source *source, const struct data_files *files, struct table *ret_table,
+                      struct error *error)
+{
+    bool classes = source->format->target_type == ELEMENT_INT32;
+    const struct row_taker taker = {classes ? take_label : take_count, ret_table};
+    if (file_set_open(source, files->files, &ret_table->set, error) < 0 ||
+        walk(ret_table, source->spec->label_column, &taker, error) < 0)
+        return -1;
+    csv_labels_sort(&ret_table->labels);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- values */
+
+struct filling {
+    struct csv_dataset *dataset;
+    const struct table *table;
+    const struct csv_labels *labels;
+    int64_t row;
+};
+
+static int take_number(const struct csv *row, unsigned column, float *ret_value, struct error *error)
+{
+    const struct csv_field *field = &row->fields[column];
+    double number;
+    if (csv_number(field, &number)) {
+        *ret_value = (float)number;
+        return 0;
+    }
+    if (csv_is_missing(field))
+        return error_set(error, ERROR_INVALID,
+                         "line %lld, column %u: the value is missing; fill it, or leave the line out",
+                         (long long)row->line, column + 1);
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: \"%.*s\" is not a number", (long long)row->line,
+                     column + 1, field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length, field->text);
+}
+
+static int take_target(const struct filling *filling, const struct csv *row, struct error *error)
+{
+    struct csv_dataset *dataset = filling->dataset;
+    unsigned column = filling->table->label;
+    const struct csv_field *field = &row->fields[column];
+    if (dataset->base.format.target_type == ELEMENT_FLOAT32)
+        return take_number(row, column, &dataset->labels.numbers[filling->row], error);
+    int class = csv_labels_find(filling->labels, field);
+    dataset->labels.classes[filling->row] = class;
+    if (class >= 0)
+        return 0;
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: no training example has the label \"%.*s\"",
+                     (long long)row->line, column + 1, field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length,
+                     field->text);
+}
+
+static int take_row(void *context, const struct csv *row, struct error *error)
+{
+    struct filling *filling = context;
+    float *values = filling->dataset->values + filling->row * filling->dataset->columns;
+    if (filling->row == filling->table->rows) /* a file has grown */
+        return error_set(error, ERROR_INVALID, "the file has changed while it was read");
+    for (unsigned i = 0; i < row->count; i++)
+        if (i != filling->table->label && take_number(row, i, values++, error) < 0)
+            return -1;
+    if (take_target(filling, row, error) < 0)
+        return -1;
+    filling->row++;
+    return 0;
+}
+
+static int check_table(const struct table *table, const struct csv_labels *labels, const struct example_format *format,
+                       struct error *error)
+{
+    long long columns = (long long)table->columns - 1;
+    if (table->rows == 0)
+        return error_set(error, ERROR_INVALID, "the files hold no examples");
+    if (columns != format->input_elements)
+        return error_set(error, ERROR_INVALID,
+                         "the table has %lld columns besides the label, the model's input has %lld values; make "
+                         "model.inputShape [%lld]",
+                         columns, (long long)format->input_elements, columns);
+    if (table->rows > VALUES_MAX / columns)
+        return error_set(error, ERROR_TOO_LARGE,
+                         "the table has %lld rows of %lld values, %lld values are the most; save it as NumPy arrays "
+                         "(format NPY), which are not read into memory",
+                         (long long)table->rows, columns, (long long)VALUES_MAX);
+    if (format->target_type == ELEMENT_INT32 && (int64_t)labels->count > format->classes)
+        return error_set(error, ERROR_INVALID,
+                         "the labels have %u different values, but the model has %lld classes; make model.classes %u",
+                         labels->count, (long long)format->classes, labels->count);
+    return 0;
+}
+
+static void describe(struct csv_dataset *dataset, const struct table *table, const struct csv_labels *labels,
+                     const char *pattern)
+{
+    char files[120];
+    char *text = dataset->base.description;
+    size_t size = sizeof dataset->base.description;
+    file_set_describe(&table->set, pattern, files, sizeof files);
+    size_t length = (size_t)snprintf(text, size, "rows of %lld values from %s", (long long)dataset->columns, files);
+    for (unsigned i = 0; i < labels->count && length + TEXT_SHOWN < size; i++)
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%.*s", i == 0 ? ", classes " : ", ",
+                             labels->list[i].length > TEXT_SHOWN / 2 ? TEXT_SHOWN / 2 : (int)labels->list[i].length,
+                             labels->list[i].text);
+}
+
+static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
+                const struct csv_labels *labels, struct error *error)
+{
+    struct filling filling = {dataset, table, labels, 0};
+    const struct row_taker taker = {take_row, &filling};
+    if (check_table(table, labels, source->format, error) < 0)
+        return -1;
+    dataset->columns = (int64_t)table->columns - 1;
+    dataset->values = memory_allocate((size_t)(table->rows * dataset->columns), sizeof *dataset->values);
+    dataset->labels.bytes = memory_allocate((size_t)table->rows, sizeof *dataset->labels.classes);
+    if (walk(table, source->spec->label_column, &taker, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < table->set.count; i++)
+        if (file_bytes_check(&table->set.entries[i].file, mapped_file_round(), error) < 0)
+            return -1;
+    dataset->base.count = filling.row;
+    describe(dataset, table, labels, source->files->files);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the door */
+
+/* The classes are those of the training files, also for files to test with. */
+static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    SCOPED(table_release) struct table training = {.rows = 0};
+    SCOPED(table_release) struct table own = {.rows = 0};
+    const struct example_format *format = source->format;
+    bool same = source->files == &source->spec->train;
+    if (format->input_type != ELEMENT_FLOAT32 || format->target_elements != 1)
+        return error_set(
+            error, ERROR_INVALID,
+            "data.format CSV gives rows of numbers with one label each, but the model takes other examples");
+    if (open_table(source, &source->spec->train, &training, error) < 0 ||
+        (!same && open_table(source, source->files, &own, error) < 0))
+        return -1;
+    return fill(dataset, source, same ? &training : &own, &training.labels, error);
+}
+
+static int csv_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)
+{
+    struct csv_dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->base.kind = &dataset_csv;
+    dataset->base.format = *source->format;
+    if (fill_with_labels(dataset, source, error) < 0) {
+        dataset_free(&dataset->base);
+        return -1;
+    }
+    *ret_dataset = &dataset->base;
+    return 0;
+}
+
+static int csv_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
+{
+    (void)error;
+    const struct csv_dataset *dataset = (const struct csv_dataset *)base;
+    memcpy(input, dataset->values + index * dataset->columns, (size_t)dataset->columns * sizeof *dataset->values);
+    memcpy(target, dataset->labels.classes + index, sizeof *dataset->labels.classes);
+    return 0;
+}
+
+const struct dataset_kind dataset_csv = {csv_open, csv_free, csv_read, NULL};
