@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/nearest_word.h"
 #include "common/scope.h"
 #include "common/version.h"
 #include "operator/cli/command.h"
@@ -60,6 +61,16 @@ static void print_help(const char *title)
          "plain lines.");
 }
 
+static void tell_unknown(const char *title, const char *name)
+{
+    const char *known[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        known[i] = commands[i].name;
+    const char *meant = nearest_word(name, known, COMMAND_COUNT);
+    fprintf(stderr, "%s: there is no command \"%s\"%s%s%s\n", title, name, meant ? "; did you mean " : "",
+            meant ? meant : "", meant ? "?" : "");
+}
+
 int main(int count, char **words)
 {
     const char *title = program_title(words[0]), *name = count > 1 ? words[1] : "";
@@ -80,7 +91,7 @@ int main(int count, char **words)
         return commands[i].run(count - 1, words + 1);
     }
     if (*name)
-        fprintf(stderr, "%s: there is no command \"%s\"\n", title, name);
+        tell_unknown(title, name);
     fprintf(stderr, "usage: %s COMMAND [arguments]; `%s help` lists the commands\n", title, title);
     return EXIT_USAGE;
 }

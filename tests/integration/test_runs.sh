@@ -99,6 +99,8 @@ cox 0 runs compare tiny other && printed '^  *tiny  *other$' '^spec.coxswain.tra
 verdict $? "two runs are compared" "$(said)"
 cox 1 runs compare tiny othre && grep -q 'there is no run "othre"; did you mean other?' err
 verdict $? "a mistyped name" "$(said)"
+cox 2 genrate x && grep -q 'there is no command "genrate"; did you mean generate?' err && cox 2 frobnicate && ! grep -q 'did you mean' err
+verdict $? "a mistyped command" "$(said)"
 cox 2 runs remove tiny && cox 2 runs prune && grep -q -- '--older-than 7d' err && cox 2 runs prune --keep many && cox 2 runs --yes && cox 2 runs delete
 verdict $? "wrong usage" "$(said)"
 
