@@ -473,8 +473,8 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     refused_inputs("x.npy", &cifar, "an image has 4 values");
     put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", numbers, 16);
     refused_inputs("x.npy", &images, "give it a first dimension of 1");
-    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
-    refused_inputs("x.npy", &images, "save them as uint8 or float32");
+    put_array("x.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
+    refused_inputs("x.npy", &images, "save them as uint8");
 }
 
 static void put_text(const char *name, const char *words)
