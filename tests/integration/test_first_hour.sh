@@ -73,6 +73,9 @@ cox 0 generate prices --data prices && mv out prices.yaml && grep -q '400 exampl
     cox 0 run prices.yaml --volume "data=$work/prices" &&
     loss=$(sed -n 's/^prices is done: loss \([0-9.]*\) on .*/\1/p' out) && awk -v loss="${loss:-1}" 'BEGIN { exit !(loss < 0.05) }'
 verdict $? "a table whose labels are numbers" "$(tail -n 3 err out)"
+echo 0.5 500 | array new.npy '<f8' '1, 2' 'd<*'
+cox 0 predict prices --data new.npy && awk '/^example 0: / { price = $3 } END { exit !(price > 290000 && price < 300000) }' out
+verdict $? "a new row's price, in the unit of the labels" "$(cat err out)"
 
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5

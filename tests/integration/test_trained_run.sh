@@ -32,7 +32,7 @@ perl -e '
     for (1 .. 200) { my ($x, $y) = (rand(2) - 1, rand(2) - 1); push @points, $x, $y; push @labels, $x > 0 ? 1 : 0; }
     npy("data/points.npy", "<f4", "200, 2", pack("f<*", @points)); npy("data/labels.npy", "<i4", "200,", pack("l<*", @labels));
     npy("new.npy", "<f4", "3, 2", pack("f<*", 0.9, 0.1, -0.9, 0.5, 0.8, -0.3));
-    npy("long.npy", "<i8", "3, 2", pack("q<*", 1 .. 6)); npy("wide.npy", "<f4", "2, 3", pack("f<*", 1 .. 6));
+    npy("half.npy", "<f2", "3, 2", pack("S<*", 1 .. 6)); npy("wide.npy", "<f4", "2, 3", pack("f<*", 1 .. 6));
     npy("one.npy", "<f4", "2,", pack("f<*", 1, 1));'
 
 cat >points.yaml <<'YAML'
@@ -66,7 +66,7 @@ cox 0 predict points 1 --data new.npy && printed '^class 0: ' && ! grep -q 'is o
 verdict $? "one new example" "$(said)"
 cox 0 predict points --data new.npy --outputs && head -c 128 out | grep -q "'shape': (3, 2,)" && [[ $(wc -c <out) == $((128 + 24)) ]]
 verdict $? "their outputs as an array" "$(cat err)"
-cox 1 predict points --data long.npy && grep -q -- '--data long.npy: .*images of type i8; save them as uint8' err &&
+cox 1 predict points --data half.npy && grep -q -- '--data half.npy: .*images of type f2; save them as uint8' err &&
     cox 1 predict points --data wide.npy && grep -q 'has 3 values, the model.s input 2' err &&
     cox 1 predict points --data one.npy && grep -q 'give it a first dimension of 1' err && cox 1 predict points --data none.npy && grep -q 'none.npy' err
 verdict $? "arrays that do not fit are refused" "$(said)"

@@ -190,9 +190,10 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
     return 0;
 }
 
-int dataset_open_inputs(const char *path, const struct example_format *format, struct dataset **ret_dataset,
-                        struct error *error)
+int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
+                        const struct example_format *format, struct dataset **ret_dataset, struct error *error)
 {
+    struct dataset *dataset = NULL;
     static const struct data_spec nowhere = {.format = DATA_FORMAT_NPY};
     const struct data_files files = {.images = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
     const struct dataset_source source = {.spec = &nowhere, .files = &files, .format = format, .unlabelled = true};
@@ -201,7 +202,21 @@ int dataset_open_inputs(const char *path, const struct example_format *format, s
                          format->input_count, format->inputs[0].name);
     if (format->input_type != ELEMENT_FLOAT32 && format->input_count == 0)
         return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
-    return dataset_npy.open(&source, ret_dataset, error);
+    if (dataset_npy.open(&source, &dataset, error) < 0)
+        return -1;
+    if (standardize(dataset, spec, storage, SPLIT_VALIDATION, error) < 0) {
+        dataset_free(dataset);
+        return error_wrap(error, "data.standardize: training data");
+    }
+    *ret_dataset = dataset;
+    return 0;
+}
+
+void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count)
+{
+    const struct standardization *standardization = &dataset->standardization;
+    for (int64_t i = 0; standardization->targets > 0 && i < count; i++)
+        standardization_restore(standardization, values + i * standardization->targets);
 }
 
 void dataset_free(struct dataset *dataset)

@@ -49,10 +49,16 @@ enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
  * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
-/* Opens an NPY file of inputs without labels, at a path of the caller; dataset_read gives zeros as their targets. ERROR_INVALID if the
- * model does not take what it holds, also one that takes tokens or several inputs. */
-int dataset_open_inputs(const char *path, const struct example_format *format, struct dataset **ret_dataset,
-                        struct error *error);
+/* Opens an NPY file of inputs without labels, at a path of the caller; the targets that dataset_read gives mean nothing. With
+ * data.standardize in `spec` the inputs are changed by the moments of its training examples, which are read for that. ERROR_INVALID if
+ * the model does not take what it holds, also one that takes tokens or several inputs. */
+int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
+                        const struct example_format *format, struct dataset **ret_dataset, struct error *error);
+
+/* Gives the targets of `count` examples, or what a model predicts for them, in the units that the files have. Without data.standardize
+ * they have these already. */
+void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count);
+
 void dataset_free(struct dataset *dataset);
 
 int64_t dataset_count(const struct dataset *dataset);

@@ -54,3 +54,10 @@ void standardization_apply(const struct standardization *standardization, float 
     apply(standardization->moments, inputs, standardization->inputs);
     apply(standardization->moments + standardization->inputs, targets, standardization->targets);
 }
+
+void standardization_restore(const struct standardization *standardization, float *targets)
+{
+    const struct column_moments *moments = standardization->moments + standardization->inputs;
+    for (int64_t i = 0; i < standardization->targets; i++)
+        targets[i] = (float)((double)targets[i] * moments[i].deviation + moments[i].mean);
+}

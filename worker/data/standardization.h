@@ -27,6 +27,9 @@ void standardization_release(struct standardization *standardization);
 void standardization_add(struct standardization *standardization, const float *inputs, const float *targets);
 void standardization_finish(struct standardization *standardization);
 
+/* The inverse of `apply` for the targets of one example, or what a model predicts for them. */
+void standardization_restore(const struct standardization *standardization, float *targets);
+
 /* Changes the values of an example in place. A value that is the same in all training examples becomes 0 there. */
 void standardization_apply(const struct standardization *standardization, float *inputs, float *targets);
 

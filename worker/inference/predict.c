@@ -126,6 +126,27 @@ static int predict_all(const struct trainer *trainer, struct error *error)
 
 /* ---------------------------------------------------------------- new ones, without labels */
 
+/* Evaluates examples from `first` on and copies the model's outputs for them; values that stand for labels in the labels' own units. */
+static int outputs_of(const struct trainer *trainer, int64_t first, int64_t count, float *ret_outputs,
+                      struct error *error)
+{
+    struct loss_sums sums;
+    const struct output_format format = graph_output_format(trainer->graph);
+    if (evaluate(trainer, first, count, &sums, error) < 0)
+        return -1;
+    memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)(count * format.elements) * sizeof *ret_outputs);
+    if (format.meaning == OUTPUT_VALUES && format.elements == graph_example_format(trainer->graph)->target_elements)
+        dataset_restore_targets(trainer->validation, ret_outputs, count);
+    return 0;
+}
+
+/* Memory for the outputs of a batch of examples. */
+static float *batch_outputs(const struct trainer *trainer)
+{
+    return memory_allocate((size_t)graph_max_examples(trainer->graph),
+                           (size_t)graph_output_format(trainer->graph).elements * sizeof(float));
+}
+
 static void list_classes(const float *scores, int64_t classes, enum output_meaning meaning, struct buffer *text)
 {
     struct prediction ranked[CLASSES_SHOWN];
@@ -159,14 +180,13 @@ static int predict_each(const struct trainer *trainer, struct error *error)
     int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
     int64_t classes = graph_example_format(trainer->graph)->classes;
     bool has_classes = format.meaning != OUTPUT_VALUES && format.elements == classes;
+    SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
     for (int64_t at = 0; at < count; at += batch) {
-        struct loss_sums sums;
         int64_t examples = count - at < batch ? count - at : batch;
-        if (evaluate(trainer, at, examples, &sums, error) < 0)
+        if (outputs_of(trainer, at, examples, outputs, error) < 0)
             return -1;
-        const float *outputs = graph_outputs(trainer->graph);
         buffer_clear(&text);
         for (int64_t i = 0; i < examples; i++) {
             buffer_format(&text, "example %lld:", (long long)(at + i));
@@ -189,6 +209,7 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
     const struct output_format format = graph_output_format(trainer->graph);
     struct npy npy = {.kind = format.type == ELEMENT_FLOAT32 ? 'f' : 'i', .item_bytes = 4, .rank = format.rank + 1};
     int64_t batch = graph_max_examples(trainer->graph);
+    SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
     npy.shape[0] = count;
@@ -196,10 +217,9 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
     if (npy_append_header(&text, &npy, error) < 0 || print(&text, error) < 0)
         return -1;
     for (int64_t at = 0; at < count; at += batch) {
-        struct loss_sums sums;
         int64_t examples = count - at < batch ? count - at : batch;
-        if (evaluate(trainer, first + at, examples, &sums, error) < 0 ||
-            write_out(graph_outputs(trainer->graph), (size_t)(examples * format.elements) * sizeof(float), error) < 0)
+        if (outputs_of(trainer, first + at, examples, outputs, error) < 0 ||
+            write_out(outputs, (size_t)(examples * format.elements) * sizeof *outputs, error) < 0)
             return -1;
     }
     return 0;
@@ -210,7 +230,8 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
 static int open_examples(struct trainer *trainer, struct error *error)
 {
     const char *data = trainer->arguments->inference.data;
-    if (data && dataset_open_inputs(data, graph_example_format(trainer->graph), &trainer->validation, error) < 0)
+    if (data && dataset_open_inputs(data, &trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
+                                    &trainer->validation, error) < 0)
         return error_wrap(error, "--data %s", data);
     if (data)
         return 0;

@@ -446,13 +446,24 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
     cr_expect_eq(price, -1);
     dataset_free(dataset);
     refused(&spec, &text, ERROR_INVALID, "tokens");
+
+    put_array("new.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", (const float[]){8, 1}, 8);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &prices, &dataset, NULL), 0);
+    cr_assert_eq(dataset_read(dataset, &first, 1, input, &price, NULL), 0);
+    cr_expect_float_eq(input[0], 4.5 / sqrt(5.25), 1e-6);
+    price = 1.5f;
+    dataset_restore_targets(dataset, &price, 1);
+    cr_expect_eq(price, 35);
+    dataset_free(dataset);
 }
+
+static const struct data_spec plain;
 
 static void refused_inputs(const char *name, const struct example_format *format, const char *words)
 {
     struct dataset *dataset = NULL;
     struct error error = ERROR_INIT;
-    cr_assert_eq(dataset_open_inputs(path_of(name), format, &dataset, &error), -1);
+    cr_assert_eq(dataset_open_inputs(path_of(name), &plain, NULL, format, &dataset, &error), -1);
     cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
 }
 
@@ -464,7 +475,7 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     float input[4];
     int32_t target = 5;
     put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", numbers, 32);
-    cr_assert_eq(dataset_open_inputs(path_of("x.npy"), &images, &dataset, NULL), 0);
+    cr_assert_eq(dataset_open_inputs(path_of("x.npy"), &plain, NULL, &images, &dataset, NULL), 0);
     cr_assert_eq(dataset_count(dataset), 2);
     cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
     cr_assert(input[3] == -7.0f && target == 0);
@@ -473,7 +484,7 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     refused_inputs("x.npy", &cifar, "an image has 4 values");
     put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", numbers, 16);
     refused_inputs("x.npy", &images, "give it a first dimension of 1");
-    put_array("x.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
+    put_array("x.npy", "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 4), }", numbers, 8);
     refused_inputs("x.npy", &images, "save them as uint8");
 }
 
