@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/failure_line.h"
 #include "common/job/enum_words.h"
 #include "common/job/string_format.h"
 #include "common/job/training_job.h"
@@ -17,6 +18,7 @@
 
 #define MANIFEST_TEXT_MAX (64 * 1024)
 #define CLAIM_NAME_MAX 253
+#define MESSAGE_MAX 4096
 
 static const char usage[] =
     "usage: cox generate NAME [options]\n"
@@ -207,20 +209,42 @@ static int print_job(const char *title, const struct request *request)
     return EXIT_SUCCESS;
 }
 
+static void append_clean(const char *text, struct buffer *out)
+{
+    failure_line_clean(text, strlen(text), MESSAGE_MAX, out);
+}
+
 /* Says on stderr what the job was made for. */
 static void print_found(const char *title, const struct data_files_found *found, const struct data_shape *shape)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_TEXT_MAX);
-    buffer_format(&text, "%s: found %s%s%s", title, found->files, found->labels ? " and " : "",
-                  found->labels ? found->labels : "");
+    buffer_format(&text, "%s: found ", title);
+    append_clean(found->files, &text);
+    if (found->labels) {
+        buffer_append_string(&text, " and ", NULL);
+        append_clean(found->labels, &text);
+    }
     if (shape->examples > 0) {
         buffer_append_string(&text, ": ", NULL);
         data_shape_describe(shape, &text);
         buffer_format(&text, ", %lld %s", (long long)first_job_held_out(shape),
                       shape->tested > 0 ? "more to test with" : "held out");
     }
+    if (found->unused) {
+        buffer_append_string(&text, "; only this file is used, and not ", NULL);
+        append_clean(found->unused, &text);
+    }
     fprintf(stderr, "%s\n", buffer_text(&text));
+}
+
+static int refuse_data(const char *title, const char *message)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_TEXT_MAX);
+    append_clean(message, &text);
+    fprintf(stderr, "%s: --data: %s\n", title, buffer_text(&text));
+    return EXIT_FAILURE;
 }
 
 int command_generate(int count, char **words)
@@ -235,16 +259,12 @@ int command_generate(int count, char **words)
     const char *format = request.wish.format;
     bool known = !format || words_find(data_format_words, format) >= 0; /* which print_job judges */
     if (request.folder && known) {
-        if (data_folder_look(request.folder, format, &found, &error) < 0) {
-            fprintf(stderr, "%s: --data: %s\n", words[0], error.message);
-            return EXIT_FAILURE;
-        }
+        if (data_folder_look(request.folder, format, &found, &error) < 0)
+            return refuse_data(words[0], error.message);
         request.wish.format = found.format;
         request.wish.files = &found;
-        if (data_shape_read(request.folder, &found, &shape, &error) < 0) {
-            fprintf(stderr, "%s: --data: %s\n", words[0], error.message);
-            return EXIT_FAILURE;
-        }
+        if (data_shape_read(request.folder, &found, &shape, &error) < 0)
+            return refuse_data(words[0], error.message);
         request.wish.shape = &shape;
         print_found(words[0], &found, &shape);
     }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/data_folder.h"
 
+#include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/buffer.h"
 #include "common/job/enum_words.h"
@@ -55,46 +58,128 @@ static char *labels_of(const struct kind *kind, const char *images)
     return with_part(images, kind->images, kind->labels);
 }
 
-static bool lists(struct dirent **entries, int count, const char *name)
+/* Returns the entry of that name, or else of that name in another case; NULL: there is none. */
+static const char *listed(struct dirent **entries, int count, const char *name)
 {
-    for (int i = 0; i < count; i++)
+    const char *similar = NULL;
+    for (int i = 0; i < count && name; i++) {
         if (strcmp(entries[i]->d_name, name) == 0)
-            return true;
+            return entries[i]->d_name;
+        if (!similar && strcasecmp(entries[i]->d_name, name) == 0)
+            similar = entries[i]->d_name;
+    }
+    return similar;
+}
+
+/* ---------------------------------------------------------------- names of files to test with */
+
+static const char *const test_words[] = {"test", "t10k", "val", "valid", "validation", "testing"};
+#define TEST_WORD_COUNT (sizeof test_words / sizeof *test_words)
+
+/* Whether a word ends before `at`: also "Xtest" and "dataTest" have the word "test", but "latest" has not. */
+static bool begins_word(const char *name, const char *at)
+{
+    bool one_letter = at == name + 1 && strchr("xXyY", *name);
+    return at == name || one_letter || !isalpha((unsigned char)at[-1]) ||
+           (islower((unsigned char)at[-1]) && isupper((unsigned char)*at));
+}
+
+static bool is_for_test(const char *name)
+{
+    for (size_t i = 0; i < TEST_WORD_COUNT; i++)
+        for (const char *at = name; (at = strcasestr(at, test_words[i])); at++)
+            if (begins_word(name, at) && !islower((unsigned char)at[strlen(test_words[i])]))
+                return true;
     return false;
 }
 
-/* Finds the files to test with, if there are both. */
-static void find_test(const struct kind *kind, struct dirent **entries, int count, const char *name,
-                      struct data_files_found *found)
+static bool is_for_training(const char *name)
 {
-    static const char *const words[] = {"test", "t10k", "val", "valid", "validation"};
-    for (size_t i = 0; i < sizeof words / sizeof *words && kind->images; i++) {
-        SCOPED_FREE char *images = with_part(name, "train", words[i]);
-        SCOPED_FREE char *labels = images ? labels_of(kind, images) : NULL;
-        if (!labels || !lists(entries, count, images) || !lists(entries, count, labels))
+    return strcasestr(name, "train") != NULL;
+}
+
+/* Returns the name or pattern of the files to test with, if the folder has some. */
+static char *test_files_of(const struct kind *kind, struct dirent **entries, int count, const char *wanted)
+{
+    for (int i = 0; i < count && kind->together; i++)
+        if (fnmatch(wanted, entries[i]->d_name, FNM_PERIOD) == 0 && !is_for_training(entries[i]->d_name))
+            return memory_copy_string(wanted);
+    return kind->together ? NULL : memory_copy_string(listed(entries, count, wanted));
+}
+
+/* Finds the files to test with; of images and labels, only both. */
+static void find_test(const struct kind *kind, struct dirent **entries, int count, struct data_files_found *found)
+{
+    for (size_t i = 0; i < TEST_WORD_COUNT; i++) {
+        SCOPED_FREE char *wanted = with_part(found->files, "training", test_words[i]);
+        if (!wanted)
+            wanted = with_part(found->files, "train", test_words[i]);
+        SCOPED_FREE char *files = wanted ? test_files_of(kind, entries, count, wanted) : NULL;
+        SCOPED_FREE char *labels = files ? labels_of(kind, files) : NULL;
+        const char *beside = listed(entries, count, labels);
+        if (!files || (kind->images && !beside))
             continue;
-        found->test_files = memory_copy_string(images);
-        found->test_labels = memory_copy_string(labels);
+        found->test_files = memory_copy_string(files);
+        found->test_labels = memory_copy_string(beside);
         return;
     }
 }
 
-/* Finds the first images, in the order of names, that have labels. */
-static bool find(const struct kind *kind, struct dirent **entries, int count, struct data_files_found *ret_found)
+/* ---------------------------------------------------------------- files to learn from */
+
+/* A folder that is looked through. */
+struct search {
+    struct dirent **entries;
+    int count;
+    char *lonely; /* what is missing beside the first images without labels; NULL: nothing */
+};
+
+static void search_release(struct search *search)
 {
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        SCOPED_FREE char *labels = labels_of(kind, name);
-        if (fnmatch(kind->pattern, name, FNM_PERIOD) != 0 ||
-            (kind->images && !(labels && lists(entries, count, labels))))
+    for (int i = 0; i < search->count; i++)
+        free(search->entries[i]);
+    free(search->entries);
+    free(search->lonely);
+}
+
+/* Returns the first file of the kind after `after`, in the order of names, that has labels beside it. */
+static int next_of(const struct kind *kind, struct search *search, int after, bool training, const char **ret_labels)
+{
+    for (int i = after + 1; i < search->count; i++) {
+        const char *name = search->entries[i]->d_name;
+        if (fnmatch(kind->pattern, name, FNM_PERIOD) != 0 || is_for_training(name) != training ||
+            (!training && is_for_test(name)))
             continue;
-        *ret_found = (struct data_files_found){.format = data_format_words[kind->format],
-                                               .files = memory_copy_string(kind->together ? kind->pattern : name),
-                                               .labels = memory_copy_string(labels)};
-        find_test(kind, entries, count, name, ret_found);
-        return true;
+        SCOPED_FREE char *labels = labels_of(kind, name);
+        *ret_labels = listed(search->entries, search->count, labels);
+        if (*ret_labels || !kind->images)
+            return i;
+        if (labels && !search->lonely)
+            search->lonely = memory_format("%s has no %s beside it", name, labels);
     }
-    return false;
+    return -1;
+}
+
+/* Files with "train" in their names take precedence; those for the test are none. */
+static bool find(const struct kind *kind, struct search *search, struct data_files_found *ret_found)
+{
+    const char *labels = NULL, *other_labels;
+    bool training = true;
+    int first = next_of(kind, search, -1, training, &labels);
+    if (first < 0)
+        first = next_of(kind, search, -1, training = false, &labels);
+    if (first < 0)
+        return false;
+    int other = kind->together || kind->images ? -1 : next_of(kind, search, first, training, &other_labels);
+    const char *name = search->entries[first]->d_name;
+    *ret_found = (struct data_files_found){
+        .format = data_format_words[kind->format],
+        .files = memory_copy_string(kind->together ? kind->pattern : name),
+        .labels = memory_copy_string(labels),
+        .unused = other < 0 ? NULL : memory_copy_string(search->entries[other]->d_name),
+    };
+    find_test(kind, search->entries, search->count, ret_found);
+    return true;
 }
 
 static int refuse(const char *folder, const char *format, struct error *error)
@@ -115,17 +200,21 @@ static int refuse(const char *folder, const char *format, struct error *error)
 
 int data_folder_look(const char *folder, const char *format, struct data_files_found *ret_found, struct error *error)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, NULL, alphasort);
+    SCOPED(search_release) struct search search = {.entries = NULL};
+    int count = scandir(folder, &search.entries, NULL, alphasort);
+    if (count < 0 && errno == ENOTDIR)
+        return error_set(error, ERROR_INVALID, "%s is a file; give the folder that it is in", folder);
     if (count < 0)
         return error_set_errno(error, "look into %s", folder);
-    bool found = false;
-    for (size_t i = 0; i < KIND_COUNT && !found; i++)
-        found = is_of(&kinds[i], format) && find(&kinds[i], entries, count, ret_found);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return found ? 0 : refuse(folder, format, error);
+    search.count = count;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        /* A text beside images is most likely their description. */
+        bool beside = kinds[i].format == DATA_FORMAT_BYTES && !format && search.lonely;
+        if (is_of(&kinds[i], format) && !beside && find(&kinds[i], &search, ret_found))
+            return 0;
+    }
+    return search.lonely ? error_set(error, ERROR_NOT_FOUND, "%s: %s", folder, search.lonely)
+                         : refuse(folder, format, error);
 }
 
 bool data_files_usual(const char *format, struct data_files_found *ret_found)
@@ -147,5 +236,6 @@ void data_files_release(struct data_files_found *found)
     free(found->labels);
     free(found->test_files);
     free(found->test_labels);
+    free(found->unused);
     *found = (struct data_files_found){.format = NULL};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds the training files in a folder for `cox generate --data`, by the names that files of each data format
- * usually have. The contents of the files are not read; data_shape.h does that.
+ * usually have. A name with "train" takes precedence, and one with "test", "t10k", "val", "valid" or "validation" is
+ * never that of a file to learn from. Labels may have their name in another case (X.npy, Y.npy). The contents of the files are not read; data_shape.h does that.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H
@@ -16,10 +17,12 @@ struct data_files_found {
     char *labels; /* NULL: none, or in the same files */
     /* The same of the files to test with, named like the others with "test" for "train"; NULL: none. */
     char *test_files, *test_labels;
+    char *unused; /* the next file that could be learned from instead of `files`; NULL: none */
 };
 
 /* Looks for files of `format`, or of any format if that is NULL. Release the result with
- * data_files_release. ERROR_NOT_FOUND names the patterns that were looked for. */
+ * data_files_release. ERROR_NOT_FOUND names the patterns that were looked for, or the
+ * labels that are missing. */
 int data_folder_look(const char *folder, const char *format, struct data_files_found *ret_found, struct error *error);
 /* Sets the usual names of files of `format`. Returns false if the format is unknown or has no
  * files. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/directory.h"
@@ -53,9 +54,9 @@ Test(data_folder, images_with_their_labels)
     put("t10k-images-idx3-ubyte.gz");
     check(NULL, NULL, NULL, NULL);
     put("t10k-labels-idx1-ubyte.gz");
-    check(NULL, "IDX", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    check(NULL, NULL, NULL, NULL);
     put("train-images-idx3-ubyte");
-    check(NULL, "IDX", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    check(NULL, NULL, NULL, NULL);
     put("train-labels-idx1-ubyte");
     check(NULL, "IDX", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
 }
@@ -114,6 +115,73 @@ Test(data_folder, files_to_test_with_have_the_names_of_the_others)
     put("t10k-images-idx3-ubyte.gz");
     put("t10k-labels-idx1-ubyte.gz");
     check_test("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+}
+
+/* Each row in a folder of its own. */
+Test(data_folder, files_to_test_with_are_not_learned_from)
+{
+    static const struct {
+        const char *put[4], *files, *labels, *test_files, *test_labels;
+    } rows[] = {
+        {{"Xtest.npy", "Xtrain.npy", "ytest.npy", "ytrain.npy"}, "Xtrain.npy", "ytrain.npy", "Xtest.npy", "ytest.npy"},
+        {{"images_test.npy", "images_train.npy", "labels_test.npy", "labels_train.npy"},
+         "images_train.npy",
+         "labels_train.npy",
+         "images_test.npy",
+         "labels_test.npy"},
+        {{"data_test.npy", "data_train.npy", "labels_test.npy", "labels_train.npy"},
+         "data_train.npy",
+         "labels_train.npy",
+         "data_test.npy",
+         "labels_test.npy"},
+        {{"test.txt", "train.txt"}, "train.txt", "", "test.txt", ""},
+        {{"iris_test.csv", "iris_train.csv"}, "iris_train.csv", "", "iris_test.csv", ""},
+        {{"a_val.bin", "a_train.bin"}, "*train*.bin", "", "*val*.bin", ""},
+        {{"dataTest.csv", "latest.csv", "test.csv"}, "latest.csv", "", "", ""},
+        {{"X.npy", "Y.npy"}, "X.npy", "Y.npy", "", ""},
+        {{"X_train.npy", "Y_train.npy", "X_valid.npy", "y_valid.npy"},
+         "X_train.npy",
+         "Y_train.npy",
+         "X_valid.npy",
+         "y_valid.npy"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+        struct error error = ERROR_INIT;
+        directory_remove(folder);
+        cr_assert_eq(mkdir(folder, 0700), 0);
+        for (size_t j = 0; j < 4 && rows[i].put[j]; j++)
+            put(rows[i].put[j]);
+        cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
+        cr_expect_str_eq(found.files, rows[i].files);
+        cr_expect_str_eq(found.labels ? found.labels : "", rows[i].labels);
+        cr_expect_str_eq(found.test_files ? found.test_files : "", rows[i].test_files);
+        cr_expect_str_eq(found.test_labels ? found.test_labels : "", rows[i].test_labels);
+        cr_expect_null(found.unused);
+    }
+}
+
+Test(data_folder, a_second_table_is_not_used)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    put("a.csv");
+    put("b.csv");
+    cr_assert_eq(data_folder_look(folder, NULL, &found, NULL), 0);
+    cr_expect_str_eq(found.files, "a.csv");
+    cr_expect_str_eq(found.unused, "b.csv");
+}
+
+Test(data_folder, labels_that_are_missing_are_named)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    put("README.txt");
+    put("X.npy");
+    cr_expect_eq(data_folder_look(folder, NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "X.npy has no y.npy beside it"), "%s", error.message);
+    SCOPED_FREE char *file = memory_format("%s/X.npy", folder);
+    cr_expect_eq(data_folder_look(file, NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "X.npy is a file; give the folder that it is in"), "%s", error.message);
 }
 
 Test(data_folder, what_is_not_there_is_told)
