@@ -194,9 +194,9 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
                         const struct example_format *format, struct dataset **ret_dataset, struct error *error)
 {
     struct dataset *dataset = NULL;
-    static const struct data_spec nowhere = {.format = DATA_FORMAT_NPY};
     const struct data_files files = {.images = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
-    const struct dataset_source source = {.spec = &nowhere, .files = &files, .format = format, .unlabelled = true};
+    const struct dataset_source source = {
+        .spec = spec, .files = &files, .storage = storage, .format = format, .unlabelled = true};
     if (format->input_count > 1)
         return error_set(error, ERROR_INVALID, "the model takes %u inputs, such as %s; one array cannot give them",
                          format->input_count, format->inputs[0].name);

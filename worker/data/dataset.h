@@ -51,7 +51,8 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
 /* Opens an NPY file of inputs without labels, at a path of the caller; the targets that dataset_read gives mean nothing. With
  * data.standardize in `spec` the inputs are changed by the moments of its training examples, which are read for that. ERROR_INVALID if
- * the model does not take what it holds, also one that takes tokens or several inputs. */
+ * the model does not take what it holds, also one that takes tokens or several inputs, or if training data that is still there was
+ * divided by 255 and the file would not be, or the other way round. */
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
                         const struct example_format *format, struct dataset **ret_dataset, struct error *error);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,11 @@ static int take_number(const struct csv *row, unsigned column, float *ret_value,
     double number;
     if (csv_number(field, &number)) {
         *ret_value = (float)number;
-        return 0;
+        if (isfinite(*ret_value))
+            return 0;
+        return error_set(error, ERROR_INVALID,
+                         "line %lld, column %u: %g is too large for a float32, which reaches 3.4e38",
+                         (long long)row->line, column + 1, number);
     }
     if (csv_is_missing(field))
         return error_set(error, ERROR_INVALID,

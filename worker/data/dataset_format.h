@@ -26,7 +26,7 @@ struct dataset {
 
 /* The arguments of a format's `open`. */
 struct dataset_source {
-    const struct data_spec *spec;
+    const struct data_spec *spec; /* the job's, also with `unlabelled` */
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */

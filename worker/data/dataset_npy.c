@@ -229,6 +229,65 @@ static int open_inputs(struct npy_dataset *dataset, const struct dataset_source 
     return 0;
 }
 
+/* ---------------------------------------------------------------- against the training files */
+
+/* Where the values of an input are pixels in one file and in the other not, only one of them is divided by 255. Training files
+ * that cannot be read any more cannot be compared. */
+static int compare_scale(const struct dataset_source *source, const struct column *column, const char *training_path,
+                         struct error *error)
+{
+    struct column training = {0};
+    struct dataset_source of_training = *source;
+    of_training.unlabelled = false;
+    bool known = open_column(&of_training, training_path, &training, NULL) == 0;
+    bool pixels = known && has_pixels(&training.array);
+    column_release(&training);
+    if (!known || pixels == has_pixels(&column->array))
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "%s is of type %c%u, but the training file %s is %suint8, whose values alone are divided by 255; "
+                     "save it as %s, too",
+                     column->path, column->array.kind, column->array.item_bytes, training_path, pixels ? "" : "not ",
+                     pixels ? "uint8" : "float32");
+}
+
+/* The files of other formats say what their values are. */
+static int compare_with_format(const struct dataset_source *source, const struct column *column, struct error *error)
+{
+    bool pixels = source->spec->format == DATA_FORMAT_IDX || source->spec->format == DATA_FORMAT_CIFAR10;
+    if (source->spec->format == DATA_FORMAT_CSV && has_pixels(&column->array))
+        return error_set(error, ERROR_INVALID,
+                         "%s is of type u1, whose values are divided by 255, which those of the training table are "
+                         "not; save it as float32",
+                         column->path);
+    if (pixels && column->array.kind != 'f' && !has_pixels(&column->array))
+        return error_set(error, ERROR_INVALID,
+                         "%s is of type %c%u, whose values are not divided by 255, but those of the training files "
+                         "are; save it as uint8",
+                         column->path, column->array.kind, column->array.item_bytes);
+    return 0;
+}
+
+/* Files to test with, and new ones, mean by their numbers what the training files mean. */
+static int compare_with_training(const struct npy_dataset *dataset, const struct dataset_source *source,
+                                 struct error *error)
+{
+    const struct example_format *format = &dataset->base.format;
+    const struct data_files *training = &source->spec->train;
+    for (unsigned i = 0; i < dataset->input_count && source->files != training; i++) {
+        bool integers = format->input_count > 0 && format->inputs[i].type == ELEMENT_INT32;
+        const char *path = format->input_count > 0 && training->input_count > 0
+                               ? file_of(training, format->inputs[i].name)
+                               : training->images;
+        if (integers || (source->spec->format == DATA_FORMAT_NPY && !path))
+            continue;
+        if ((source->spec->format == DATA_FORMAT_NPY ? compare_scale(source, &dataset->inputs[i], path, error)
+                                                     : compare_with_format(source, &dataset->inputs[i], error)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static void describe(struct npy_dataset *dataset)
 {
     const struct column *first = &dataset->inputs[0];
@@ -249,7 +308,7 @@ static void describe(struct npy_dataset *dataset)
 static int fill(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     const struct column *first = &dataset->inputs[0], *labels = &dataset->labels;
-    if (open_inputs(dataset, source, error) < 0)
+    if (open_inputs(dataset, source, error) < 0 || compare_with_training(dataset, source, error) < 0)
         return -1;
     dataset->base.count = first->array.shape[0];
     if (source->unlabelled) {

@@ -459,6 +459,51 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
 
 static const struct data_spec plain;
 
+static void refused_split(const struct data_spec *spec, const char *words)
+{
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(dataset_open(spec, NULL, SPLIT_VALIDATION, &rows, &dataset, &error), -1);
+    cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
+}
+
+static void refused_new(const struct data_spec *spec, const char *words)
+{
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), spec, NULL, &rows, &dataset, &error), -1);
+    cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
+}
+
+/* Only uint8 is divided by 255: other files must be of it where the training file is, and nowhere else. */
+Test(formats, npy_files_are_scaled_like_the_training_file, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec;
+    struct dataset *dataset = NULL;
+    put_rows(&spec);
+    put_array("new.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }", (const uint8_t[4]){0}, 4);
+    put_array("labels.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", (const uint8_t[2]){0}, 2);
+    spec.validation.images = path_of("new.npy");
+    spec.validation.labels = path_of("labels.npy");
+    refused_split(&spec, "is not uint8, whose values alone are divided by 255; save it as float32, too");
+    refused_new(&spec, "save it as float32");
+    put_array("x.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (10, 2), }", (const uint8_t[20]){0}, 20);
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, NULL), 0);
+    dataset_free(dataset);
+    put_array("new.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }", (const int64_t[4]){0}, 32);
+    refused_split(&spec, "new.npy is of type i8, but the training file");
+    refused_new(&spec, "save it as uint8, too");
+    spec.format = DATA_FORMAT_IDX;
+    refused_new(&spec, "save it as uint8");
+    put_array("new.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }", (const uint8_t[4]){0}, 4);
+    spec.format = DATA_FORMAT_CSV;
+    refused_new(&spec, "which those of the training table are not; save it as float32");
+    spec.format = DATA_FORMAT_NPY;
+    spec.train.images = path_of("gone.npy");
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &rows, &dataset, NULL), 0);
+    dataset_free(dataset);
+}
+
 static void refused_inputs(const char *name, const struct example_format *format, const char *words)
 {
     struct dataset *dataset = NULL;
@@ -534,6 +579,7 @@ Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_
     } tables[] = {
         {"1,2,0\n1,x,1\n", "train.csv: line 2, column 2: \"x\" is not a number"},
         {"1,2,0\n,2,1\n", "line 2, column 1: the value is missing"},
+        {"1,2,0\n1,-1e40,1\n", "line 2, column 2: -1e+40 is too large for a float32"},
         {"1,2,0\n1,2,\n", "line 2, column 3: the label is missing"},
         {"1,2,0\n1,2\n", "line 2 has 2 columns, those before it have 3"},
         {"1,2,3,0\n", "make model.inputShape [3]"},
