@@ -104,8 +104,11 @@ int state_directory_forget(const char *path, bool volumes_too, struct error *err
     if (state_directory_check(path, error) < 0)
         return -1;
     SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES, path);
-    if (volumes_too)
+    SCOPED_FREE char *users = memory_format("%s/" STATE_USERS, path);
+    if (volumes_too) {
         directory_remove(volumes);
+        directory_remove(users);
+    }
     for (size_t i = 0; i < KEPT; i++) {
         SCOPED_FREE char *name = memory_format("%s/%s", path, kept[i]);
         directory_remove(name);

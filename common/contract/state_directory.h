@@ -20,8 +20,9 @@
 #define STATE_MADE_FROM "made-from" /* written by cox demo */
 #define STATE_BEST "best.yaml"      /* written by cox run of a sweep */
 #define STATE_TRIALS "trials.csv"
-#define STATE_JOB "job.json" /* written by cox run: the manifest that it applied */
-#define STATE_RUN "run.json" /* written by cox run: how the run stands (run_record.h) */
+#define STATE_JOB "job.json"  /* written by cox run: the manifest that it applied */
+#define STATE_RUN "run.json"  /* written by cox run: how the run stands (run_record.h) */
+#define STATE_USERS "used-by" /* written by cox run: which other runs use volumes of this one (run_mark.h) */
 
 /* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
  * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds

@@ -7,11 +7,13 @@
 #include "common/clock.h"
 #include "common/contract/state_directory.h"
 #include "common/directory.h"
+#include "common/failure_line.h"
 #include "common/memory.h"
 #include "operator/cli/command.h"
 #include "operator/cli/command_line.h"
 #include "operator/cli/earlier_files.h"
 #include "operator/cli/paths.h"
+#include "operator/cli/run_mark.h"
 #include "operator/cli/run_print.h"
 
 #define ANSWER_MAX 64
@@ -47,7 +49,17 @@ struct request {
     bool yes;
     char **names;
     int name_count;
+    const struct run_list *others; /* delete, prune: the runs of the default folder where --state names another */
 };
+
+/* The text for a terminal, which might obey control characters in it. Free it with free(). */
+static char *printable(const char *text)
+{
+    struct buffer line;
+    buffer_init(&line, VOLUMES_TEXT_MAX);
+    failure_line_clean(text, strlen(text), VOLUMES_TEXT_MAX - 1, &line);
+    return buffer_take(&line);
+}
 
 /* ---------------------------------------------------------------- list */
 
@@ -84,7 +96,8 @@ static size_t tell_troubles(const struct run_list *list, const char *title)
     for (size_t i = 0; i < list->count; i++) {
         if (!*list->entries[i].trouble)
             continue;
-        fprintf(stderr, "%s: %s\n", title, list->entries[i].trouble);
+        SCOPED_FREE char *trouble = printable(list->entries[i].trouble);
+        fprintf(stderr, "%s: %s\n", title, trouble);
         count++;
     }
     return count;
@@ -114,28 +127,44 @@ static int list_runs(const char *title, const struct request *request, const str
 
 /* ---------------------------------------------------------------- delete */
 
-/* False: it stays, which is told. */
-static bool may_go(const char *title, const struct run_list *list, const struct run_entry *entry)
+/* Returns what names the run that was given a directory of `entry`, or NULL. Free it with free(). */
+static char *user_of(const struct request *request, const struct run_list *list, const struct run_entry *entry)
 {
-    const struct run_entry *user = run_list_user_of(list, entry);
+    char *user = run_list_user_of(list, entry);
+    if (!user)
+        user = run_list_user_of(request->others, entry);
+    if (!user)
+        user = run_mark_user(entry->directory);
+    return user;
+}
+
+/* False: it stays, which is told. */
+static bool may_go(const char *title, const struct request *request, const struct run_list *list,
+                   const struct run_entry *entry)
+{
+    SCOPED_FREE char *user = user_of(request, list, entry);
+    SCOPED_FREE char *shown_user = printable(user ? user : "");
+    SCOPED_FREE char *label = printable(entry->label);
     if (entry->in_use)
-        fprintf(stderr, "%s: %s stays: it is in use; end `cox run` or `cox ui` first\n", title, entry->label);
+        fprintf(stderr, "%s: %s stays: it is in use; end `cox run` or `cox ui` first\n", title, label);
     else if (user)
-        fprintf(stderr, "%s: %s stays: the run %s was given a directory in it by --volume\n", title, entry->label,
-                user->label);
+        fprintf(stderr, "%s: %s stays: the run %s was given a directory in it by --volume\n", title, label, shown_user);
     return !entry->in_use && !user;
 }
 
 static void print_victim(const struct run_entry *entry, int64_t bytes)
 {
     SCOPED_BUFFER size, volumes;
-    SCOPED_FREE char *shown = path_for_people(entry->directory);
+    SCOPED_FREE char *path = path_for_people(entry->directory);
+    SCOPED_FREE char *shown = printable(path);
+    SCOPED_FREE char *label = printable(entry->label);
     buffer_init(&size, ANSWER_MAX);
     buffer_init(&volumes, VOLUMES_TEXT_MAX);
     run_print_bytes(bytes, &size);
     earlier_volumes(entry->directory, &volumes);
-    printf("%s  %s  %s  %s%s%s\n", entry->label, run_state_word(entry->record.state), buffer_text(&size), shown,
-           volumes.length > 0 ? ", with the volumes " : "", buffer_text(&volumes));
+    SCOPED_FREE char *shown_volumes = printable(buffer_text(&volumes));
+    printf("%s  %s  %s  %s%s%s\n", label, run_state_word(entry->record.state), buffer_text(&size), shown,
+           volumes.length > 0 ? ", with the volumes " : "", shown_volumes);
 }
 
 static bool is_confirmed(const char *title, const struct request *request)
@@ -158,9 +187,12 @@ static int64_t delete_one(const char *title, const struct run_entry *entry, int6
 {
     struct error error = ERROR_INIT;
     bool gone = false;
-    SCOPED_FREE char *shown = path_for_people(entry->directory);
+    SCOPED_FREE char *path = path_for_people(entry->directory);
+    SCOPED_FREE char *shown = printable(path);
+    SCOPED_FREE char *label = printable(entry->label);
     if (state_directory_delete(entry->directory, &gone, &error) < 0) {
-        fprintf(stderr, "%s: %s: %s\n", title, entry->label, error.message);
+        SCOPED_FREE char *message = printable(error.message);
+        fprintf(stderr, "%s: %s: %s\n", title, label, message);
         return -1;
     }
     if (gone)
@@ -208,7 +240,7 @@ static int delete_runs(const char *title, const struct request *request, const s
         const struct run_entry *entry;
         if (run_list_find(list, request->names[i], &entry, error) < 0)
             code = -1;
-        else if (!may_go(title, list, entry))
+        else if (!may_go(title, request, list, entry))
             code = EXIT_FAILURE;
         else if (!is_among(entry, entries, count))
             entries[count++] = entry;
@@ -228,13 +260,25 @@ static int newest_first(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
+/* False: the record does not say when the run ended, so that it may be a new one. */
+static bool has_time(const char *title, const struct run_entry *entry)
+{
+    SCOPED_FREE char *label = printable(entry->label);
+    if (entry->record.updated_ms <= 0)
+        fprintf(stderr, "%s: %s stays: its record does not say when it ended; `cox runs delete` deletes it\n", title,
+                label);
+    return entry->record.updated_ms > 0;
+}
+
 /* Those that have ended, the newest first. */
-static size_t ended_runs(const struct run_list *list, const struct run_entry **entries)
+static size_t ended_runs(const char *title, const struct run_list *list, const struct run_entry **entries)
 {
     size_t count = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (!*list->entries[i].trouble && list->entries[i].record.state != RUN_RUNNING)
-            entries[count++] = &list->entries[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_entry *entry = &list->entries[i];
+        if (!*entry->trouble && entry->record.state != RUN_RUNNING && has_time(title, entry))
+            entries[count++] = entry;
+    }
     qsort(entries, count, sizeof *entries, newest_first);
     return count;
 }
@@ -243,11 +287,11 @@ static int prune(const char *title, const struct request *request, const struct 
 {
     (void)error;
     const struct run_entry **entries = memory_allocate(list->count + 1, sizeof *entries);
-    size_t count = ended_runs(list, entries), chosen = 0, kept = request->keep > 0 ? (size_t)request->keep : 0;
+    size_t count = ended_runs(title, list, entries), chosen = 0, kept = request->keep > 0 ? (size_t)request->keep : 0;
     int64_t now_ms = clock_now_ms();
     for (size_t i = kept; i < count; i++) {
         bool is_old = request->older_than_ms < 0 || now_ms - entries[i]->record.updated_ms > request->older_than_ms;
-        if (is_old && may_go(title, list, entries[i]))
+        if (is_old && may_go(title, request, list, entries[i]))
             entries[chosen++] = entries[i];
     }
     int code = EXIT_SUCCESS;
@@ -360,11 +404,15 @@ static int read_options(int count, char **words, size_t action, struct request *
     return -1;
 }
 
-static int act(const char *title, size_t action, const struct request *request)
+static int act(const char *title, size_t action, struct request *request)
 {
     SCOPED(run_list_release) struct run_list list = {.count = 0};
+    SCOPED(run_list_release) struct run_list others = {.count = 0};
     struct error error = ERROR_INIT;
     int code = run_list_read(request->state, &list, &error);
+    request->others = &others;
+    if (code == 0 && request->state && strchr(actions[action].options, 'y'))
+        code = run_list_read(NULL, &others, &error);
     if (code == 0)
         code = actions[action].run(title, request, &list, &error);
     if (code >= 0)

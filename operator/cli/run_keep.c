@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/cli/run_mark.h"
 
 #define WRITE_EVERY_MS 5000
 
@@ -62,6 +63,8 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
     if (run_record_write_manifest(state, manifest->job, &error) < 0)
         tell(keep, &error);
     write_record(keep, now_ms);
+    if (run_mark_volumes(state, record->volumes, &error) < 0)
+        fprintf(stderr, "cox run: %s; `cox runs delete` may delete volumes that this run uses\n", error.message);
 }
 
 static void updated(struct run_keep *keep, int64_t now_ms)

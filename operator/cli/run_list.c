@@ -206,21 +206,10 @@ char *run_list_word(const char *directory)
 
 /* ---------------------------------------------------------------- files that others use */
 
-static bool lies_in(const char *path, const char *directory)
+char *run_list_user_of(const struct run_list *list, const struct run_entry *entry)
 {
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
-const struct run_entry *run_list_user_of(const struct run_list *list, const struct run_entry *entry)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct json *volumes = list->entries[i].record.volumes;
-        for (const struct json *volume = json_first(volumes); volume; volume = json_next(volume)) {
-            SCOPED_FREE char *path = realpath(json_string(volume, ""), NULL);
-            if (path && lies_in(path, entry->directory))
-                return &list->entries[i];
-        }
-    }
+    for (size_t i = 0; list && i < list->count; i++)
+        if (run_record_uses(&list->entries[i].record, entry->directory))
+            return memory_copy_string(list->entries[i].label);
     return NULL;
 }

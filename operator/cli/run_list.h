@@ -43,7 +43,8 @@ char *run_state_directory(const char *word);
 /* Returns the word that names a state directory: its label in the default folder, otherwise its path. Free it with free(). */
 char *run_list_word(const char *directory);
 
-/* Returns a run that was given a directory of `entry` by --volume, or NULL: deleting `entry` would delete its files. */
-const struct run_entry *run_list_user_of(const struct run_list *list, const struct run_entry *entry);
+/* Returns the label of a run in the list that was given a directory of `entry` by --volume, or NULL: deleting `entry` would delete its
+ * files. Free it with free(). */
+char *run_list_user_of(const struct run_list *list, const struct run_entry *entry);
 
 #endif

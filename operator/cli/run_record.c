@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -181,6 +182,24 @@ int run_record_manifest(const char *directory, struct json **ret_manifest, struc
 int run_record_write_manifest(const char *directory, const struct json *manifest, struct error *error)
 {
     return write_json(directory, STATE_JOB, manifest, error);
+}
+
+/* ---------------------------------------------------------------- volumes */
+
+static bool lies_in(const char *path, const char *directory)
+{
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool run_record_uses(const struct run_record *record, const char *directory)
+{
+    for (const struct json *volume = json_first(record->volumes); volume; volume = json_next(volume)) {
+        SCOPED_FREE char *path = realpath(json_string(volume, ""), NULL);
+        if (path && lies_in(path, directory))
+            return true;
+    }
+    return false;
 }
 
 /* ---------------------------------------------------------------- words */

@@ -54,6 +54,9 @@ struct json *run_record_json(const struct run_record *record);
 int run_record_manifest(const char *directory, struct json **ret_manifest, struct error *error);
 int run_record_write_manifest(const char *directory, const struct json *manifest, struct error *error);
 
+/* Returns whether one of the run's --volume options gave it a directory that is `directory`, an absolute path, or lies in it. */
+bool run_record_uses(const struct run_record *record, const char *directory);
+
 /* Appends "98.3 %", "loss 0.0625" or, of a sweep, "validationLoss 0.0625"; nothing while there is no score. */
 void run_record_score(const struct run_record *record, struct buffer *out);
 

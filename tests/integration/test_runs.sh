@@ -117,6 +117,24 @@ verdict $? "a run is deleted, what --volume gave stays" "$(said)"
 cox 0 run tiny.yaml --set metadata.name=second --volume "runs=$folder/default-tiny/volumes/default/runs" && cox 1 runs delete tiny --yes &&
     grep -q 'tiny stays: the run second was given a directory in it' err && [[ -s $folder/default-tiny/volumes/default/runs/tiny.safetensors ]]
 verdict $? "a run whose files another run was given stays" "$(said)"
+cox 1 runs delete tiny --yes --state "$folder/default-tiny" && grep -q 'tiny stays: the run second was given' err &&
+    [[ -s $folder/default-tiny/volumes/default/runs/tiny.safetensors ]]
+verdict $? "and when --state leaves the other run out" "$(said)"
+lone=$work/elsewhere/lone
+cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone && cox 0 run tiny.yaml --state "$work/other/far" --set metadata.name=far --volume "runs=$lone/volumes/default/runs" &&
+    cox 1 runs delete lone --yes --state "$work/elsewhere" && grep -q "lone stays: the run .*/other/far was given a directory in it" err &&
+    [[ -s $lone/volumes/default/runs/tiny.safetensors ]] && cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh &&
+    cox 1 runs delete lone --yes --state "$work/elsewhere"
+verdict $? "and when the other has a state directory elsewhere" "$(said)"
+cox 0 runs delete far --yes --state "$work/other" && cox 0 runs delete lone --yes --state "$work/elsewhere" && [[ ! -e $lone ]]
+verdict $? "until that one is deleted" "$(said)"
+mkdir -p "$work/odd/$(printf 'a\033[2Jb')"
+: >"$(echo "$work"/odd/a*)/objects.db"
+echo '{"version": 1, "name": "timeless", "namespace": "default", "kind": "TrainingJob", "state": "Succeeded"}' >"$(echo "$work"/odd/a*)/run.json"
+cox 0 runs prune --keep 0 --older-than 0 --yes --state "$work/odd" && printed '^nothing to delete' && grep -q 'timeless stays: its record does not say when it ended' err
+verdict $? "a run without the time of its end is not pruned" "$(said)"
+cox 0 runs delete timeless --yes --state "$work/odd" && printed '^timeless ' && [[ $(cat out err) != *$'\033'* ]]
+verdict $? "control characters in a path are not printed" "$(said)"
 cox 1 runs delete photos --yes && [[ -f $folder/photos/one.jpg ]] && cox 0 runs delete "$folder/broken" --yes && [[ ! -e $folder/broken ]]
 verdict $? "a foreign directory is never deleted, a damaged one is when it is named" "$(said)"
 echo mine >"$folder/default-rates/mine"
