@@ -132,15 +132,6 @@ bool csv_number(const struct csv_field *field, double *ret_number)
     return *end == '\0' && isfinite(*ret_number);
 }
 
-bool csv_is_header(const struct csv *csv)
-{
-    double number;
-    for (unsigned i = 0; i < csv->count; i++)
-        if (csv_number(&csv->fields[i], &number))
-            return false;
-    return true;
-}
-
 bool csv_is_missing(const struct csv_field *field)
 {
     static const char *const words[] = {"", "NA", "N/A", "NaN", "null", "none", "?"};
@@ -241,4 +232,63 @@ void csv_labels_release(struct csv_labels *labels)
 {
     free(labels->list);
     *labels = (struct csv_labels){.list = NULL};
+}
+
+/* ---------------------------------------------------------------- the line with names */
+
+/* Whether no label of the rows after the one read last is `name`, and the labels are all numbers or some are the same. */
+static bool names_labels(const struct csv *csv, const struct csv_field *name)
+{
+    struct csv below = {.at = csv->at, .end = csv->end, .separator = csv->separator};
+    struct csv_labels labels = {.list = NULL};
+    int64_t rows = 0;
+    double number;
+    bool numbers = true, found = false, many = false;
+    while (!found && csv_next(&below, NULL) > 0) {
+        const struct csv_field *label = &below.fields[below.count - 1];
+        rows++;
+        numbers = numbers && csv_number(label, &number);
+        found = compare_bytes(label, name) == 0;
+        many = many || csv_labels_add(&labels, label, NULL) < 0;
+    }
+    bool repeated = !many && labels.count < rows;
+    csv_labels_release(&labels);
+    csv_release(&below);
+    return !found && rows > 0 && (numbers || repeated);
+}
+
+static bool has_digits_only(const struct csv_field *field)
+{
+    return is_integer(field) && field->text[0] != '-' && field->text[0] != '+';
+}
+
+bool csv_is_header(const struct csv *csv)
+{
+    const struct csv_field *last = &csv->fields[csv->count - 1];
+    bool words = true;
+    double number;
+    if (csv_number(last, &number))
+        return false;
+    for (unsigned i = 0; i < csv->count; i++) {
+        bool is_number = csv_number(&csv->fields[i], &number);
+        if (is_number && !has_digits_only(&csv->fields[i]))
+            return false;
+        words = words && !is_number;
+    }
+    return words || (!csv_is_missing(last) && names_labels(csv, last));
+}
+
+bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column)
+{
+    const struct csv_field name = {wanted, strlen(wanted)};
+    double number;
+    for (unsigned i = 0; header && i < csv->count; i++)
+        if (compare_bytes(&csv->fields[i], &name) == 0) {
+            *ret_column = i;
+            return true;
+        }
+    if (!is_integer(&name) || !csv_number(&name, &number) || number < 1 || number > csv->count)
+        return false;
+    *ret_column = (unsigned)number - 1;
+    return true;
 }

@@ -41,8 +41,12 @@ void csv_release(struct csv *csv);
  * names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
-/* Whether the row read last names the columns: none of its fields is a number. */
+/* Whether the row read last, the first one of the table, names the columns. None of its fields is a number; or those that
+ * are have only digits, and the last one is a word that no row below has in its last column, where rows have only numbers
+ * or some have the same. */
 bool csv_is_header(const struct csv *csv);
+/* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */
+bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column);
 /* False unless the field is a finite decimal number. */
 bool csv_number(const struct csv_field *field, double *ret_number);
 /* Whether it stands for a value that is missing: empty, NA, N/A, NaN, null, none or "?". */

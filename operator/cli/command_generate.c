@@ -28,9 +28,10 @@ static const char usage[] =
     "`cox run` or `kubectl apply`. Without options it learns from data that is made from the seed and needs no "
     "volume.\n"
     "\n"
-    "  --data FOLDER        learn from the files there, which are told by their names; NPY, IDX and texts are looked\n"
-    "                       into, so that model, batch and held-out part fit; the claim gets what is in it\n"
+    "  --data FOLDER        learn from the files there, which are told by their names; NPY, IDX, CSV and texts\n"
+    "                       are looked into, so that model, batch and held-out part fit; the claim gets what is in it\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
+    "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one)\n"
     "  --model MODEL        default: one that suits the data\n"
     "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
     "  --workers N          default: the fewest that show what the strategy does\n"
@@ -86,11 +87,8 @@ static bool take_claim(const char *text, const char **ret_claim)
 static const char *take(struct request *request, int option, const char *argument)
 {
     struct first_job *wish = &request->wish;
-    const char **words[128] = {['d'] = &request->folder,
-                               ['f'] = &wish->format,
-                               ['m'] = &wish->model,
-                               ['s'] = &wish->strategy,
-                               ['i'] = &wish->image};
+    const char **words[128] = {['d'] = &request->folder, ['f'] = &wish->format, ['m'] = &wish->model,
+                               ['s'] = &wish->strategy,  ['i'] = &wish->image,  ['l'] = &wish->label};
     const char **claims[128] = {['D'] = &wish->data_claim, ['R'] = &wish->runs_claim};
     int64_t *numbers[128] = {['w'] = &wish->workers, ['g'] = &wish->gpus};
     if (words[option])
@@ -108,6 +106,7 @@ static int read_options(int count, char **words, struct request *request)
     static const struct option known[] = {
         {"data", required_argument, NULL, 'd'},
         {"format", required_argument, NULL, 'f'},
+        {"label", required_argument, NULL, 'l'},
         {"model", required_argument, NULL, 'm'},
         {"strategy", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
@@ -155,6 +154,7 @@ static const char *option_of(const char *path)
         {"spec.devices.type", "--gpus"},
         {"spec.devices.count", "--gpus"},
         {"spec.coxswain.data.format", "--format"},
+        {"spec.coxswain.data.labelColumn", "--label"},
         {"spec.image", "--image"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -247,6 +247,21 @@ static int refuse_data(const char *title, const char *message)
     return EXIT_FAILURE;
 }
 
+/* False, and the reason on stderr, when no job of that preset could learn the data. */
+static bool suits_model(const char *title, const char *model, const struct data_shape *shape)
+{
+    const char *mlp = preset_name(PRESET_MLP), *reason = NULL;
+    if (!model || shape->examples == 0 || shape->rank == 0)
+        return true;
+    if (shape->classes == 0)
+        reason = "presets learn classes, but the labels are numbers to predict; leave out --model";
+    else if (shape->rank == 1 && strcmp(model, mlp) != 0)
+        reason = "an example is a row of values, which only mlp learns from";
+    if (reason)
+        fprintf(stderr, "%s: --model \"%s\": %s\n", title, model, reason);
+    return !reason;
+}
+
 int command_generate(int count, char **words)
 {
     struct request request = {.folder = NULL};
@@ -263,9 +278,11 @@ int command_generate(int count, char **words)
             return refuse_data(words[0], error.message);
         request.wish.format = found.format;
         request.wish.files = &found;
-        if (data_shape_read(request.folder, &found, &shape, &error) < 0)
+        if (data_shape_read(request.folder, &found, request.wish.label, &shape, &error) < 0)
             return refuse_data(words[0], error.message);
         request.wish.shape = &shape;
+        if (!suits_model(words[0], request.wish.model, &shape))
+            return EXIT_USAGE;
         print_found(words[0], &found, &shape);
     }
     return print_job(words[0], &request);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/data_shape.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/data/csv.h"
@@ -11,8 +13,16 @@
 #include "common/job/job_document.h"
 #include "common/memory.h"
 
-#define CLASSES_MAX 1048576
-#define INTEGER_CLASSES_MAX 100 /* of CSV: more different integers are amounts */
+/* Labels with few different values are classes; with more, only if there are several examples of each. */
+#define CLASSES_FEW 10
+#define CLASSES_MOST 1000
+#define CLASS_EXAMPLES 5
+
+#define INDEX_ROWS_LEAST 3 /* fewer may count 0, 1 by chance */
+#define WORDS_PART 10      /* of labels that are mostly numbers, fewer than one in so many is a word */
+#define TEXT_SHOWN 40
+#define SIDES_TEXT_MAX 65536
+#define EXAMPLE_VALUES_MAX ((int64_t)1 << 40)
 
 static void file_scope(struct file_bytes *file)
 {
@@ -25,14 +35,16 @@ static int open_file(const char *folder, const char *name, struct file_bytes *re
     return file_bytes_open(path, ret_file, error);
 }
 
-/* The presets take two classes at least. */
-static int set_classes(struct data_shape *shape, const char *name, int64_t most, struct error *error)
+/* Whether so many different labels are classes, and not amounts. */
+static bool are_classes(int64_t different, int64_t examples)
 {
-    if (most >= CLASSES_MAX)
-        return error_set(error, ERROR_INVALID, "%s: label %lld is above %d; classes are counted from 0", name,
-                         (long long)most, CLASSES_MAX - 1);
-    shape->classes = most < 1 ? 2 : most + 1;
-    return 0;
+    return different <= CLASSES_FEW || (different <= CLASSES_MOST && examples / CLASS_EXAMPLES >= different);
+}
+
+/* The presets take two classes at least. */
+static int64_t classes_of(int64_t different)
+{
+    return different < 2 ? 2 : different;
 }
 
 static int check_counts(const char *images, int64_t image_count, const char *labels, int64_t label_count,
@@ -46,13 +58,21 @@ static int check_counts(const char *images, int64_t image_count, const char *lab
     return 0;
 }
 
-/* Dimensions beyond those that a model's input may have are joined. */
-static void add_side(struct data_shape *shape, int64_t side)
+/* Sets the shape of an example from an array's. Dimensions beyond those that a model's input may have are joined. */
+static int set_sides(struct data_shape *shape, const char *name, const int64_t *extents, unsigned rank,
+                     struct error *error)
 {
-    if (shape->rank < DATA_SHAPE_RANK_MAX)
-        shape->sides[shape->rank++] = side;
-    else
-        shape->sides[shape->rank - 1] *= side;
+    int64_t values = 1;
+    for (unsigned i = 1; i < rank; i++) {
+        if (extents[i] < 1 || __builtin_mul_overflow(values, extents[i], &values) || values > EXAMPLE_VALUES_MAX)
+            return error_set(error, ERROR_INVALID, "%s: dimension %u is %lld; an example has 1 to %lld values", name,
+                             i + 1, (long long)extents[i], (long long)EXAMPLE_VALUES_MAX);
+        if (shape->rank < DATA_SHAPE_RANK_MAX)
+            shape->sides[shape->rank++] = extents[i];
+        else
+            shape->sides[shape->rank - 1] *= extents[i];
+    }
+    return 0;
 }
 
 /* ---------------------------------------------------------------- IDX */
@@ -71,18 +91,19 @@ static int read_idx(const char *folder, const char *images_name, const char *lab
     SCOPED(file_scope) struct file_bytes images_file = {.bytes = NULL};
     SCOPED(file_scope) struct file_bytes labels_file = {.bytes = NULL};
     struct idx images, labels;
-    int64_t most = 0;
+    int64_t most = 0, extents[sizeof images.dims / sizeof *images.dims];
     if (parse_idx(folder, images_name, &images_file, &images, error) < 0 ||
         parse_idx(folder, labels_name, &labels_file, &labels, error) < 0 ||
         check_counts(images_name, images.dims[0], labels_name, (int64_t)labels.element_count, error) < 0)
         return -1;
     shape->examples = images.dims[0];
     shape->pixels = true;
-    for (unsigned i = 1; i < images.rank; i++)
-        add_side(shape, images.dims[i]);
+    for (unsigned i = 0; i < images.rank; i++)
+        extents[i] = images.dims[i];
     for (size_t i = 0; i < labels.element_count; i++)
         most = labels.elements[i] > most ? labels.elements[i] : most;
-    return set_classes(shape, labels_name, most, error);
+    shape->classes = classes_of(most + 1);
+    return set_sides(shape, images_name, extents, images.rank, error);
 }
 
 /* ---------------------------------------------------------------- NPY */
@@ -102,13 +123,36 @@ static int parse_npy(const char *folder, const char *name, struct file_bytes *fi
     return 0;
 }
 
+/* Numbers to predict. Says whether they may be classes that were saved as floats. */
+static int read_npy_numbers(const struct npy *labels, const char *name, struct data_shape *shape, struct error *error)
+{
+    float seen[CLASSES_FEW], value;
+    unsigned different = 0;
+    bool whole = true;
+    for (int64_t i = 0; i < labels->elements; i++) {
+        npy_floats(labels, i, 1, &value);
+        if (!isfinite(value))
+            return error_set(error, ERROR_INVALID, "%s: label %lld is missing or too large; leave the example out",
+                             name, (long long)i);
+        unsigned place = 0;
+        while (whole && place < different && seen[place] != value)
+            place++;
+        whole = whole && value == truncf(value) && place < CLASSES_FEW;
+        if (whole && place == different)
+            seen[different++] = value;
+    }
+    shape->numbers = labels->elements / labels->shape[0];
+    shape->whole = whole && shape->numbers == 1;
+    return 0;
+}
+
 static int read_npy_labels(const struct npy *labels, const char *name, struct data_shape *shape, struct error *error)
 {
     int64_t of_example = labels->elements / labels->shape[0], most = 0;
-    if (labels->kind == 'f') {
-        shape->numbers = of_example;
-        return 0;
-    }
+    if (of_example < 1)
+        return error_set(error, ERROR_INVALID, "%s holds no labels", name);
+    if (labels->kind == 'f')
+        return read_npy_numbers(labels, name, shape, error);
     if (of_example != 1)
         return error_set(error, ERROR_INVALID,
                          "%s has %lld integers for each example; save one that is its class, or floats to predict",
@@ -120,7 +164,13 @@ static int read_npy_labels(const struct npy *labels, const char *name, struct da
                              (long long)i, (long long)label);
         most = label > most ? label : most;
     }
-    return set_classes(shape, name, most, error);
+    if (most == INT64_MAX || !are_classes(most + 1, labels->elements))
+        return error_set(error, ERROR_INVALID,
+                         "%s: the labels of %lld examples go up to %lld: save them as float32 if they are numbers to "
+                         "predict; classes are counted from 0, %d at most, with %d examples of each or more",
+                         name, (long long)labels->elements, (long long)most, CLASSES_MOST, CLASS_EXAMPLES);
+    shape->classes = classes_of(most + 1);
+    return 0;
 }
 
 static int read_npy(const char *folder, const char *images_name, const char *labels_name, struct data_shape *shape,
@@ -135,57 +185,168 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
         return -1;
     shape->examples = images.shape[0];
     shape->pixels = images.kind == 'u' && images.item_bytes == 1;
-    for (unsigned i = 1; i < images.rank; i++)
-        add_side(shape, images.shape[i]);
     if (images.rank == 1)
-        add_side(shape, 1);
+        shape->sides[shape->rank++] = 1;
+    if (set_sides(shape, images_name, images.shape, images.rank, error) < 0)
+        return -1;
     return read_npy_labels(&labels, labels_name, shape, error);
 }
 
 /* ---------------------------------------------------------------- CSV */
 
-/* What the labels are: words are classes, and so are integers unless there are very many; fractions are predicted. */
-static int read_csv_labels(struct csv *csv, const char *name, struct data_shape *shape, struct error *error)
+struct table {
+    struct csv csv;
+    struct csv_field *names; /* of the first line; NULL: it has none */
+    unsigned columns, label; /* label: the labels' column */
+    bool index;              /* the first column has counted the rows so far */
+    struct csv_labels labels;
+    bool many;             /* more different labels than are collected */
+    bool whole;            /* all numbers among the labels are whole */
+    int64_t rows, numbers; /* numbers: rows whose label is one */
+    int64_t word_line;     /* of the first label that is not */
+    struct csv_field word;
+};
+
+static void table_release(struct table *table)
 {
-    struct csv_labels labels = {.list = NULL};
-    unsigned columns = 0;
-    int result, added = 0;
-    bool numbers = true;
-    double number;
-    for (bool first = true; (result = csv_next(csv, error)) > 0; first = false) {
-        const struct csv_field *label = &csv->fields[csv->count - 1];
-        columns = columns > 0 ? columns : csv->count;
-        if (first && csv_is_header(csv))
-            continue;
-        shape->examples++;
-        numbers &= csv_number(label, &number);
-        if (added == 0)
-            added = csv_labels_add(&labels, label, error);
-    }
-    if (result == 0 && added < 0 && !numbers)
-        result = error_wrap(error, "%s: the last column", name);
-    shape->numbers = numbers && (added < 0 || !labels.integers || labels.count > INTEGER_CLASSES_MAX);
-    shape->classes = shape->numbers ? 0 : labels.count < 2 ? 2 : labels.count;
-    if (columns > 0)
-        add_side(shape, (int64_t)columns - 1);
-    csv_labels_release(&labels);
-    return result;
+    free(table->names);
+    csv_labels_release(&table->labels);
+    csv_release(&table->csv);
 }
 
-static int read_csv(const char *folder, const char *name, struct data_shape *shape, struct error *error)
+/* Sets an error about a column of a line: "line 3, column 2 (height): the value is missing". */
+static int refuse_cell(const struct table *table, int64_t line, unsigned column, const struct csv_field *cell,
+                       const char *reason, struct error *error)
+{
+    const struct csv_field *name = table->names ? &table->names[column] : &(struct csv_field){"", 0};
+    const struct csv_field none = {"", 0}, *shown = cell ? cell : &none;
+    return error_set(error, ERROR_INVALID, "line %lld, column %u%s%.*s%s: %s%.*s%s%s", (long long)line, column + 1,
+                     name->length > 0 ? " (" : "", name->length > TEXT_SHOWN ? TEXT_SHOWN : (int)name->length,
+                     name->text, name->length > 0 ? ")" : "", cell ? "\"" : "",
+                     shown->length > TEXT_SHOWN ? TEXT_SHOWN : (int)shown->length, shown->text, cell ? "\" " : "",
+                     reason);
+}
+
+static int start_table(struct table *table, const char *label, struct error *error)
+{
+    const struct csv *row = &table->csv;
+    bool header = csv_is_header(row);
+    if (row->count < 2)
+        return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
+                         (long long)row->line);
+    table->columns = row->count;
+    table->index = table->whole = true;
+    table->label = row->count - 1;
+    if (header) {
+        table->names = memory_allocate(row->count, sizeof *table->names);
+        memcpy(table->names, row->fields, row->count * sizeof *table->names);
+    }
+    if (label && !csv_find_column(row, header, label, &table->label))
+        return error_set(error, ERROR_NOT_FOUND, "--label: there is no column %s among the %u of the table%s", label,
+                         row->count, header ? "" : ", which has no line with names");
+    return 0;
+}
+
+static int take_label(struct table *table, struct error *error)
+{
+    const struct csv_field *cell = &table->csv.fields[table->label];
+    double number;
+    if (csv_is_missing(cell))
+        return refuse_cell(table, table->csv.line, table->label, NULL, "the label is missing; leave the line out",
+                           error);
+    if (csv_number(cell, &number)) {
+        table->numbers++;
+        table->whole = table->whole && number == trunc(number);
+    } else if (table->word_line == 0) {
+        table->word_line = table->csv.line;
+        table->word = *cell;
+    }
+    table->many = table->many || csv_labels_add(&table->labels, cell, NULL) < 0;
+    return 0;
+}
+
+static int take_row(struct table *table, struct error *error)
+{
+    const struct csv *row = &table->csv;
+    double number = 0;
+    if (row->count != table->columns)
+        return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
+                         (long long)row->line, row->count, table->columns);
+    for (unsigned i = 0; i < row->count; i++) {
+        if (i == table->label)
+            continue;
+        if (csv_is_missing(&row->fields[i]))
+            return refuse_cell(table, row->line, i, NULL, "the value is missing; fill it, or leave the line out",
+                               error);
+        if (!csv_number(&row->fields[i], &number))
+            return refuse_cell(table, row->line, i, &row->fields[i],
+                               "is not a number; write the column as numbers, or leave it out", error);
+        table->index = table->index && (i > 0 || number == (double)table->rows);
+    }
+    if (take_label(table, error) < 0)
+        return -1;
+    table->rows++;
+    return 0;
+}
+
+/* pandas writes its row numbers as a column without a name. */
+static int check_index(const struct table *table, struct error *error)
+{
+    bool nameless = table->names && table->names[0].length == 0;
+    if (!nameless || !table->index || table->label == 0 || table->rows < INDEX_ROWS_LEAST)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "column 1 has no name and counts the rows: save the table without it (index=False)");
+}
+
+/* What the labels are: words are classes, and so are integers unless there are very many; the others are predicted. */
+static int judge_labels(const struct table *table, struct data_shape *shape, struct error *error)
+{
+    int64_t words = table->rows - table->numbers;
+    bool classes = !table->many && are_classes(table->labels.count, table->rows);
+    if (words > 0 && words * WORDS_PART < table->rows)
+        return refuse_cell(table, table->word_line, table->label, &table->word,
+                           "is not a number, but most labels are; correct it, or leave the line out", error);
+    if (words > 0 && !classes)
+        return error_set(error, ERROR_INVALID,
+                         "column %u: the labels of %lld rows have %s%u different words, too many for classes; --label "
+                         "names another column",
+                         table->label + 1, (long long)table->rows, table->many ? "more than " : "",
+                         table->labels.count);
+    shape->numbers = words == 0 && !(classes && table->labels.integers);
+    shape->classes = shape->numbers ? 0 : classes_of(table->labels.count);
+    shape->whole = shape->numbers && table->whole && !table->many && table->labels.count <= CLASSES_FEW;
+    return 0;
+}
+
+static int read_rows(struct table *table, const char *label, struct data_shape *shape, struct error *error)
+{
+    int result;
+    while ((result = csv_next(&table->csv, error)) > 0) {
+        bool first = table->columns == 0;
+        if (first && start_table(table, label, error) < 0)
+            return -1;
+        if (!(first && table->names) && take_row(table, error) < 0)
+            return -1;
+    }
+    if (result < 0)
+        return -1;
+    if (table->rows == 0)
+        return error_set(error, ERROR_INVALID, "a table has a row for each example, with values and a label");
+    shape->examples = table->rows;
+    shape->sides[shape->rank++] = (int64_t)table->columns - 1;
+    return check_index(table, error) < 0 ? -1 : judge_labels(table, shape, error);
+}
+
+static int read_csv(const char *folder, const char *name, const char *label, struct data_shape *shape,
+                    struct error *error)
 {
     SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
-    struct csv csv;
+    SCOPED(table_release) struct table table = {.names = NULL};
     if (open_file(folder, name, &file, error) < 0)
         return -1;
-    csv_init(&csv, file.bytes, file.length);
-    int result = read_csv_labels(&csv, name, shape, error);
-    csv_release(&csv);
-    if (result < 0)
-        return error_wrap(error, "%s", name);
-    if (shape->examples == 0 || shape->sides[0] == 0)
-        return error_set(error, ERROR_INVALID, "%s: a table has a row for each example, with values and a label", name);
-    return 0;
+    csv_init(&table.csv, file.bytes, file.length);
+    return read_rows(&table, label, shape, error) < 0 ? error_wrap(error, "%s", name) : 0;
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -202,7 +363,7 @@ static int read_text(const char *folder, const char *name, struct data_shape *sh
     return 0;
 }
 
-static int read_files(const char *folder, const char *format, const char *files, const char *labels,
+static int read_files(const char *folder, const char *format, const char *files, const char *labels, const char *label,
                       struct data_shape *ret_shape, struct error *error)
 {
     struct data_shape shape = {.examples = 0};
@@ -215,7 +376,7 @@ static int read_files(const char *folder, const char *format, const char *files,
         result = read_npy(folder, files, labels, &shape, error);
         break;
     case DATA_FORMAT_CSV:
-        result = read_csv(folder, files, &shape, error);
+        result = read_csv(folder, files, label, &shape, error);
         break;
     case DATA_FORMAT_BYTES:
         result = read_text(folder, files, &shape, error);
@@ -228,16 +389,54 @@ static int read_files(const char *folder, const char *format, const char *files,
     return result;
 }
 
-int data_shape_read(const char *folder, const struct data_files_found *found, struct data_shape *ret_shape,
-                    struct error *error)
+static bool same_sides(const struct data_shape *one, const struct data_shape *other)
 {
-    struct data_shape shape, tested = {.examples = 0};
-    if (read_files(folder, found->format, found->files, found->labels, &shape, error) < 0 ||
-        (found->test_files &&
-         read_files(folder, found->format, found->test_files, found->test_labels, &tested, error) < 0))
+    return one->rank == other->rank && memcmp(one->sides, other->sides, sizeof one->sides) == 0;
+}
+
+static void append_sides(const struct data_shape *shape, struct buffer *out)
+{
+    for (unsigned i = 0; i < shape->rank; i++)
+        buffer_format(out, i > 0 ? "x%lld" : "%lld", (long long)shape->sides[i]);
+}
+
+static int check_tested(const struct data_files_found *found, const struct data_shape *shape,
+                        const struct data_shape *tested, struct error *error)
+{
+    SCOPED_BUFFER sides;
+    buffer_init(&sides, SIDES_TEXT_MAX);
+    if (same_sides(shape, tested))
+        return 0;
+    buffer_format(&sides, "%s has examples of ", found->files);
+    append_sides(shape, &sides);
+    buffer_format(&sides, " values, but %s of ", found->test_files);
+    append_sides(tested, &sides);
+    return error_set(error, ERROR_INVALID, "%s; they must have the same values", buffer_text(&sides));
+}
+
+static int read_tested(const char *folder, const struct data_files_found *found, const char *label,
+                       struct data_shape *shape, struct error *error)
+{
+    struct data_shape tested = {.examples = 0};
+    if (read_files(folder, found->format, found->test_files, found->test_labels, label, &tested, error) < 0 ||
+        check_tested(found, shape, &tested, error) < 0)
         return -1;
-    shape.tested = tested.examples;
-    shape.classes = tested.classes > shape.classes ? tested.classes : shape.classes;
+    shape->tested = tested.examples;
+    if (shape->classes > 0 && tested.classes > shape->classes)
+        shape->classes = tested.classes;
+    return 0;
+}
+
+int data_shape_read(const char *folder, const struct data_files_found *found, const char *label,
+                    struct data_shape *ret_shape, struct error *error)
+{
+    struct data_shape shape;
+    if (read_files(folder, found->format, found->files, found->labels, label, &shape, error) < 0 ||
+        (found->test_files && read_tested(folder, found, label, &shape, error) < 0))
+        return -1;
+    if (shape.examples == 1 && shape.tested == 0)
+        return error_set(error, ERROR_INVALID, "%s holds one example; a job learns from some and is tested on others",
+                         found->files);
     *ret_shape = shape;
     return 0;
 }
@@ -249,8 +448,7 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
         return;
     }
     buffer_format(out, "%lld examples of ", (long long)shape->examples);
-    for (unsigned i = 0; i < shape->rank; i++)
-        buffer_format(out, i > 0 ? "x%lld" : "%lld", (long long)shape->sides[i]);
+    append_sides(shape, out);
     buffer_append_string(out,
                          shape->pixels                              ? " pixels"
                          : shape->rank == 1 && shape->sides[0] == 1 ? " value"
@@ -260,4 +458,6 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
         buffer_format(out, ", %lld classes", (long long)shape->classes);
     else
         buffer_format(out, ", %lld number%s to predict", (long long)shape->numbers, shape->numbers == 1 ? "" : "s");
+    if (shape->whole)
+        buffer_append_string(out, " (save the labels as integers if they are classes)", NULL);
 }

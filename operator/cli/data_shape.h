@@ -25,11 +25,13 @@ struct data_shape {
     bool pixels;     /* bytes, which the worker divides by 255 */
     int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
     int64_t numbers; /* of an example's label */
+    bool whole;      /* the numbers are whole and have few different values: they may be classes */
 };
 
-/* ERROR_INVALID and ERROR_CORRUPT name the file and what to do about it. */
-int data_shape_read(const char *folder, const struct data_files_found *found, struct data_shape *ret_shape,
-                    struct error *error);
+/* `label`: the column of a table with the labels, as data.labelColumn takes it; NULL: the last one.
+ * ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file and what to do about it. */
+int data_shape_read(const char *folder, const struct data_files_found *found, const char *label,
+                    struct data_shape *ret_shape, struct error *error);
 
 /* Appends "150 examples of 4 values, 3 classes". */
 void data_shape_describe(const struct data_shape *shape, struct buffer *out);

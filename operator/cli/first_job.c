@@ -199,6 +199,8 @@ static void set_data(const struct first_job *wish, const char *format, const str
         json_set_string(data, "storage", FIRST_JOB_DATA);
         set_files(files->format, files->files, files->labels, "train", data);
     }
+    if (wish->label)
+        json_set_string(data, "labelColumn", wish->label);
     if (belongs(field_find(&data_type, "examples"), format))
         json_set_integer(data, "examples", SYNTHETIC_EXAMPLES);
     set_held_out(wish, material, data);

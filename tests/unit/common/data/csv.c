@@ -56,7 +56,15 @@ Test(csv, a_line_without_numbers_is_a_header)
     static const struct {
         const char *line;
         bool header;
-    } lines[] = {{"length,width,kind", true}, {"5.1,3.5,setosa", false}, {",x", true}, {"a,2020", false}};
+    } lines[] = {{"length,width,kind", true},
+                 {"5.1,3.5,setosa", false},
+                 {",x", true},
+                 {"a,2020", false},
+                 {"0,1,target\n5,6,a\n7,8,b\n9,9,a\n", true},
+                 {"2019,2020,price\n5,6,1.5\n7,8,2\n", true},
+                 {"5,6,a\n7,8,b\n9,9,a\n", false},
+                 {"5,6,c\n7,8,b\n9,9,a\n", false},
+                 {"5.5,6,c\n7,8,b\n9,9,b\n", false}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct csv csv;
         start(&csv, lines[i].line);

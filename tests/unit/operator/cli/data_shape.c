@@ -3,8 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/data/npy.h"
@@ -14,6 +16,7 @@
 #include "operator/cli/first_job.h"
 
 static char folder[] = "/tmp/cox-shape-XXXXXX";
+static const char *column; /* of the labels; NULL: the last one */
 
 static void setup(void)
 {
@@ -64,11 +67,11 @@ static struct json *job_for(const char *wanted)
     struct error error = ERROR_INIT;
     buffer_init(&text, 1 << 16);
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &shape, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, column, &shape, &error), 0, "%s", error.message);
     data_shape_describe(&shape, &text);
     cr_expect_str_eq(buffer_text(&text), wanted);
-    struct json *job =
-        first_job_make(&(struct first_job){.name = "mine", .format = found.format, .files = &found, .shape = &shape});
+    struct json *job = first_job_make(
+        &(struct first_job){.name = "mine", .format = found.format, .files = &found, .label = column, .shape = &shape});
     SCOPED_JSON *violations = training_job_violations(job, NULL);
     cr_expect_eq(json_count(violations), 0u, "%s", json_string_at(json_first(violations), "message", ""));
     return job;
@@ -80,7 +83,7 @@ static void refused(const char *words)
     struct data_shape shape;
     struct error error = ERROR_INIT;
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &shape, &error), -1);
+    cr_assert_eq(data_shape_read(folder, &found, column, &shape, &error), -1);
     cr_expect(strstr(error.message, words), "%s", error.message);
 }
 
@@ -166,9 +169,127 @@ Test(data_shape, labels_that_no_class_may_be)
     put_array("X.npy", (struct npy){.kind = 'i', .item_bytes = 2, .rank = 1, .shape = {1}}, &(int16_t){0}, 2);
     refused("y.npy: label 0 is -1; classes are counted from 0");
     put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 4, .rank = 1, .shape = {1}}, &(int32_t){1 << 20}, 4);
-    refused("label 1048576 is above 1048575");
+    refused("go up to 1048576: save them as float32 if they are numbers to predict");
     put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 2, .shape = {1, 3}}, "\0\1\0", 3);
     refused("y.npy has 3 integers for each example");
     put("y.npy", "nonsense", 8);
     refused("y.npy: it is not a NumPy array file");
+}
+
+static void put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+/* A table whose label is the row's number modulo `different`, in that format. */
+static void put_rows(int rows, int different, const char *format)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 1 << 20);
+    buffer_append_string(&text, "a,b\n", NULL);
+    for (int i = 0; i < rows; i++) {
+        SCOPED_FREE char *label = memory_format("%d%s", i % different, format);
+        buffer_format(&text, "0.5,%s\n", label);
+    }
+    put("t.csv", text.data, text.length);
+}
+
+static void described(const char *wanted)
+{
+    SCOPED_JSON *job = job_for(wanted);
+    cr_expect(job);
+}
+
+Test(data_shape, integers_are_classes_if_there_are_several_examples_of_each)
+{
+    put_rows(100, 100, "");
+    described("100 examples of 1 value, 1 number to predict");
+    put_rows(500, 100, "");
+    described("500 examples of 1 value, 100 classes");
+    put_rows(499, 100, "");
+    described("499 examples of 1 value, 1 number to predict");
+    put_rows(10, 10, "");
+    described("10 examples of 1 value, 10 classes");
+    put_rows(6000, 1001, "");
+    described("6000 examples of 1 value, 1 number to predict");
+    put_rows(100, 50, "x");
+    refused("t.csv: column 2: the labels of 100 rows have 50 different words, too many for classes");
+}
+
+Test(data_shape, classes_saved_as_floats_are_told)
+{
+    static const double labels[] = {0, 1, 2, 1}, others[] = {0, 1, 2.5, 1}, missing[] = {0, 1, NAN, 1};
+    const struct npy npy = {.kind = 'f', .item_bytes = 8, .rank = 1, .shape = {4}};
+    put_array("X.npy", npy, labels, sizeof labels);
+    put_array("y.npy", npy, labels, sizeof labels);
+    described("4 examples of 1 value, 1 number to predict (save the labels as integers if they are classes)");
+    put_array("y.npy", npy, others, sizeof others);
+    described("4 examples of 1 value, 1 number to predict");
+    put_array("y.npy", npy, missing, sizeof missing);
+    refused("y.npy: label 2 is missing");
+    directory_remove(folder);
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    put_rows(30, 3, ".0");
+    described("30 examples of 1 value, 1 number to predict (save the labels as integers if they are classes)");
+}
+
+Test(data_shape, cells_of_a_table_that_cannot_be_used)
+{
+    static const struct {
+        const char *table, *message;
+    } rows[] = {
+        {"a,price\n1,10\n2,\n3,30\n", "t.csv: line 3, column 2 (price): the label is missing"},
+        {"a,price\n1,1\n2,2\n3,3\n4,4\n5,x5\n6,6\n7,7\n8,8\n9,9\n10,10\n11,11\n",
+         "line 6, column 2 (price): \"x5\" is not a number, but most labels are"},
+        {"a,b,c\n1,2,0\n1,NaN,1\n", "line 3, column 2 (b): the value is missing"},
+        {"1,2,0\n1,,1\n", "line 2, column 2: the value is missing"},
+        {"a,b,c\n1,2,0\n1,2\n", "line 3 has 2 columns, those before it have 3"},
+        {"a,city,c\n1,Paris,0\n", "line 2, column 2 (city): \"Paris\" is not a number; write the column as numbers"},
+        {"id,b,c\nA1,2,0\n", "line 2, column 1 (id): \"A1\" is not a number"},
+        {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
+        {"a,b\n", "a table has a row for each example"},
+        {"1\n2\n", "line 1 has one column"},
+        {"1,2,0\n", "t.csv holds one example"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_text("t.csv", rows[i].table);
+        refused(rows[i].message);
+    }
+}
+
+Test(data_shape, a_column_of_labels_that_is_not_the_last)
+{
+    put_text("t.csv", "kind,a,b\nx,1,2\ny,3,4\nx,5,6\nz,7,9\n");
+    column = "kind";
+    SCOPED_JSON *job = job_for("4 examples of 2 values, 3 classes");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.labelColumn", ""), "kind");
+    column = "1";
+    described("4 examples of 2 values, 3 classes");
+    column = "4";
+    refused("--label: there is no column 4 among the 3 of the table");
+}
+
+Test(data_shape, names_that_are_integers)
+{
+    put_text("t.csv", "0,1,target\n5,6,a\n7,8,b\n9,1,a\n");
+    described("3 examples of 2 values, 2 classes");
+}
+
+Test(data_shape, shapes_that_no_model_takes)
+{
+    static const double values[600];
+    struct npy npy = {.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {150, 3}};
+    put_table("X_train.npy", "y_train.npy");
+    put_table("X_test.npy", "y_test.npy");
+    put_array("X_test.npy", npy, values, 150 * 3 * 8);
+    refused("X_train.npy has examples of 4 values, but X_test.npy of 3");
+    npy.shape[1] = 0;
+    put_array("X_train.npy", npy, values, 0);
+    refused("X_train.npy: dimension 2 is 0");
+    npy.rank = 6;
+    npy.shape[2] = npy.shape[3] = npy.shape[4] = npy.shape[5] = (int64_t)1 << 30;
+    npy.shape[0] = 150;
+    npy.shape[1] = 0;
+    put_array("X_train.npy", npy, values, 0);
+    refused("X_train.npy: ");
 }
