@@ -631,9 +631,10 @@ static bool validation_sample_alone(const struct json *self, const struct json *
 {
     (void)old;
     return !rule_has(self, "validation.sample") ||
-           !(rule_has(self, "validation.last") || rule_has(self, "validation.images") ||
-             rule_has(self, "validation.inputs") || rule_has(self, "validation.labels") ||
-             rule_has(self, "validation.text") || rule_has(self, "validation.files"));
+           !(rule_has(self, "validation.last") || rule_has(self, "validation.first") ||
+             rule_has(self, "validation.images") || rule_has(self, "validation.inputs") ||
+             rule_has(self, "validation.labels") || rule_has(self, "validation.text") ||
+             rule_has(self, "validation.files"));
 }
 
 static bool validation_pair(const struct json *self, const struct json *old)
@@ -1253,9 +1254,10 @@ const struct rule rules[] = {
      .field = "validation.sample",
      .holds = validation_sample_alone,
      .cel = "!has(self.validation) || !has(self.validation.sample) || !(has(self.validation.last) || "
-            "has(self.validation.images) || has(self.validation.inputs) || has(self.validation.labels) || "
+            "has(self.validation.first) || has(self.validation.images) || has(self.validation.inputs) || "
+            "has(self.validation.labels) || "
             "has(self.validation.text) || has(self.validation.files))",
-     .message = "give sample, last or files of their own, and only one of them"},
+     .message = "give sample, last or files of their own, and only one of them; first is for files"},
     {.name = "ValidationPair",
      .about = &data_type,
      .field = "validation.labels",
