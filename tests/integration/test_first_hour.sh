@@ -76,6 +76,10 @@ verdict $? "a table whose labels are numbers" "$(tail -n 3 err out)"
 echo 0.5 500 | array new.npy '<f8' '1, 2' 'd<*'
 cox 0 predict prices --data new.npy && awk '/^example 0: / { price = $3 } END { exit !(price > 290000 && price < 300000) }' out
 verdict $? "a new row's price, in the unit of the labels" "$(cat err out)"
+awk '{ print $1 + 1, $2 }' rows | array prices/X_train.npy '<f8' '400, 2' 'd<*'
+cox 1 predict prices --data new.npy && grep -q 'the training data has changed since these weights were trained' err &&
+    cox 1 predict prices && grep -q 'put the files back, or train again' err
+verdict $? "training data that has changed is not what the weights mean" "$(cat err out)"
 
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5

@@ -219,6 +219,16 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
         standardization_restore(standardization, values + i * standardization->targets);
 }
 
+struct dataset_digests dataset_digests(const struct dataset *dataset)
+{
+    struct dataset_digests digests = {"", ""};
+    if (dataset->standardization.inputs > 0)
+        snprintf(digests.standardized, sizeof digests.standardized, "%08x", dataset->standardization.digest);
+    if (dataset->has_labels)
+        snprintf(digests.classes, sizeof digests.classes, "%08x", dataset->labels_digest);
+    return digests;
+}
+
 void dataset_free(struct dataset *dataset)
 {
     if (!dataset)

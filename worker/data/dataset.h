@@ -60,6 +60,13 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
  * they have these already. */
 void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count);
 
+/* Digests of what trained weights depend on besides the model; empty where they depend on nothing. */
+struct dataset_digests {
+    char standardized[9]; /* the training examples, as data.standardize has measured them */
+    char classes[9];      /* CSV: the labels of the training files, in the order of the classes */
+};
+struct dataset_digests dataset_digests(const struct dataset *dataset);
+
 void dataset_free(struct dataset *dataset);
 
 int64_t dataset_count(const struct dataset *dataset);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/crc32c.h"
 #include "common/data/csv.h"
 #include "common/memory.h"
 #include "common/scope.h"
@@ -246,6 +247,15 @@ static void describe(struct csv_dataset *dataset, const struct table *table, con
                              labels->list[i].text);
 }
 
+static void take_digest(struct dataset *dataset, const struct csv_labels *labels)
+{
+    dataset->has_labels = labels->count > 0;
+    for (unsigned i = 0; i < labels->count; i++) {
+        dataset->labels_digest = crc32c(dataset->labels_digest, labels->list[i].text, labels->list[i].length);
+        dataset->labels_digest = crc32c(dataset->labels_digest, "\n", 1);
+    }
+}
+
 static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
                 const struct csv_labels *labels, struct error *error)
 {
@@ -263,6 +273,7 @@ static int fill(struct csv_dataset *dataset, const struct dataset_source *source
             return -1;
     dataset->base.count = filling.row;
     describe(dataset, table, labels, source->files->files);
+    take_digest(&dataset->base, labels);
     return 0;
 }
 

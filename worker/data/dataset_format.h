@@ -21,6 +21,8 @@ struct dataset {
     int64_t order_first;              /* the example of the source at which the order begins */
     struct augmentation augmentation; /* for training; else inactive */
     struct standardization standardization;
+    bool has_labels;        /* CSV: words or integers stand for the classes */
+    uint32_t labels_digest; /* of them, in the order of the classes */
     char description[256];
 };
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/crc32c.h"
 #include "common/memory.h"
 
 void standardization_init(struct standardization *standardization, int64_t inputs, int64_t targets)
@@ -31,6 +32,9 @@ static void add(struct column_moments *moments, const float *values, int64_t cou
 void standardization_add(struct standardization *standardization, const float *inputs, const float *targets)
 {
     double share = 1 / (double)++standardization->examples;
+    size_t input_bytes = (size_t)standardization->inputs * sizeof *inputs;
+    size_t target_bytes = (size_t)standardization->targets * sizeof *targets;
+    standardization->digest = crc32c(crc32c(standardization->digest, inputs, input_bytes), targets, target_bytes);
     add(standardization->moments, inputs, standardization->inputs, share);
     add(standardization->moments + standardization->inputs, targets, standardization->targets, share);
 }

@@ -18,6 +18,7 @@ struct column_moments {
 struct standardization {
     int64_t examples, inputs, targets; /* `inputs` 0: inactive; `targets` 0: targets stay as they are */
     struct column_moments *moments;    /* of the inputs, then of the targets; owned */
+    uint32_t digest;                   /* of the values that were added, the same on every machine */
 };
 
 void standardization_init(struct standardization *standardization, int64_t inputs, int64_t targets);

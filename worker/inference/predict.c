@@ -15,6 +15,7 @@
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
+#include "worker/train/trained_on.h"
 
 #define CLASSES_SHOWN 3
 #define VALUES_SHOWN 16
@@ -234,14 +235,14 @@ static int open_examples(struct trainer *trainer, struct error *error)
                                     &trainer->validation, error) < 0)
         return error_wrap(error, "--data %s", data);
     if (data)
-        return 0;
+        return trained_on_check(&trainer->trained_on, trainer->validation, error);
     if (dataset_open(&trainer->job->data, trainer->storage, SPLIT_VALIDATION, graph_example_format(trainer->graph),
                      &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
     if (dataset_count(trainer->validation) == 0)
         return error_set(error, ERROR_INVALID,
                          "--predict needs held-out examples; add data.validation, such as {last: 1000}");
-    return 0;
+    return trained_on_check(&trainer->trained_on, trainer->validation, error);
 }
 
 /* Whether there is a score for each class of one example. */

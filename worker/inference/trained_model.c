@@ -110,7 +110,7 @@ static int load_weights(struct trainer *trainer, struct error *error)
         return error_set(error, ERROR_NOT_FOUND,
                          "there are no weights: the job has left neither an export nor a checkpoint yet, or not in the "
                          "storage that is named; name some by --weights");
-    if (trained_weights_load(&trainer->state, path, &told, error) < 0)
+    if (trained_weights_load(&trainer->state, path, &trainer->trained_on, &told, error) < 0)
         return -1;
     (void)fprintf(stderr, "weights: %s\n", buffer_text(&told));
     return 0;

@@ -13,25 +13,29 @@
 #include "worker/data/finite_values.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/state_tensors.h"
+#include "worker/train/trained_on.h"
 
-static int load_file(struct training_state *state, const char *path, struct buffer *told, struct error *error)
+static int load_file(struct training_state *state, const char *path, struct dataset_digests *ret_trained_on,
+                     struct buffer *told, struct error *error)
 {
     struct safetensors_file file;
     if (safetensors_open(path, &file, error) < 0)
         return -1;
     int result = initial_weights_load(state, &state->layout, &file, error);
+    *ret_trained_on = trained_on_read_file(&file);
     safetensors_close(&file);
     buffer_format(told, "the file %s", path);
     return result < 0 ? error_wrap(error, "%s", path) : 0;
 }
 
 static int load_checkpoint(struct training_state *state, const char *path, const struct checkpoint_name *name,
-                           struct buffer *told, struct error *error)
+                           struct dataset_digests *ret_trained_on, struct buffer *told, struct error *error)
 {
     struct checkpoint_image image;
     if (checkpoint_image_open(path, name, &image, error) < 0)
         return error_wrap(error, "checkpoint %s", path);
     int result = state_tensors_restore(state, &image, error);
+    *ret_trained_on = trained_on_read(image.manifest.model);
     checkpoint_image_release(&image);
     if (result < 0)
         return error_wrap(error, "checkpoint %s does not fit the job's model", path);
@@ -43,7 +47,8 @@ static int load_checkpoint(struct training_state *state, const char *path, const
 
 /* Loads the newest checkpoint that is whole. If it is not the newest of all, appends what is wrong with that one; if none is whole, that
  * is the error. */
-static int load_newest(struct training_state *state, const char *directory, struct buffer *told, struct error *error)
+static int load_newest(struct training_state *state, const char *directory, struct dataset_digests *ret_trained_on,
+                       struct buffer *told, struct error *error)
 {
     struct lineage lineage;
     struct error newest = ERROR_INIT;
@@ -55,7 +60,7 @@ static int load_newest(struct training_state *state, const char *directory, stru
         struct error cause = ERROR_INIT;
         checkpoint_name_format(&lineage.candidates[i], name);
         SCOPED_FREE char *path = file_path_join(directory, name);
-        result = load_checkpoint(state, path, &lineage.candidates[i], told, &cause);
+        result = load_checkpoint(state, path, &lineage.candidates[i], ret_trained_on, told, &cause);
         if (result == 0 && i > 0)
             buffer_format(told, ", since of the newest: %s", newest.message);
         if (i == 0)
@@ -76,7 +81,8 @@ static bool is_checkpoint(const char *path, struct checkpoint_name *ret_name)
     return checkpoint_name_parse(slash ? slash + 1 : whole, ret_name) == 0;
 }
 
-int trained_weights_load(struct training_state *state, const char *path, struct buffer *told, struct error *error)
+int trained_weights_load(struct training_state *state, const char *path, struct dataset_digests *ret_trained_on,
+                         struct buffer *told, struct error *error)
 {
     struct stat status;
     struct checkpoint_name name;
@@ -85,7 +91,7 @@ int trained_weights_load(struct training_state *state, const char *path, struct 
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
         return error_set(error, ERROR_INVALID, "weights %s: is neither a file nor a directory", path);
     if (S_ISREG(status.st_mode))
-        return load_file(state, path, told, error);
-    return is_checkpoint(path, &name) ? load_checkpoint(state, path, &name, told, error)
-                                      : load_newest(state, path, told, error);
+        return load_file(state, path, ret_trained_on, told, error);
+    return is_checkpoint(path, &name) ? load_checkpoint(state, path, &name, ret_trained_on, told, error)
+                                      : load_newest(state, path, ret_trained_on, told, error);
 }

@@ -19,6 +19,7 @@
 #include "worker/train/export.h"
 #include "worker/train/export_record.h"
 #include "worker/train/gathered_model.h"
+#include "worker/train/trained_on.h"
 
 static char *best_path(const struct trainer *trainer)
 {
@@ -88,6 +89,7 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
     json_set_string(metadata, "step", text);
     snprintf(text, sizeof text, "%.17g", kept->loss);
     json_set_string(metadata, "validationLoss", text);
+    trained_on_describe(metadata, trainer->training);
     const struct export export = {.layout = graph_layout(trainer->graph),
                                   .parameters = kept->values.tensors[0].data,
                                   .names = EXPORT_OWN_NAMES,
@@ -290,8 +292,11 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                         struct error *error)
 {
     struct exported exported;
+    SCOPED_JSON *metadata = json_new_object();
+    trained_on_describe(metadata, trainer->training);
     const struct export export = {.layout = layout,
                                   .parameters = parameters,
+                                  .metadata = metadata,
                                   .names = trainer->job->export_names,
                                   .store = trainer->store,
                                   .claim = {.job_uid = trainer->identity->job_uid,

@@ -12,6 +12,7 @@
 #include "worker/train/initial_weights.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
+#include "worker/train/trained_on.h"
 
 static void tell_quarantined(void *context, const char *name, const char *reason)
 {
@@ -91,6 +92,15 @@ static void compare_batch(const struct trainer *trainer, const struct manifest *
                                          : "what is left of training.epochs follows from the place in the data");
 }
 
+/* Whether what is left of the training can follow on these steps. */
+static int check_data(const struct trainer *trainer, const struct manifest *manifest, struct error *error)
+{
+    const struct dataset_digests then = trained_on_read(manifest->model);
+    if (trained_on_check(&then, trainer->training, error) < 0)
+        return error_wrap(error, "checkpoint of step %lld", (long long)manifest->step);
+    return resumed_order_check(manifest, &trainer->sampler, error);
+}
+
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error)
 {
@@ -101,7 +111,7 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
         compare_arithmetic(trainer, &ret_image->manifest);
         compare_batch(trainer, &ret_image->manifest);
-        *ret_found = resumed_order_check(&ret_image->manifest, &trainer->sampler, error) == 0;
+        *ret_found = check_data(trainer, &ret_image->manifest, error) == 0;
         if (!*ret_found)
             checkpoint_image_release(ret_image);
         return *ret_found ? 0 : -1;

@@ -15,6 +15,7 @@
 #include "worker/train/finished_examples.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
+#include "worker/train/trained_on.h"
 
 #define STAGES_TEXT_MAX 65536
 #define HELD_NS (30 * (int64_t)1000000000)
@@ -84,6 +85,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
     resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
+    trained_on_describe(model, trainer->training);
     describe_stages(trainer, model);
     averaging_describe(trainer, model);
     describe_finished(trainer, model);
