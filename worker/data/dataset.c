@@ -130,6 +130,11 @@ static int standardize(struct dataset *dataset, const struct data_spec *spec, co
         return 0;
     if (format->input_type != ELEMENT_FLOAT32 || format->input_count > 1)
         return error_set(error, ERROR_INVALID, "data.standardize is for models that take numbers, as their only input");
+    if (format->input_count > 0 && format->target_type == ELEMENT_FLOAT32)
+        return error_set(
+            error, ERROR_INVALID,
+            "data.standardize: a program has a loss of its own, which takes labels that are numbers as they "
+            "are; leave data.standardize out, and store standardized values or compute them in the program");
     if (split == SPLIT_VALIDATION && dataset_open(&plain, storage, SPLIT_TRAIN, format, &training, error) < 0)
         return -1;
     standardization_init(&dataset->standardization, format->input_elements,

@@ -446,6 +446,10 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
     cr_expect_eq(price, -1);
     dataset_free(dataset);
     refused(&spec, &text, ERROR_INVALID, "tokens");
+    struct example_format program = prices;
+    program.input_count = 1;
+    program.inputs[0] = (struct example_input){"x", ELEMENT_FLOAT32, 2, 0, {1, {2}}};
+    refused(&spec, &program, ERROR_INVALID, "a program has a loss of its own");
 
     put_array("new.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", (const float[]){8, 1}, 8);
     cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &prices, &dataset, NULL), 0);
