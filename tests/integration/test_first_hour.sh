@@ -81,6 +81,21 @@ cox 1 predict prices --data new.npy && grep -q 'the training data has changed si
     cox 1 predict prices && grep -q 'put the files back, or train again' err
 verdict $? "training data that has changed is not what the weights mean" "$(cat err out)"
 
+# Tables with integers as names and files to test with, one of which has an escape in its name.
+mkdir years others
+awk 'BEGIN { print "kind,2019,2020" } { split("setosa versicolor virginica", kind); print kind[$5 + 1] "," $1 "," $3 }' <(flowers) >years/all.csv
+awk -F, 'BEGIN { OFS = "," } NR == 1 || NR % 2 { print $2, $3, $1 }' years/all.csv >others/kinds_train.csv
+awk -F, 'BEGIN { OFS = "," } NR == 1 || NR % 2 == 0 { print $2, $3, $1 }' years/all.csv >others/kinds_test.csv
+learn others 'kinds_train.csv: 75 examples of 2 values, 3 classes, 75 more to test with' 85
+verdict $? "tables to learn from and to test with, whose names are integers" "$(tail -n 3 err out)"
+cp others/kinds_train.csv $'years/\e[31m.csv' && rm years/all.csv
+cox 0 generate years --data years && ! grep -q $'\e' err && grep -q 'found .*\.csv: 75 examples' err
+verdict $? "an escape in a file's name is not printed" "$(cat -v err)"
+cox 2 generate years --data others --model lenet && grep -q 'only mlp learns from' err &&
+    cox 1 generate years --data others/kinds_train.csv && grep -q 'is a file; give the folder' err &&
+    cox 1 generate years --data others --label height && grep -q 'there is no column height' err
+verdict $? "what does not fit the files is refused" "$(cat err)"
+
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "images" "$(tail -n 3 err out)"
