@@ -7,7 +7,7 @@
 # shellcheck source=tests/cluster/pki.sh
 . "$root/tests/cluster/pki.sh"
 
-# kueue_here ADDRESS: reads objects as JSON, and lets whatever calls a webhook call it there; prints those of Kueue's own API
+# kueue_here ADDRESS: reads objects as JSON, one after the other, and lets whatever calls a webhook call it there; prints those of Kueue's own API
 kueue_here() {
     python3 -c '
 import base64, json, sys
@@ -17,8 +17,12 @@ def here(client):
     client.update(url="https://" + address + path, caBundle=authority)
 def is_ours(hook):
     return all(group == "kueue.x-k8s.io" for rule in hook["rules"] for group in rule["apiGroups"])
-items = []
-for item in json.load(sys.stdin)["items"]:
+text, items = sys.stdin.read().strip(), []
+while text:
+    item, end = json.JSONDecoder().raw_decode(text)
+    text = text[end:].strip()
+    if item["kind"] == "Service":
+        continue
     if "webhooks" in item:
         item["webhooks"] = [hook for hook in item["webhooks"] if is_ours(hook)]
         for hook in item["webhooks"]:
@@ -30,7 +34,7 @@ json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)
 ' "$1" "$CLUSTER/pki/ca.crt"
 }
 
-# kueue_objects FOLDER: the module's objects in it, as one list in JSON
+# kueue_objects FOLDER: the module's objects in it, as JSON
 kueue_objects() {
     kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f -
 }
@@ -64,8 +68,12 @@ $3
 YAML
     kubectl create namespace kueue-system >/dev/null
     kueue_objects "$2/config/components/crd" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
-    setpriv --pdeathsig KILL -- "$root/tests/cluster/keep" "$CLUSTER" kueue "$1" --config "$CLUSTER/kueue.yaml" \
-        --kubeconfig "$CLUSTER/kueue.kubeconfig" &
+    # Without a cert-controller the manager reads certificates for its metrics from a fixed path in /etc: so it gets an /etc of its own.
+    # shellcheck disable=SC2016 # for the inner shell
+    setpriv --pdeathsig KILL -- "$root/tests/cluster/keep" "$CLUSTER" kueue unshare -rm sh -c '
+        mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s "$1" /etc/kueue/metrics/certs && shift &&
+            exec setpriv --pdeathsig KILL -- "$@"' sh "$folder" \
+        "$1" --config "$CLUSTER/kueue.yaml" --kubeconfig "$CLUSTER/kueue.kubeconfig" &
     kueue_objects "$2/config/components/webhook" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
     until_true 120 kueue_answers "$host" "$port"
 }
