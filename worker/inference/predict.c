@@ -160,7 +160,7 @@ static void list_classes(const float *scores, int64_t classes, enum output_meani
 static void list_values(const float *values, int64_t count, struct buffer *text)
 {
     for (int64_t i = 0; i < count; i++)
-        buffer_format(text, " %g", (double)values[i]);
+        buffer_format(text, " %.9g", (double)values[i]);
 }
 
 static int check_listed(const struct trainer *trainer, struct error *error)
@@ -168,10 +168,52 @@ static int check_listed(const struct trainer *trainer, struct error *error)
     const struct output_format format = graph_output_format(trainer->graph);
     if (format.type == ELEMENT_FLOAT32 && (format.meaning != OUTPUT_VALUES || format.elements <= VALUES_SHOWN))
         return 0;
-    return error_set(
-        error, ERROR_INVALID,
-        "--predict: the model gives %lld numbers for an example, which are too many for a line; add --outputs",
-        (long long)format.elements);
+    return error_set(error, ERROR_INVALID,
+                     "the model gives %lld numbers for an example, which are too many for a line; add --outputs",
+                     (long long)format.elements);
+}
+
+/* Whether the model gives for an example what its labels are: numbers. */
+static bool gives_values(const struct trainer *trainer)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    const struct output_format output = graph_output_format(trainer->graph);
+    return format->target_type == ELEMENT_FLOAT32 && output.type == ELEMENT_FLOAT32 &&
+           output.meaning == OUTPUT_VALUES && output.elements == format->target_elements;
+}
+
+static int read_targets(const struct trainer *trainer, int64_t number, float *ret_targets, struct error *error)
+{
+    SCOPED_FREE char *inputs = memory_allocate(1, example_input_bytes(graph_example_format(trainer->graph)));
+    if (dataset_read(trainer->validation, &number, 1, inputs, ret_targets, error) < 0)
+        return -1;
+    dataset_restore_targets(trainer->validation, ret_targets, 1);
+    return 0;
+}
+
+/* The values for one example and, of a held-out one, its label. */
+static int predict_values(const struct trainer *trainer, int64_t number, struct error *error)
+{
+    int64_t elements = graph_output_format(trainer->graph).elements;
+    const char *word = elements == 1 ? "value" : "values";
+    SCOPED_FREE float *outputs = batch_outputs(trainer);
+    SCOPED_FREE float *targets = memory_allocate((size_t)elements, sizeof *targets);
+    SCOPED_BUFFER text;
+    buffer_init(&text, TEXT_MAX);
+    if (check_listed(trainer, error) < 0 || outputs_of(trainer, number, 1, outputs, error) < 0)
+        return -1;
+    buffer_format(&text, "%s:", word);
+    list_values(outputs, elements, &text);
+    buffer_append_byte(&text, '\n', NULL);
+    if (!trainer->arguments->inference.data) {
+        if (read_targets(trainer, number, targets, error) < 0)
+            return -1;
+        buffer_format(&text, "example %lld of %lld has the %s", (long long)number,
+                      (long long)dataset_count(trainer->validation), word);
+        list_values(targets, elements, &text);
+        buffer_append_byte(&text, '\n', NULL);
+    }
+    return print(&text, error);
 }
 
 /* A line for each. */
@@ -241,7 +283,7 @@ static int open_examples(struct trainer *trainer, struct error *error)
         return error_wrap(error, "validation data");
     if (dataset_count(trainer->validation) == 0)
         return error_set(error, ERROR_INVALID,
-                         "--predict needs held-out examples; add data.validation, such as {last: 1000}");
+                         "predicting needs held-out examples; add data.validation, such as {last: 1000}");
     return trained_on_check(&trainer->trained_on, trainer->validation, error);
 }
 
@@ -252,13 +294,13 @@ static int check_scores(const struct trainer *trainer, struct error *error)
     bool of_text = format->classes > 0 && trainer->program == NULL;
     if (format->target_elements != 1 || format->classes == 0)
         return error_set(error, ERROR_INVALID,
-                         "--predict: the model's examples have no class each; take --predict all, add --outputs%s",
-                         of_text ? ", or take --generate" : "");
+                         "the model's examples have no class each; take all instead of a number, or add --outputs%s",
+                         of_text ? ", or let it continue a text (cox generate-text, --generate)" : "");
     if (graph_output_format(trainer->graph).meaning == OUTPUT_VALUES)
         return error_set(
             error, ERROR_INVALID,
-            "--predict: the model's program.json does not say that its outputs are scores of classes; take "
-            "--predict all, or add --outputs");
+            "the model's program.json does not say that its outputs are scores of classes; take all instead of a "
+            "number, or add --outputs");
     return 0;
 }
 
@@ -269,8 +311,8 @@ static int choose(const struct trainer *trainer, const char *which, int64_t *ret
     errno = 0;
     long long number = strtoll(which, &end, 10);
     if (*which == '\0' || *end != '\0' || errno != 0 || number < 0 || number >= count)
-        return error_set(error, ERROR_INVALID, "--predict: \"%.32s\" is neither \"all\" nor a number from 0 to %lld",
-                         which, (long long)count - 1);
+        return error_set(error, ERROR_INVALID, "\"%.32s\" is neither \"all\" nor a number from 0 to %lld", which,
+                         (long long)count - 1);
     *ret_number = number;
     return 0;
 }
@@ -286,20 +328,23 @@ static int predict(struct trainer *trainer, const char *which, bool outputs, enu
     if (!which)
         count = dataset_count(trainer->validation);
     *ret_code = EXIT_CODE_BAD_JOB;
-    if (which && ((!outputs && check_scores(trainer, error) < 0) || choose(trainer, which, &number, error) < 0))
+    bool of_values = gives_values(trainer);
+    if (which &&
+        ((!outputs && !of_values && check_scores(trainer, error) < 0) || choose(trainer, which, &number, error) < 0))
         return -1;
     bool lists = !which && !outputs && trainer->arguments->inference.data;
     if (lists && check_listed(trainer, error) < 0)
         return -1;
     if ((which || outputs || lists) && graph_outputs(trainer->graph) == NULL)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "--predict: outputs are stored as float32 only; leave out training.precision");
+        return error_set(error, ERROR_UNSUPPORTED, "outputs are stored as float32 only; leave out training.precision");
     *ret_code = EXIT_CODE_BAD_DATA;
     if (outputs)
         return print_outputs(trainer, number, count, error);
     if (lists)
         return predict_each(trainer, error);
-    return which ? predict_one(trainer, number, error) : predict_all(trainer, error);
+    if (!which)
+        return predict_all(trainer, error);
+    return of_values ? predict_values(trainer, number, error) : predict_one(trainer, number, error);
 }
 
 int predict_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,

@@ -78,7 +78,7 @@ Test(trained_on, a_new_label_shifts_the_classes, .init = make_place, .fini = rem
 {
     struct error error = ERROR_INIT;
     const struct dataset_digests then = told("1,a\n2,c\n3,a\n", false);
-    cr_expect_eq(check(&then, "1,c\n2,a\n3,a\n", false, NULL), 0);
+    cr_expect_eq(check(&then, "1.5,c\n2,a\n3,a\n", false, NULL), 0);
     cr_expect_eq(check(&then, "1,a\n2,b\n3,c\n", false, &error), -1);
     cr_expect(strstr(error.message, "the classes have other numbers"), "%s", error.message);
 }
