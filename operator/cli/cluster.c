@@ -21,7 +21,7 @@ int cluster_connect(const struct command_line *line, struct cluster *ret_cluster
 {
     /* A log is followed for each pod of a crew, at once: over one connection where the API server can. */
     struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true, .http2 = true};
-    *ret_cluster = (struct cluster){.name_space = NULL};
+    *ret_cluster = (struct cluster){.name_space = NULL, .kept = line->kept};
     if (kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
         event_loop_new(&ret_cluster->loop, error) < 0 ||
         event_loop_on_signal(ret_cluster->loop, SIGINT, interrupted, ret_cluster, error) < 0 ||

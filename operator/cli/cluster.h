@@ -19,6 +19,7 @@ struct cluster {
     struct kube_client *client;
     const char *name_space; /* of --namespace, else the context's */
     bool interrupted;       /* SIGINT or SIGTERM came */
+    bool kept; /* a state directory whose `cox run` has ended: jobs in it that are not over were interrupted */
 };
 
 /* Connects to the cluster. Release it with cluster_release, also after a failure. */

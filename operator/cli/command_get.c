@@ -8,6 +8,7 @@
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_table.h"
 #include "operator/kube/informer.h"
 
@@ -130,8 +131,12 @@ static int list_jobs(struct cluster *cluster, const struct command_line *line, s
     SCOPED_JSON *jobs = NULL;
     SCOPED_BUFFER text;
     buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (jobs_find(cluster, line, &jobs, error) < 0 ||
-        jobs_print(jobs, line, line->name_count == 1, clock_now_ms(), &text, error) < 0)
+    if (jobs_find(cluster, line, &jobs, error) < 0)
+        return -1;
+    bool as_it_is = line->output != OUTPUT_TABLE && line->output != OUTPUT_WIDE;
+    for (struct json *job = json_first(jobs); cluster->kept && !as_it_is && job; job = json_next(job))
+        job_mark_interrupted(job);
+    if (jobs_print(jobs, line, line->name_count == 1, clock_now_ms(), &text, error) < 0)
         return -1;
     if (json_count(jobs) == 0 && line->output <= OUTPUT_WIDE)
         fprintf(stderr, "no training jobs%s%s\n", line->all_namespaces ? "" : " in namespace ",

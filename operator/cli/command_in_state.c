@@ -44,6 +44,7 @@ static int run_in(const char *title, struct command_line *line, command_action *
     if (started == 0)
         started = control_plane_start(loop, &options, &plane, &error);
     if (started == 0) {
+        line->kept = true;
         line->watch = line->follow = false; /* nothing changes any more */
         code = command_run_in_cluster(title, line, kept);
     } else if (loop && error.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0)

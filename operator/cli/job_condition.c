@@ -28,6 +28,24 @@ const char *job_state(const struct json *job)
     return json_count(conditions) > 0 ? "Pending" : "";
 }
 
+void job_mark_interrupted(struct json *job)
+{
+    struct json *status = json_member(job, "status");
+    if (job_is_over(job) || !status)
+        return;
+    struct json *conditions = json_new_array();
+    struct json *own = json_append(conditions, json_new_object());
+    json_set_string(own, "type", JOB_INTERRUPTED);
+    json_set_string(own, "status", "True");
+    json_set_string(own, "reason", "NothingRunsIt");
+    json_set_string(own, "message", "its cox run has ended; the same command again goes on");
+    for (const struct json *item = json_first(json_member(status, "conditions")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), "Running") != 0)
+            json_append(conditions, json_copy(item));
+    json_set(status, "conditions", conditions);
+    json_set_string(status, "readySummary", "0");
+}
+
 bool job_has_news(const struct json *job)
 {
     int64_t observed = json_integer_at(job, "status.observedGeneration", 0);

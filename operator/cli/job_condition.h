@@ -10,6 +10,8 @@
 
 #include "common/json.h"
 
+#define JOB_INTERRUPTED "Interrupted" /* a condition that no operator sets: job_mark_interrupted */
+
 /* Returns the condition of that type; NULL if the status has none. Borrowed from the job. */
 const struct json *job_condition(const struct json *job, const char *type);
 bool job_condition_true(const struct json *job, const char *type);
@@ -20,6 +22,9 @@ const char *job_state(const struct json *job);
 /* Returns whether the operator has not observed the current generation of the job yet, so that the
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
+/* Gives a job that is not over, and that nothing runs any more because its `cox run` has ended, a condition Interrupted in place of its
+ * state, and no pods that are ready. For the copy of a job that is shown. */
+void job_mark_interrupted(struct json *job);
 /* Returns whether the job has succeeded, failed or been deleted (NULL). */
 bool job_is_over(const struct json *job);
 

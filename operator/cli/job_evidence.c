@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "operator/cli/job_condition.h"
 
 /* Returns whether an event is about the job itself or one of its pods. UIDs are compared, because pods of another job with a similar
  * name, and other pods of a name, have others. */
@@ -69,6 +70,8 @@ int job_evidence_gather(struct cluster *cluster, const char *name, struct job_ev
     if (cluster_get(cluster, &path, &ret_evidence->job, error) < 0 ||
         cluster_pods(cluster, name, &ret_evidence->pods, error) < 0)
         return -1;
+    if (cluster->kept)
+        job_mark_interrupted(ret_evidence->job);
     return events_of(cluster, ret_evidence, error);
 }
 

@@ -118,6 +118,18 @@ static bool it_is_over(const struct why_input *input, struct buffer *out)
     return false;
 }
 
+static bool it_was_interrupted(const struct why_input *input, struct buffer *out)
+{
+    int64_t step = json_integer_at(input->job, "status.progress.step", -1);
+    if (!job_condition_true(input->job, JOB_INTERRUPTED))
+        return false;
+    buffer_append_string(out, "waits for a user to run it again: it was interrupted", NULL);
+    if (step >= 0)
+        buffer_format(out, " after step %" PRId64, step);
+    buffer_append_string(out, ", and goes on with the same `cox run` command", NULL);
+    return true;
+}
+
 static bool it_is_suspended(const struct why_input *input, struct buffer *out)
 {
     if (!json_boolean_at(input->job, "spec.suspend", false))
@@ -435,6 +447,7 @@ static bool what_the_conditions_say(const struct why_input *input, struct buffer
 void why_print(const struct why_input *input, struct buffer *out)
 {
     static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
+        it_was_interrupted,
         it_is_being_deleted,
         nobody_looks,
         it_is_over,

@@ -126,3 +126,12 @@ used() {
 }
 until_true 20 used
 verdict $? "which can be used, too" "$(said)"
+kill -KILL "$runner"
+wait "$runner" 2>/dev/null
+runner=
+stopped() {
+    "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
+}
+until_true 30 stopped && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
+    printed '^State  *Interrupted, 0 ready$'
+verdict $? "one that was killed is shown as interrupted" "$(said)"

@@ -2,6 +2,7 @@
 #include "operator/cli/why.h"
 
 #include "job_json.h"
+#include "operator/cli/job_condition.h"
 
 static void expect(const char *job, const char *pods, const char *events, const char *expected)
 {
@@ -25,6 +26,25 @@ static void expect(const char *job, const char *pods, const char *events, const 
     "'conditions':[{'type':'Suspended','status':'True','reason':'" reason "','message':'" message                      \
     "'},{'type':'Scheduled','status':'False','reason':'Suspended','message':'the job is suspended'}]"
 #define POD(more) "{'metadata':{'name':'digits-worker-0-1','labels':{'coxswain.dev/current':'true'}" more "}"
+
+Test(why, a_run_that_was_interrupted)
+{
+    SCOPED_JSON *job = json_of("{'metadata':{'name':'digits'},'spec':{},'status':{'readySummary':'2/2','conditions':["
+                               "{'type':'Running','status':'True','reason':'CrewReady','message':'all run'}],"
+                               "'progress':{'step':5,'totalSteps':1000}}}");
+    SCOPED_JSON *over = json_of("{'status':{'conditions':[{'type':'Succeeded','status':'True'}]}}");
+    struct why_input input = {.job = job, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, WHY_MAX);
+    job_mark_interrupted(job);
+    job_mark_interrupted(over);
+    why_print(&input, &text);
+    cr_expect_str_eq(buffer_text(&text), "digits waits for a user to run it again: it was interrupted after step 5, "
+                                         "and goes on with the same `cox run` command");
+    cr_expect_str_eq(job_state(job), "Interrupted");
+    cr_expect_str_eq(job_state(over), "Succeeded");
+    cr_expect_str_eq(json_string_at(job, "status.readySummary", ""), "0");
+}
 
 Test(why, a_person_or_a_controller)
 {
