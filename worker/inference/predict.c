@@ -135,7 +135,7 @@ static int outputs_of(const struct trainer *trainer, int64_t first, int64_t coun
     const struct output_format format = graph_output_format(trainer->graph);
     if (evaluate(trainer, first, count, &sums, error) < 0)
         return -1;
-    memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)(count * format.elements) * sizeof *ret_outputs);
+    memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)count * (size_t)format.elements * sizeof *ret_outputs);
     if (format.meaning == OUTPUT_VALUES && format.elements == graph_example_format(trainer->graph)->target_elements)
         dataset_restore_targets(trainer->validation, ret_outputs, count);
     return 0;
@@ -232,7 +232,8 @@ static int predict_each(const struct trainer *trainer, struct error *error)
             return -1;
         buffer_clear(&text);
         for (int64_t i = 0; i < examples; i++) {
-            buffer_format(&text, "example %lld:", (long long)(at + i));
+            int64_t number = at + i;
+            buffer_format(&text, "example %lld:", (long long)number);
             if (has_classes)
                 list_classes(outputs + i * format.elements, classes, format.meaning, &text);
             else
@@ -262,7 +263,7 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
     for (int64_t at = 0; at < count; at += batch) {
         int64_t examples = count - at < batch ? count - at : batch;
         if (outputs_of(trainer, first + at, examples, outputs, error) < 0 ||
-            write_out(outputs, (size_t)(examples * format.elements) * sizeof *outputs, error) < 0)
+            write_out(outputs, (size_t)examples * (size_t)format.elements * sizeof *outputs, error) < 0)
             return -1;
     }
     return 0;
