@@ -50,19 +50,8 @@ static int read_options(int count, char **words, struct worker_call *options, in
 int command_predict(int count, char **words)
 {
     SCOPED(worker_call_release) struct worker_call options = {.count = 0};
-    SCOPED(worker_call_release) struct worker_call call = {.count = 0};
-    struct error error = ERROR_INIT;
     int first = count, code = read_options(count, words, &options, &first);
     if (code >= 0)
         return code;
-    code = trained_run_open(words[first], &call, &error);
-    if (code == 0) {
-        worker_call_add(&call, "--predict", count - first > 1 ? words[first + 1] : "all");
-        for (unsigned i = 0; i < options.count; i++)
-            worker_call_add(&call, options.words[i], NULL);
-        code = worker_call_run(&call, &error);
-    }
-    if (code < 0)
-        fprintf(stderr, "%s: %s\n", words[0], error.message);
-    return code < 0 ? EXIT_FAILURE : code;
+    return trained_run_use(words[0], words[first], "--predict", count - first > 1 ? words[first + 1] : "all", &options);
 }

@@ -124,7 +124,7 @@ static int add_run(const char *directory, struct worker_call *call, struct error
     return 0;
 }
 
-int trained_run_open(const char *word, struct worker_call *call, struct error *error)
+static int open_run(const char *word, struct worker_call *call, struct error *error)
 {
     SCOPED_FREE char *directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
     return directory ? add_run(directory, call, error) : -1;
@@ -140,7 +140,7 @@ static int exit_of(int status)
     return code == EXIT_CODE_BAD_JOB ? EXIT_USAGE : code == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int worker_call_run(const struct worker_call *call, struct error *error)
+static int run_worker(const struct worker_call *call, struct error *error)
 {
     int status;
     fflush(stdout);
@@ -159,6 +159,23 @@ int worker_call_run(const struct worker_call *call, struct error *error)
         if (errno != EINTR)
             return error_set_errno(error, "wait for %s", call->words[0]);
     return exit_of(status);
+}
+
+int trained_run_use(const char *command, const char *word, const char *option, const char *value,
+                    const struct worker_call *options)
+{
+    SCOPED(worker_call_release) struct worker_call call = {.count = 0};
+    struct error error = ERROR_INIT;
+    int code = open_run(word, &call, &error);
+    if (code == 0) {
+        worker_call_add(&call, option, value);
+        for (unsigned i = 0; i < options->count; i++)
+            worker_call_add(&call, options->words[i], NULL);
+        code = run_worker(&call, &error);
+    }
+    if (code < 0)
+        fprintf(stderr, "%s: %s\n", command, error.message);
+    return code < 0 ? EXIT_FAILURE : code;
 }
 
 /* ---------------------------------------------------------------- the next command */

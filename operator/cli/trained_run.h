@@ -23,12 +23,11 @@ struct worker_call {
 void worker_call_add(struct worker_call *call, const char *option, const char *value);
 void worker_call_release(struct worker_call *call);
 
-/* Adds the program, the job and its storages. `word` names a run (run_list.h), or the manifest of one whose state directory is the
- * default one. ERROR_NOT_FOUND: there is no such run; ERROR_INVALID: it is a sweep. */
-int trained_run_open(const char *word, struct worker_call *call, struct error *error);
-
-/* Runs the call and waits for it. Returns the exit code of the command (docs/cox.md), or -1 if the worker cannot be started. */
-int worker_call_run(const struct worker_call *call, struct error *error);
+/* Runs coxswain-worker with the job of a run, its storages, `option` with `value` (--predict or --generate) and more options, and
+ * waits for it. `word` names a run (run_list.h), or the manifest of one whose state directory is the default one. Returns the exit code of
+ * the command (docs/cox.md); says on stderr, after the command's name, why it could not be done. */
+int trained_run_use(const char *command, const char *word, const char *option, const char *value,
+                    const struct worker_call *options);
 
 /* Returns the command that uses what the job in the state directory has trained, such as "cox predict digits 0"; free it with free(). NULL:
  * the job is not one of Coxswain's worker, or leaves no weights. */

@@ -50,23 +50,11 @@ static void table_release(struct table *table)
     file_set_release(&table->set);
 }
 
-/* Which column `wanted` is: a name in the header, or a number from 1 on. */
 static int find_label(const struct csv *row, bool header, const char *wanted, unsigned *ret_label, struct error *error)
 {
     *ret_label = row->count - 1;
-    if (!wanted)
+    if (!wanted || csv_find_column(row, header, wanted, ret_label))
         return 0;
-    for (unsigned i = 0; header && i < row->count; i++)
-        if (row->fields[i].length == strlen(wanted) && memcmp(row->fields[i].text, wanted, strlen(wanted)) == 0) {
-            *ret_label = i;
-            return 0;
-        }
-    char *end;
-    long number = strtol(wanted, &end, 10);
-    if (*end == '\0' && number >= 1 && number <= (long)row->count) {
-        *ret_label = (unsigned)number - 1;
-        return 0;
-    }
     return error_set(error, ERROR_INVALID, "data.labelColumn: there is no column %s among the %u of the table%s",
                      wanted, row->count, header ? "" : ", which has no line with names");
 }
