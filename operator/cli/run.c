@@ -82,7 +82,6 @@ static void tell_volumes(void *context)
 static int plane_start(struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
-    run->state = options->state ? memory_copy_string(options->state) : default_state(&run->manifest);
     struct control_plane_options plane = {.state_directory = run->state,
                                           .forget = options->fresh,
                                           .forget_volumes = options->delete_volumes,
@@ -114,10 +113,17 @@ static int read_inputs(struct run *run, struct error *error)
     return manifest_read(&request, &run->manifest, error);
 }
 
-static int check_volumes(const struct run *run, struct error *error)
+static int check_volumes(struct run *run, struct error *error)
 {
+    const char *given = run->options->state;
+    run->state = given ? memory_copy_string(given) : default_state(&run->manifest);
     const struct json *spec = json_at(run->manifest.job, run->manifest.is_sweep ? "spec.template" : "spec");
-    return volume_options_check(spec, run->options->volumes, run->options->volume_count, error);
+    const char *const *volumes = run->options->volumes;
+    unsigned count = run->options->volume_count;
+    SCOPED_FREE char *own = memory_format("%s/" STATE_VOLUMES "/%s", run->state, run->manifest.name_space);
+    return volume_options_check(spec, volumes, count, error) < 0
+               ? -1
+               : volume_options_check_data(spec, volumes, count, own, error);
 }
 
 static int connect(struct run *run, struct error *error)

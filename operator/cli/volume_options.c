@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/volume_options.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -74,4 +75,35 @@ int volume_options_check(const struct json *spec, const char *const *volumes, un
             return error_set(error, ERROR_INVALID, "--volume %s: it is no directory", volumes[i]);
     }
     return 0;
+}
+
+static bool has_entries(const char *directory)
+{
+    DIR *stream = opendir(directory);
+    if (!stream)
+        return false;
+    bool found = false;
+    for (const struct dirent *entry; !found && (entry = readdir(stream)) != NULL;)
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(stream);
+    return found;
+}
+
+int volume_options_check_data(const struct json *spec, const char *const *volumes, unsigned count,
+                              const char *directory, struct error *error)
+{
+    const char *storage = json_string_at(spec, "coxswain.data.storage", NULL);
+    const char *claim = storage ? claim_of_storage(spec, storage) : NULL;
+    if (!claim || strcmp(json_string_at(spec, "coxswain.data.format", ""), "Synthetic") == 0)
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        if (strncmp(volumes[i], claim, strlen(claim)) == 0 && volumes[i][strlen(claim)] == '=')
+            return 0;
+    SCOPED_FREE char *folder = memory_format("%s/%s", directory, claim);
+    if (has_entries(folder))
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "the job's data is in the claim %s, which got no --volume and would be an empty folder; add "
+                     "--volume %s=FOLDER with the folder that has the files",
+                     claim, claim);
 }

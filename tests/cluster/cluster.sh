@@ -119,6 +119,11 @@ expect() {
     until_true 90 status_is "$@"
 }
 
+# pods_are JOB COUNT
+pods_are() {
+    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
+}
+
 # current JOB INDEX: the pod that is that worker now
 current() {
     k get pods -l "coxswain.dev/job-name=$1,coxswain.dev/index=$2,coxswain.dev/current=true" -o 'jsonpath={.items[*].metadata.name}'

@@ -53,11 +53,6 @@ has_condition() {
     status_of "$1" conditions | grep -q "\"$2\""
 }
 
-# pods_are JOB COUNT
-pods_are() {
-    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
-}
-
 # runs JOB: binds its pods and waits until they run
 runs() {
     bind "$1"

@@ -118,10 +118,6 @@ workload_is() {
     [[ $(condition "$1" "$2") == "$3" ]]
 }
 
-# pods_are JOB COUNT
-pods_are() {
-    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
-}
 
 # runs JOB: with both pods, which Kueue knows
 runs() {
