@@ -154,6 +154,7 @@ def write_towers_data():
     np.save("bought.npy", bought)
     np.save("fewer.npy", inputs["item"][:699])
     np.save("doubles.npy", inputs["price"].astype(np.float64))
+    np.save("halves.npy", inputs["price"].astype(np.float16))
     np.save("wider.npy", np.zeros((700, 3), np.float32))
     strangers = inputs["user"].copy()
     strangers[3] = USERS
