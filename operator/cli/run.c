@@ -193,20 +193,13 @@ static int run_start(struct run *run, struct error *error)
 
 /* ---------------------------------------------------------------- follow */
 
-static void keep_sweep(struct run *run, int64_t now_ms)
-{
-    SCOPED(sweep_view_release) struct sweep_view view;
-    sweep_follow_view(run->sweep, &view);
-    run_keep_sweep(&run->keep, &view, now_ms);
-}
-
 static int show(struct run *run, struct error *error)
 {
     if (run->sweep) {
         if (sweep_follow_check(run->sweep, error) < 0)
             return -1;
         sweep_follow_show(run->sweep, run->terminal, clock_now_ms());
-        keep_sweep(run, clock_now_ms());
+        run_keep_sweep(&run->keep, sweep_follow_sweep(run->sweep), clock_now_ms());
         return 0;
     }
     if (job_follow_check(run->follow, "cox run", run->terminal, error) < 0)

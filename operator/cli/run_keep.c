@@ -8,6 +8,7 @@
 
 #include "common/memory.h"
 #include "operator/cli/run_mark.h"
+#include "operator/cli/sweep_view.h"
 
 #define WRITE_EVERY_MS 5000
 
@@ -87,12 +88,11 @@ void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t no
     updated(keep, now_ms);
 }
 
-void run_keep_sweep(struct run_keep *keep, const struct sweep_view *view, int64_t now_ms)
+void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, int64_t now_ms)
 {
     struct run_record *record = &keep->record;
     if (!keep->state)
         return;
-    const struct training_sweep *sweep = view->sweep;
     record->step = sweep_done(sweep);
     record->total_steps = sweep->status.trials.total;
     snprintf(record->metric, sizeof record->metric, "%s", sweep->objective.metric ? sweep->objective.metric : "");

@@ -7,10 +7,10 @@
 #ifndef COXSWAIN_CLI_RUN_KEEP_H
 #define COXSWAIN_CLI_RUN_KEEP_H
 
+#include "common/job/training_sweep.h"
 #include "operator/cli/job_view.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/run_record.h"
-#include "operator/cli/sweep_view.h"
 
 struct run_keep {
     char *state; /* NULL: nothing is kept */
@@ -30,7 +30,7 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
                     const struct run_keep_volumes *volumes, int64_t now_ms);
 /* Writes the record every few seconds. */
 void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t now_ms);
-void run_keep_sweep(struct run_keep *keep, const struct sweep_view *view, int64_t now_ms);
+void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, int64_t now_ms);
 /* If the job was over before this run, which only showed it, the record keeps the time of its end. */
 void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms);
 void run_keep_release(struct run_keep *keep);

@@ -202,6 +202,11 @@ bool sweep_follow_deleted(const struct sweep_follow *follow)
     return follow->deleted;
 }
 
+const struct training_sweep *sweep_follow_sweep(const struct sweep_follow *follow)
+{
+    return &follow->sweep;
+}
+
 void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret_view)
 {
     *ret_view = (struct sweep_view){.sweep = &follow->sweep};

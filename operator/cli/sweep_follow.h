@@ -24,7 +24,9 @@ int sweep_follow_check(struct sweep_follow *follow, struct error *error);
 bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms);
 bool sweep_follow_deleted(const struct sweep_follow *follow);
 
-/* The sweep and its trials as last seen. Borrowed until the loop's next turn; release it with sweep_view_release. */
+/* The sweep as last seen. Borrowed until the loop's next turn. */
+const struct training_sweep *sweep_follow_sweep(const struct sweep_follow *follow);
+/* The same with its trials. Borrowed until the loop's next turn; release it with sweep_view_release. */
 void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret_view);
 
 /* Prints the trials that have ended since the last call, then redraws the block; if not live, prints a line when another trial has
