@@ -13,6 +13,7 @@
 #include "operator/cli/earlier_run.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run.h"
+#include "operator/cli/run_list.h"
 #include "operator/cli/sha256.h"
 
 static const char usage[] =
@@ -199,7 +200,7 @@ static int demo_preempt(struct demo *demo, enum preemption_target target, struct
 
 static int demo_run(struct demo *demo, enum preemption_target preempt, struct error *error)
 {
-    SCOPED_FREE char *base = path_user_directory("XDG_STATE_HOME", ".local/state");
+    SCOPED_FREE char *base = run_list_folder();
     demo->state = memory_format("%s/demo", base);
     SCOPED_FREE char *text = state_of(demo, "text");
     if (event_loop_new(&demo->loop, error) < 0 ||

@@ -18,6 +18,7 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run_keep.h"
+#include "operator/cli/run_list.h"
 #include "operator/cli/run_sweep.h"
 #include "operator/cli/summary.h"
 #include "operator/cli/trained_run.h"
@@ -61,12 +62,6 @@ static void interrupted(void *context, int signal_number)
 }
 
 /* ---------------------------------------------------------------- start */
-
-static char *default_state(const struct manifest *manifest)
-{
-    SCOPED_FREE char *base = path_user_directory("XDG_STATE_HOME", ".local/state");
-    return memory_format("%s/%s-%s", base, manifest->name_space, manifest->name);
-}
 
 static void tell_volumes(void *context)
 {
@@ -116,7 +111,7 @@ static int read_inputs(struct run *run, struct error *error)
 static int check_volumes(struct run *run, struct error *error)
 {
     const char *given = run->options->state;
-    run->state = given ? memory_copy_string(given) : default_state(&run->manifest);
+    run->state = given ? memory_copy_string(given) : run_list_directory_of(&run->manifest);
     const struct json *spec = json_at(run->manifest.job, run->manifest.is_sweep ? "spec.template" : "spec");
     const char *const *volumes = run->options->volumes;
     unsigned count = run->options->volume_count;

@@ -19,6 +19,12 @@ char *run_list_folder(void)
     return path_user_directory("XDG_STATE_HOME", ".local/state");
 }
 
+char *run_list_directory_of(const struct manifest *manifest)
+{
+    SCOPED_FREE char *folder = run_list_folder();
+    return memory_format("%s/%s-%s", folder, manifest->name_space, manifest->name);
+}
+
 /* ---------------------------------------------------------------- one directory */
 
 static void explain(struct run_entry *entry, const struct error *cause)

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "operator/cli/manifest.h"
 #include "operator/cli/run_record.h"
 
 struct run_entry {
@@ -26,6 +27,8 @@ struct run_list {
 
 /* Returns ${XDG_STATE_HOME:-~/.local/state}/coxswain; free it with free(). */
 char *run_list_folder(void);
+/* Returns the state directory in it of a job that is run without --state; free it with free(). */
+char *run_list_directory_of(const struct manifest *manifest);
 
 /* `folder`: a state directory, or a folder of them; NULL: run_list_folder. A default folder that does not exist has no runs. */
 int run_list_read(const char *folder, struct run_list *list, struct error *error);

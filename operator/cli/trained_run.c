@@ -49,8 +49,7 @@ static char *directory_of_manifest(const char *path, struct error *error)
     struct manifest_request request = {.path = path, .default_namespace = "default"};
     if (manifest_read(&request, &manifest, error) < 0)
         return NULL;
-    SCOPED_FREE char *folder = run_list_folder();
-    char *directory = memory_format("%s/%s-%s", folder, manifest.name_space, manifest.name);
+    char *directory = run_list_directory_of(&manifest);
     if (state_directory_is_one(directory))
         return directory;
     error_set(error, ERROR_NOT_FOUND,
