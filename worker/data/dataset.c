@@ -119,14 +119,28 @@ static int measure(const struct dataset *training, struct standardization *stand
     return 0;
 }
 
-static int standardize(struct dataset *dataset, const struct data_spec *spec, const struct storage_map *storage,
-                       enum dataset_split split, struct error *error)
+/* Measures the training examples, which are opened for that unless they are those of `dataset`. */
+static int measure_training(struct dataset *dataset, const struct dataset_source *source, enum dataset_split split,
+                            struct error *error)
 {
     const struct example_format *format = &dataset->format;
     struct dataset *training = NULL;
-    struct data_spec plain = *spec;
+    struct data_spec plain = *source->spec;
     plain.standardize = false;
-    if (!spec->standardize)
+    if (split == SPLIT_VALIDATION && dataset_open(&plain, source->storage, SPLIT_TRAIN, format, &training, error) < 0)
+        return -1;
+    standardization_init(&dataset->standardization, format->input_elements,
+                         format->target_type == ELEMENT_FLOAT32 ? format->target_elements : 0);
+    int result = measure(training ? training : dataset, &dataset->standardization, error);
+    dataset_free(training);
+    return result;
+}
+
+static int standardize(struct dataset *dataset, const struct dataset_source *source, enum dataset_split split,
+                       struct error *error)
+{
+    const struct example_format *format = &dataset->format;
+    if (!source->spec->standardize)
         return 0;
     if (format->input_type != ELEMENT_FLOAT32 || format->input_count > 1)
         return error_set(error, ERROR_INVALID, "data.standardize is for models that take numbers, as their only input");
@@ -135,14 +149,12 @@ static int standardize(struct dataset *dataset, const struct data_spec *spec, co
             error, ERROR_INVALID,
             "data.standardize: a program has a loss of its own, which takes labels that are numbers as they "
             "are; leave data.standardize out, and store standardized values or compute them in the program");
-    if (split == SPLIT_VALIDATION && dataset_open(&plain, storage, SPLIT_TRAIN, format, &training, error) < 0)
+    if (source->training)
+        standardization_copy(&dataset->standardization, &source->training->standardization);
+    else if (measure_training(dataset, source, split, error) < 0)
         return -1;
-    standardization_init(&dataset->standardization, format->input_elements,
-                         format->target_type == ELEMENT_FLOAT32 ? format->target_elements : 0);
-    int result = measure(training ? training : dataset, &dataset->standardization, error);
-    dataset_free(training);
     describe_standardization(dataset);
-    return result;
+    return 0;
 }
 
 /* Only arrays by name give a program several inputs. */
@@ -166,33 +178,45 @@ static struct dataset *empty_dataset(const struct example_format *format)
     return dataset;
 }
 
-int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
-                 const struct example_format *format, struct dataset **ret_dataset, struct error *error)
+/* `source` without the files, which the split decides. */
+static int open_split(struct dataset_source source, enum dataset_split split, struct dataset **ret_dataset,
+                      struct error *error)
 {
+    const struct data_spec *spec = source.spec;
     const struct data_files *own = &spec->validation;
     bool validation = split == SPLIT_VALIDATION;
     if (validation && !names_files(own) && given_or_none(own->last) == 0 && given_or_none(own->sample) == 0) {
-        *ret_dataset = empty_dataset(format);
+        *ret_dataset = empty_dataset(source.format);
         return 0;
     }
-    struct dataset_source source = {
-        .spec = spec,
-        .files = validation && names_files(own) ? own : &spec->train,
-        .storage = storage,
-        .format = format,
-    };
+    source.files = validation && names_files(own) ? own : &spec->train;
     struct dataset *dataset = NULL;
-    if (check_inputs(spec->format, format, error) < 0)
+    if (check_inputs(spec->format, source.format, error) < 0)
         return -1;
     if (kinds[spec->format]->open(&source, &dataset, error) < 0)
         return -1;
-    if (cut_split(dataset, spec, split, error) < 0 || standardize(dataset, spec, storage, split, error) < 0 ||
+    if (cut_split(dataset, spec, split, error) < 0 || standardize(dataset, &source, split, error) < 0 ||
         (!validation && augment(dataset, &spec->augmentation, error) < 0)) {
         dataset_free(dataset);
         return -1;
     }
     *ret_dataset = dataset;
     return 0;
+}
+
+int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
+                 const struct example_format *format, struct dataset **ret_dataset, struct error *error)
+{
+    const struct dataset_source source = {.spec = spec, .storage = storage, .format = format};
+    return open_split(source, split, ret_dataset, error);
+}
+
+int dataset_open_validation(const struct data_spec *spec, const struct storage_map *storage,
+                            const struct dataset *training, struct dataset **ret_dataset, struct error *error)
+{
+    const struct dataset_source source = {
+        .spec = spec, .storage = storage, .format = &training->format, .training = training};
+    return open_split(source, SPLIT_VALIDATION, ret_dataset, error);
 }
 
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
@@ -209,7 +233,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
         return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
     if (dataset_npy.open(&source, &dataset, error) < 0)
         return -1;
-    if (standardize(dataset, spec, storage, SPLIT_VALIDATION, error) < 0) {
+    if (standardize(dataset, &source, SPLIT_VALIDATION, error) < 0) {
         dataset_free(dataset);
         return error_wrap(error, "data.standardize: training data");
     }

@@ -49,6 +49,9 @@ enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
  * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
+/* Opens the other split beside the training split of the same `spec`: what data.standardize has measured there is taken from it. */
+int dataset_open_validation(const struct data_spec *spec, const struct storage_map *storage,
+                            const struct dataset *training, struct dataset **ret_dataset, struct error *error);
 /* Opens an NPY file of inputs without labels, at a path of the caller; the targets that dataset_read gives mean nothing. With
  * data.standardize in `spec` the inputs are changed by the moments of its training examples, which are read for that. ERROR_INVALID if
  * the model does not take what it holds, also one that takes tokens or several inputs, or if training data that is still there was

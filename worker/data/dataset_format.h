@@ -32,6 +32,7 @@ struct dataset_source {
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
+    const struct dataset *training;      /* the training split, if it is open and this is the other one */
     bool unlabelled;                     /* NPY: the files are of inputs alone, and their paths those of the caller */
 };
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/crc32c.h"
 #include "common/memory.h"
@@ -11,6 +12,14 @@ void standardization_init(struct standardization *standardization, int64_t input
 {
     *standardization = (struct standardization){.inputs = inputs, .targets = targets};
     standardization->moments = memory_allocate((size_t)(inputs + targets), sizeof *standardization->moments);
+}
+
+void standardization_copy(struct standardization *standardization, const struct standardization *from)
+{
+    size_t count = (size_t)(from->inputs + from->targets);
+    *standardization = *from;
+    standardization->moments = memory_allocate(count, sizeof *from->moments);
+    memcpy(standardization->moments, from->moments, count * sizeof *from->moments);
 }
 
 void standardization_release(struct standardization *standardization)

@@ -22,6 +22,7 @@ struct standardization {
 };
 
 void standardization_init(struct standardization *standardization, int64_t inputs, int64_t targets);
+void standardization_copy(struct standardization *standardization, const struct standardization *from);
 void standardization_release(struct standardization *standardization);
 
 /* Adds an example; after the last one `finish`. `targets` is not read if there are none. */

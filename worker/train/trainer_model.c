@@ -82,7 +82,7 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
         return 0;
     if (dataset_open(spec, trainer->storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
         return error_wrap(error, "training data");
-    if (dataset_open(spec, trainer->storage, SPLIT_VALIDATION, format, &trainer->validation, error) < 0)
+    if (dataset_open_validation(spec, trainer->storage, trainer->training, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
     int64_t count = dataset_count(trainer->training);
     trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};

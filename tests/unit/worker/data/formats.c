@@ -461,6 +461,31 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
     dataset_free(dataset);
 }
 
+/* They are not read again, which can take long. */
+Test(formats, what_was_measured_of_the_training_examples_is_taken_over, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec;
+    struct dataset *validation = NULL;
+    int64_t first = 0;
+    float input[2];
+    int32_t target;
+    put_rows(&spec);
+    spec.standardize = true;
+    put_array("new.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", (const float[]){9, 4}, 8);
+    put_array("labels.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }", (const uint8_t[1]){1}, 1);
+    spec.validation.images = path_of("new.npy");
+    spec.validation.labels = path_of("labels.npy");
+    struct dataset *training = opened(&spec, &rows);
+    cr_assert_eq(unlink(spec.train.images), 0);
+    cr_assert_eq(dataset_open_validation(&spec, NULL, training, &validation, NULL), 0);
+    dataset_free(training);
+    cr_assert_eq(dataset_read(validation, &first, 1, input, &target, NULL), 0);
+    cr_expect_float_eq(input[0], 4.5 / sqrt(8.25), 1e-6);
+    cr_expect(input[1] == 1 && target == 1);
+    cr_expect(strstr(dataset_description(validation), ", standardized"), "%s", dataset_description(validation));
+    dataset_free(validation);
+}
+
 static const struct data_spec plain;
 
 static void refused_split(const struct data_spec *spec, const char *words)
