@@ -24,11 +24,8 @@ static void copy_metrics(const struct progress_metric *metrics, unsigned count, 
 static int64_t count_pods(const struct json *spec)
 {
     int64_t pods = 0;
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        const struct json *section = json_member(spec, role_section((enum role)role));
-        if (section || role == ROLE_WORKER)
-            pods += json_integer_at(section, "replicas", 1);
-    }
+    for (int role = 0; role < ROLE_COUNT; role++)
+        pods += spec_role_count(spec, (enum role)role);
     return pods;
 }
 
