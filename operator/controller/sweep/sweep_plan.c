@@ -27,13 +27,12 @@ struct sweep_planning {
     struct sweep_status *next;
     int64_t total, started;
     bool budget_used;
-    struct trial_record *results; /* by number, of trials that have been started */
+    struct trial_record *results; /* by number, of trials that have been started, as views and notes */
     struct index_set pending;
     struct index_set stopping, was_stopping; /* wanted, and as the status in the cache has it */
     struct index_set promoted;
-    const struct trial_view **views; /* by number, of trials that have been started; NULL: the cache has none */
-    const struct trial_note *
-        *notes; /* by number, the last note of each trial that has been started; NULL: there is no note */
+    const struct trial_view **views; /* NULL: the cache has none */
+    const struct trial_note **notes; /* the last one of each trial; NULL: there is none */
 };
 
 /* ---------------------------------------------------------------- parts of the plan */
@@ -119,7 +118,7 @@ static void read_results(struct sweep_planning *planning)
 static void read_trials(struct sweep_planning *planning)
 {
     const struct sweep_input *input = planning->input;
-    size_t room = (size_t)planning->started + 1;
+    size_t room = (size_t)int64_max(planning->started, planning->total) + 1;
     planning->views = arena_allocate(&planning->plan->arena, room, sizeof *planning->views);
     planning->notes = arena_allocate(&planning->plan->arena, room, sizeof *planning->notes);
     for (size_t i = 0; i < input->trial_count; i++) {
@@ -176,8 +175,7 @@ static int64_t next_promotion(const struct sweep_planning *planning)
  * does not count. */
 static int64_t worker_ms_of(const struct sweep_planning *planning, int64_t trial)
 {
-    bool known = trial < int64_min(planning->sweep->status.result_count, SWEEP_TRIALS_MAX);
-    const struct trial_view *view = known ? planning->views[trial] : NULL;
+    const struct trial_view *view = planning->views[trial];
     if (!view || view->start_ms == FIELD_UNSET)
         return 0;
     int64_t end_ms = view->end_ms == FIELD_UNSET ? planning->input->now_ms : view->end_ms;
@@ -194,13 +192,15 @@ static void add_worker_time(struct sweep_planning *planning, int64_t trial)
 /* Once the budget is used, there are no more trials than have been started, and none that is paused goes on. */
 static void heed_budget(struct sweep_planning *planning)
 {
+    if (!planning->sweep->has_budget)
+        return;
     int64_t taken = int64_max(planning->next->worker_ms, 0);
     for (int64_t trial = 0; trial < planning->started; trial++) {
         enum trial_state state = planning->results[trial].state;
         bool over = state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_STOPPED;
         taken += over ? 0 : worker_ms_of(planning, trial);
     }
-    if (!planning->sweep->has_budget || (double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
+    if ((double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
         return;
     planning->budget_used = planning->started < planning->total || next_promotion(planning) >= 0;
     planning->total = int64_min(planning->started, planning->total);
