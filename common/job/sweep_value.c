@@ -123,14 +123,14 @@ static int64_t choose(struct point *point, unsigned parameter, int64_t number)
     if (!is_tried(point, parameter))
         return number;
     int64_t choices = choices_of(&point->sweep->parameters[parameter]);
+    if (!point->decides[parameter]) {
+        int64_t after = points_from(point, parameter + 1);
+        point->chosen[parameter] = number / after % choices;
+        return number % after;
+    }
     for (int64_t i = 0; i < choices; i++) {
         point->chosen[parameter] = i;
         int64_t after = points_from(point, parameter + 1);
-        if (!point->decides[parameter]) {
-            point->chosen[parameter] = number / after % choices;
-            return number % after;
-        }
-        point->chosen[parameter] = i;
         if (number < after)
             break;
         number -= after;
