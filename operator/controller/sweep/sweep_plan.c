@@ -611,13 +611,13 @@ static const char *what_is_wrong(struct sweep_planning *planning)
         return format(planning, "%s", planning->input->invalid);
     if (planning->started > 0)
         return NULL;
-    if (trial_build(planning->sweep, 0, &object, &error) == 0)
-        return promotion_is_used(planning->sweep) && json_at(object, "spec.coxswain") &&
-                       !json_at(object, "spec.coxswain.checkpoint")
-                   ? "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on "
-                     "from there; say where they are saved"
-                   : NULL;
-    return format(planning, "%s", error.message);
+    if (trial_build(planning->sweep, 0, &object, &error) < 0)
+        return format(planning, "%s", error.message);
+    if (promotion_is_used(planning->sweep) && json_at(object, "spec.coxswain") &&
+        !json_at(object, "spec.coxswain.checkpoint"))
+        return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
+               "there; say where they are saved";
+    return NULL;
 }
 
 /* An earlier operator accepted the spec, and this one cannot say what the trials' values are. */
