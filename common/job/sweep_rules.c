@@ -41,9 +41,10 @@ bool sweep_rule_source(const struct json *self, const struct json *old)
            1;
 }
 
+static const char *const targets[] = {"path", "env", "arg"};
+
 static bool is_same_target(const struct json *one, const struct json *other)
 {
-    static const char *const targets[] = {"path", "env", "arg"};
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         const struct json *target = json_member(one, targets[i]);
         if (target && json_equal(target, json_member(other, targets[i])))
@@ -63,12 +64,19 @@ bool sweep_rule_targets_differ(const struct json *self, const struct json *old)
     return true;
 }
 
+static bool is_named(const struct json *parameter, const struct json *name)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (json_equal(json_member(parameter, targets[i]), name))
+            return true;
+    return false;
+}
+
 /* The parameter of that path, variable or argument among those before `end`, NULL: among all; NULL: there is none. */
 static const struct json *parameter_named(const struct json *list, const struct json *end, const struct json *name)
 {
     for (const struct json *item = json_first(list); item != end; item = json_next(item))
-        if (name && (json_equal(json_member(item, "path"), name) || json_equal(json_member(item, "env"), name) ||
-                     json_equal(json_member(item, "arg"), name)))
+        if (name && is_named(item, name))
             return item;
     return NULL;
 }
