@@ -69,6 +69,22 @@ function decimate(points, low, high) {
     return kept;
 }
 
+// Empties a figure but for its caption: the title, a key for each of the series, and a text about values, which is returned.
+function writeCaption(figure, title, keyed) {
+    const caption = document.createElement("figcaption");
+    const part = (className, text) => {
+        const element = document.createElement("span");
+        element.className = className;
+        element.textContent = text;
+        caption.append(element);
+        return element;
+    };
+    part("title", title);
+    for (const one of keyed) part("key " + one.className, one.name);
+    figure.replaceChildren(caption);
+    return part("value", "");
+}
+
 function chart(figure, options) {
     const usable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0);
     const toY = (y) => options.logarithmic ? Math.log10(y) : y;
@@ -78,21 +94,7 @@ function chart(figure, options) {
     const newestOf = (one) => figureText(one.points[one.points.length - 1][3]);
     const drawn = figure.querySelector("svg");
     const pointer = drawn ? drawn.pointerX : null;
-    const caption = document.createElement("figcaption");
-    const title = document.createElement("span");
-    title.className = "title";
-    title.textContent = options.title;
-    caption.append(title);
-    for (const one of series) {
-        const key = document.createElement("span");
-        key.className = "key " + one.className;
-        key.textContent = one.name;
-        if (series.length > 1 && one.points.length > 0) caption.append(key);
-    }
-    const value = document.createElement("span");
-    value.className = "value";
-    caption.append(value);
-    figure.replaceChildren(caption);
+    const value = writeCaption(figure, options.title, series.length > 1 ? filled : []);
     if (all.length === 0) {
         const empty = document.createElement("p");
         empty.className = "empty";

@@ -68,16 +68,17 @@ function compareView(places) {
         make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, ...figures));
 
     function draw() {
-        const series = (points) => jobs.filter((job) => job.curves).map((job) => ({name: job.label, className: job.className, points: points(job.curves)}));
+        const drawn = jobs.filter((job) => job.curves).map((job) => [job, pointsOf(job.curves)]);
+        const series = (which) => drawn.map(([job, points]) => ({name: job.label, className: job.className, points: points[which]}));
         const some = (list) => list.some((one) => one.points.length > 0);
-        const units = new Set(jobs.filter((job) => job.curves && job.curves.points.length > 0).map((job) => job.curves.unit));
-        chart(loss, {title: "Loss", logarithmic: logarithmic.checked, series: series((curves) => curves.points.map((p) => [p[0], p[1], p[3]])), empty: "No steps are known of these jobs."});
-        const tests = series((curves) => curves.tests.map((p) => [p[0], p[1]])), right = series((curves) => curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]]));
+        const units = new Set(drawn.filter(([, points]) => points.rates.length > 0).map(([job]) => job.curves.unit));
+        chart(loss, {title: "Loss", logarithmic: logarithmic.checked, series: series("training"), empty: "No steps are known of these jobs."});
+        const tests = series("held"), right = series("right");
         held.hidden = !some(tests);
         if (!held.hidden) chart(held, {title: "Loss on held-out examples", logarithmic: logarithmic.checked, series: tests});
         accuracy.hidden = !some(right);
         if (!accuracy.hidden) chart(accuracy, {title: "Accuracy on held-out examples", unit: "%", series: right});
-        chart(rate, {title: "Throughput", unit: [...units].join(" or ") + "/s", fromZero: true, series: series((curves) => curves.points.map((p) => [p[0], p[2], p[3]])), empty: "No throughput is known of these jobs."});
+        chart(rate, {title: "Throughput", unit: [...units].join(" or ") + "/s", fromZero: true, series: series("rates"), empty: "No throughput is known of these jobs."});
     }
 
     function write() {
@@ -92,24 +93,28 @@ function compareView(places) {
         known.length < jobs.length ? "Reading…" : "Their specs are equal.");
     }
 
+    // Returns whether the curves of a job have changed.
     async function readJob(job) {
-        if (job.gone) return;
+        if (job.gone) return false;
         try {
             job.document = await ask(addressed("/api/job", job));
             const answer = await ask(addressed("/api/curves", job, {known: job.curves ? job.curves.version : 0}));
             if (answer.points) job.curves = answer;
+            return Boolean(answer.points);
         } catch (error) {
             job.gone = error.status === 404;
             if (!job.gone) throw error;
+            return false;
         }
     }
 
     async function read() {
         if (lost) return;
         const missing = [];
+        let changed = false;
         try {
             for (const job of jobs) {
-                await readJob(job);
+                if (await readJob(job)) changed = true;
                 if (job.gone && !job.document) missing.push(job.label);
             }
             setText(failed, missing.length > 0 ? `There is no job ${missing.join(", ")}.` : "");
@@ -117,7 +122,7 @@ function compareView(places) {
             tellReadError(failed, error);
         }
         write();
-        draw();
+        if (changed) draw();
     }
 
     draw();

@@ -463,6 +463,13 @@ function tabs(names, chosen) {
 const writeConditions = (host, conditions) => writeTable(host, ["Condition", "Status", "Since", "Reason", "Message"],
     conditions.map((one) => [one.type, one.status, since(one.time), one.reason, one.message]), "No operator has looked at it yet.");
 
+// The points of a job's charts: loss, throughput, loss and accuracy on held-out examples.
+const pointsOf = (curves) => ({
+    training: curves.points.map((p) => [p[0], p[1], p[3]]),
+    rates: curves.points.map((p) => [p[0], p[2], p[3]]),
+    held: curves.tests.map((p) => [p[0], p[1]]),
+    right: curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]])});
+
 // Calls `read` now and every DETAIL_MS until `end` is called; `now` also while it runs: then once more after that.
 function repeat(read) {
     let ended = false, timer = null, running = false, wanted = false;
@@ -512,8 +519,7 @@ function jobView(place) {
         const marks = curves.marks.map(([event, step]) => ({
             kind: {restart: "restart", "whole again": "whole", checkpoint: "checkpoint"}[event], x: step,
             text: {restart: `a new chief began with step ${step}`, "whole again": `the crew was whole again with step ${step}`, checkpoint: `checkpoint of step ${step}`}[event]}));
-        const training = curves.points.map((p) => [p[0], p[1], p[3]]), held = curves.tests.map((p) => [p[0], p[1]]);
-        const rates = curves.points.map((p) => [p[0], p[2], p[3]]), right = curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]]);
+        const {training, rates, held, right} = pointsOf(curves);
         const empty = "No steps are known: the curves come from lines such as step 20/300 loss 0.5 in the chief's log.";
         chart(lossFigure, {title: "Loss", series: [{name: "training", className: "first", points: training}, {name: "held out", className: "second", points: held}], marks, logarithmic: logarithmic.checked, empty});
         chart(rateFigure, {title: "Throughput", unit: curves.unit + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, empty});

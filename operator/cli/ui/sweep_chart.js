@@ -31,12 +31,7 @@ function scaleOf(axis) {
 }
 
 function parallel(figure, options) {
-    const caption = document.createElement("figcaption"), title = document.createElement("span"), value = document.createElement("span");
-    title.className = "title";
-    title.textContent = options.title;
-    value.className = "value";
-    caption.append(title, value);
-    figure.replaceChildren(caption);
+    const value = writeCaption(figure, options.title, []);
     if (options.lines.length === 0 || options.axes.length < 2) return;
     const words = (line) => `${line.name}: ` + options.axes.map((axis, i) => `${axis.name} ${typeof line.values[i] === "number" ? figureText(line.values[i]) : line.values[i] ?? "none"}`).join(", ");
     const best = options.best ? "best: " + words(options.best) : "";
