@@ -79,17 +79,19 @@ api_server_answers() {
 }
 
 # played_job NAME WORKERS RUN_POLICY [CODE SECONDS [LABELS]]: its pods run until deleted, or end with CODE after that time. The
-# caller may set suspend (false), bounds (minReplicas and maxReplicas, a comma behind each) and ours (a line of section coxswain)
+# caller may set suspend (false), bounds (minReplicas and maxReplicas, a comma behind each), requests (what each pod asks for) and
+# ours (a line of section coxswain)
 played_job() {
-    local annotations=
+    local annotations='' pod=
     [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
+    [[ -z ${requests:-} ]] || pod=", spec: {containers: [{name: trainer, resources: {requests: {$requests}}}]}"
     k apply -f - <<YAML
 apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
 metadata: {name: $1, labels: {${6:-}}}
 spec:
   suspend: ${suspend:-false}
-  workers: {replicas: $2, ${bounds:-}template: {metadata: {annotations: {$annotations}}}}
+  workers: {replicas: $2, ${bounds:-}template: {metadata: {annotations: {$annotations}}$pod}}
   runPolicy: $3
   coxswain:
     strategy: {type: MultiWorkerMirrored}
@@ -141,6 +143,30 @@ replaced() {
     local now
     now=$(current "$1" "$2")
     [[ -n $now && $now != "$3" && $(k get pod "$now" -o 'jsonpath={.status.phase}') == Running ]]
+}
+
+# A verdict on all that the operators sent.
+operators_judged() {
+    local refused
+    refused=$(grep -hiE 'forbidden|unknown field|invalid' "$work"/operator-*.log | head -n 3)
+    [[ -z $refused ]]
+    verdict $? "nothing that the operators sent was refused" "$refused"
+}
+
+# ---------------------------------------------------------------- Kueue's view of a job
+# workload JOB PATH: a field of its Workload
+workload() {
+    k get workloads.v1beta2.kueue.x-k8s.io "$1" -o "jsonpath={$2}" 2>/dev/null
+}
+
+# workload_condition JOB TYPE [PART]: its status, or another part
+workload_condition() {
+    workload "$1" ".status.conditions[?(@.type==\"$2\")].${3:-status}"
+}
+
+# workload_is JOB TYPE STATUS
+workload_is() {
+    [[ $(workload_condition "$1" "$2") == "$3" ]]
 }
 
 # ---------------------------------------------------------------- what schedulers do
