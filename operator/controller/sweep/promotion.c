@@ -8,25 +8,15 @@
 
 #include "common/memory.h"
 #include "operator/controller/sweep/early_stopping.h"
+#include "operator/controller/sweep/ranked_trial.h"
 
 #define REASON_MAX 256
 
 /* The trials that have come to one rung, the best one first. */
 struct ranking {
-    struct ranked {
-        double loss;
-        int64_t trial;
-    } * trials;
+    struct ranked_trial *trials;
     int64_t count;
 };
-
-static int by_loss(const void *one, const void *other)
-{
-    const struct ranked *a = one, *b = other;
-    if (a->loss != b->loss)
-        return a->loss < b->loss ? -1 : 1;
-    return (a->trial > b->trial) - (a->trial < b->trial);
-}
 
 /* Returns the trial's first loss at the rung or above it; NAN: it has not come there. */
 static double loss_from(const struct training_sweep *sweep, const struct trial_record *result, int rung)
@@ -45,9 +35,9 @@ static struct ranking rank_trials(const struct training_sweep *sweep, const stru
     for (int64_t i = 0; i < count; i++) {
         double loss = loss_from(sweep, &results[i], rung);
         if (!isnan(loss))
-            ranking.trials[ranking.count++] = (struct ranked){loss, i};
+            ranking.trials[ranking.count++] = (struct ranked_trial){loss, i};
     }
-    qsort(ranking.trials, (size_t)ranking.count, sizeof *ranking.trials, by_loss);
+    ranked_trials_sort(ranking.trials, (size_t)ranking.count);
     return ranking;
 }
 

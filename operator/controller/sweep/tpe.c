@@ -3,26 +3,13 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "operator/controller/sweep/ranked_trial.h"
 
 #define GOOD_SHARE 10 /* one of so many trials is good */
 #define GOOD_MAX 25
-
-struct ranked {
-    double loss;
-    size_t trial;
-};
-
-static int by_loss(const void *one, const void *other)
-{
-    const struct ranked *a = one, *b = other;
-    if (a->loss != b->loss)
-        return a->loss < b->loss ? -1 : 1;
-    return (a->trial > b->trial) - (a->trial < b->trial);
-}
 
 static size_t good_count(const struct tpe_trial *trials, size_t count)
 {
@@ -40,10 +27,10 @@ static size_t good_count(const struct tpe_trial *trials, size_t count)
 static void mark_good(const struct tpe_trial *trials, size_t count, bool *is_good)
 {
     size_t good = good_count(trials, count);
-    SCOPED_FREE struct ranked *ranks = memory_allocate(count + 1, sizeof *ranks);
+    SCOPED_FREE struct ranked_trial *ranks = memory_allocate(count + 1, sizeof *ranks);
     for (size_t i = 0; i < count; i++)
-        ranks[i] = (struct ranked){trials[i].loss, i};
-    qsort(ranks, count, sizeof *ranks, by_loss);
+        ranks[i] = (struct ranked_trial){trials[i].loss, (int64_t)i};
+    ranked_trials_sort(ranks, count);
     for (size_t i = 0; i < good; i++)
         is_good[ranks[i].trial] = true;
 }
