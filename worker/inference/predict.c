@@ -127,16 +127,25 @@ static int predict_all(const struct trainer *trainer, struct error *error)
 
 /* ---------------------------------------------------------------- new ones, without labels */
 
+/* Whether the model gives for an example what its labels are: numbers. */
+static bool gives_values(const struct trainer *trainer)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    const struct output_format output = graph_output_format(trainer->graph);
+    return format->target_type == ELEMENT_FLOAT32 && output.type == ELEMENT_FLOAT32 &&
+           output.meaning == OUTPUT_VALUES && output.elements == format->target_elements;
+}
+
 /* Evaluates examples from `first` on and copies the model's outputs for them; values that stand for labels in the labels' own units. */
 static int outputs_of(const struct trainer *trainer, int64_t first, int64_t count, float *ret_outputs,
                       struct error *error)
 {
     struct loss_sums sums;
-    const struct output_format format = graph_output_format(trainer->graph);
+    size_t elements = (size_t)graph_output_format(trainer->graph).elements;
     if (evaluate(trainer, first, count, &sums, error) < 0)
         return -1;
-    memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)count * (size_t)format.elements * sizeof *ret_outputs);
-    if (format.meaning == OUTPUT_VALUES && format.elements == graph_example_format(trainer->graph)->target_elements)
+    memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)count * elements * sizeof *ret_outputs);
+    if (gives_values(trainer))
         dataset_restore_targets(trainer->validation, ret_outputs, count);
     return 0;
 }
@@ -171,15 +180,6 @@ static int check_listed(const struct trainer *trainer, struct error *error)
     return error_set(error, ERROR_INVALID,
                      "the model gives %lld numbers for an example, which are too many for a line; add --outputs",
                      (long long)format.elements);
-}
-
-/* Whether the model gives for an example what its labels are: numbers. */
-static bool gives_values(const struct trainer *trainer)
-{
-    const struct example_format *format = graph_example_format(trainer->graph);
-    const struct output_format output = graph_output_format(trainer->graph);
-    return format->target_type == ELEMENT_FLOAT32 && output.type == ELEMENT_FLOAT32 &&
-           output.meaning == OUTPUT_VALUES && output.elements == format->target_elements;
 }
 
 static int read_targets(const struct trainer *trainer, int64_t number, float *ret_targets, struct error *error)
