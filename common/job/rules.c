@@ -618,23 +618,24 @@ static bool synthetic_examples(const struct json *self, const struct json *old)
     return !rule_is(self, "format", "Synthetic") || rule_has(self, "examples");
 }
 
+static bool has_validation_files(const struct json *self)
+{
+    return rule_has(self, "validation.images") || rule_has(self, "validation.inputs") ||
+           rule_has(self, "validation.labels") || rule_has(self, "validation.text") ||
+           rule_has(self, "validation.files");
+}
+
 static bool validation_last_or_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_has(self, "validation.last") ||
-           !(rule_has(self, "validation.images") || rule_has(self, "validation.inputs") ||
-             rule_has(self, "validation.labels") || rule_has(self, "validation.text") ||
-             rule_has(self, "validation.files"));
+    return !rule_has(self, "validation.last") || !has_validation_files(self);
 }
 
 static bool validation_sample_alone(const struct json *self, const struct json *old)
 {
     (void)old;
     return !rule_has(self, "validation.sample") ||
-           !(rule_has(self, "validation.last") || rule_has(self, "validation.first") ||
-             rule_has(self, "validation.images") || rule_has(self, "validation.inputs") ||
-             rule_has(self, "validation.labels") || rule_has(self, "validation.text") ||
-             rule_has(self, "validation.files"));
+           !(rule_has(self, "validation.last") || rule_has(self, "validation.first") || has_validation_files(self));
 }
 
 static bool validation_pair(const struct json *self, const struct json *old)
