@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,26 +28,13 @@ static const struct option known[] = {
     {"weights", required_argument, NULL, 0}, {"threads", required_argument, NULL, 0},
     {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
 
-/* Returns an exit code when the command ends here, else -1. All options but --help go to the worker. */
-static int read_options(int count, char **words, struct worker_call *options, int *ret_first)
-{
-    int which = 0;
-    for (int option; (option = getopt_long(count, words, "h", known, &which)) != -1;) {
-        if (option != 0)
-            return command_usage(option == 'h', usage);
-        char text[32];
-        snprintf(text, sizeof text, "--%s", known[which].name);
-        worker_call_add(options, text, optarg);
-    }
-    *ret_first = optind;
-    return count - optind != 2 ? command_usage(false, usage) : -1;
-}
-
 int command_generate_text(int count, char **words)
 {
     SCOPED(worker_call_release) struct worker_call options = {.count = 0};
-    int first = count, code = read_options(count, words, &options, &first);
+    int code = worker_call_read(&options, count, words, known, usage);
     if (code >= 0)
         return code;
-    return trained_run_use(words[0], words[first], "--generate", words[first + 1], &options);
+    if (count - optind != 2)
+        return command_usage(false, usage);
+    return trained_run_use(words[0], words[optind], "--generate", words[optind + 1], &options);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,32 +25,17 @@ static const char usage[] =
     "Exit code: 0 done, 1 there is no such run, or no weights, or the data do not fit, 2 wrong usage, 130 "
     "interrupted.\n";
 
-/* Returns an exit code when the command ends here, else -1. */
-static int read_options(int count, char **words, struct worker_call *options, int *ret_first)
-{
-    static const struct option known[] = {
-        {"data", required_argument, NULL, 'd'},    {"outputs", no_argument, NULL, 'o'},
-        {"weights", required_argument, NULL, 'w'}, {"threads", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
-    for (int option; (option = getopt_long(count, words, "h", known, NULL)) != -1;) {
-        if (option == 'h' || option == '?')
-            return command_usage(option == 'h', usage);
-        worker_call_add(options,
-                        option == 'd'   ? "--data"
-                        : option == 'o' ? "--outputs"
-                        : option == 'w' ? "--weights"
-                                        : "--threads",
-                        optarg);
-    }
-    *ret_first = optind;
-    return count - optind < 1 || count - optind > 2 ? command_usage(false, usage) : -1;
-}
+static const struct option known[] = {{"data", required_argument, NULL, 0},    {"outputs", no_argument, NULL, 0},
+                                      {"weights", required_argument, NULL, 0}, {"threads", required_argument, NULL, 0},
+                                      {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
 
 int command_predict(int count, char **words)
 {
     SCOPED(worker_call_release) struct worker_call options = {.count = 0};
-    int first = count, code = read_options(count, words, &options, &first);
+    int code = worker_call_read(&options, count, words, known, usage), given = count - optind;
     if (code >= 0)
         return code;
-    return trained_run_use(words[0], words[first], "--predict", count - first > 1 ? words[first + 1] : "all", &options);
+    if (given < 1 || given > 2)
+        return command_usage(false, usage);
+    return trained_run_use(words[0], words[optind], "--predict", given > 1 ? words[optind + 1] : "all", &options);
 }

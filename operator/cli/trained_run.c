@@ -35,6 +35,18 @@ void worker_call_release(struct worker_call *call)
     call->count = 0;
 }
 
+int worker_call_read(struct worker_call *call, int count, char **words, const struct option *known, const char *usage)
+{
+    int which = 0;
+    for (int option; (option = getopt_long(count, words, "h", known, &which)) != -1;) {
+        if (option != 0)
+            return command_usage(option == 'h', usage);
+        SCOPED_FREE char *text = memory_format("--%s", known[which].name);
+        worker_call_add(call, text, optarg);
+    }
+    return -1;
+}
+
 /* ---------------------------------------------------------------- the run */
 
 static bool is_file(const char *path)

@@ -6,6 +6,7 @@
 #ifndef COXSWAIN_CLI_TRAINED_RUN_H
 #define COXSWAIN_CLI_TRAINED_RUN_H
 
+#include <getopt.h>
 #include <stdbool.h>
 
 #include "common/error.h"
@@ -22,6 +23,9 @@ struct worker_call {
 /* Appends "--option=value", or "--option" if the value is NULL. Ignores what is more than WORKER_WORDS_MAX. */
 void worker_call_add(struct worker_call *call, const char *option, const char *value);
 void worker_call_release(struct worker_call *call);
+/* Takes a command's options, which go to the worker as they are, except 'h' for --help; `known` is getopt_long's, with 0 for the others.
+ * Returns an exit code when the command ends here, else -1: its other words are from optind on. */
+int worker_call_read(struct worker_call *call, int count, char **words, const struct option *known, const char *usage);
 
 /* Runs coxswain-worker with the job of a run, its storages, `option` with `value` (--predict or --generate) and more options, and
  * waits for it. `word` names a run (run_list.h), or the manifest of one whose state directory is the default one. Returns the exit code of

@@ -14,23 +14,14 @@ bin=${BUILD:-$root/build}
 . "$root/tests/integration/cox.sh"
 # shellcheck source=tests/integration/digits.sh
 . "$root/tests/integration/digits.sh"
+# shellcheck source=tests/integration/arrays.sh
+. "$root/tests/integration/arrays.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export HOME=$work
 # shellcheck disable=SC2034 # cox.sh calls it
 cox_command=(timeout 240 "$bin/cox")
-
-# array FILE TYPE SHAPE PACKED: a NumPy file of what perl packs, such as 'd<*'; its values come from the standard input
-array() {
-    perl -e '
-        my ($type, $shape, $packed) = @ARGV;
-        my $header = "{\x27descr\x27: \x27$type\x27, \x27fortran_order\x27: False, \x27shape\x27: ($shape), }";
-        $header .= " " x (63 - (10 + length $header) % 64) . "\n";
-        binmode STDOUT;
-        print "\x93NUMPY\x01\x00", pack("v", length $header), $header, pack($packed, split " ", join " ", <STDIN>);' \
-        "$2" "$3" "$4" >"$1"
-}
 
 # flowers: four lengths of each of 150 flowers, 50 of a kind after one another
 flowers() {

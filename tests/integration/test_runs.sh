@@ -7,16 +7,7 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/cox.sh"
-cox_command=("$bin/cox")
-runner=
-
-finish_also() {
-    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
-}
-
-export HOME=$work
-unset XDG_STATE_HOME
-folder=$work/.local/state/coxswain
+. "$root/tests/integration/runs.sh"
 
 cat >tiny.yaml <<'YAML'
 apiVersion: coxswain.dev/v1beta1
@@ -61,18 +52,14 @@ cox 0 run tiny.yaml && cox 0 run tiny.yaml --set metadata.name=other --set spec.
 verdict $? "two jobs run" "$(said)"
 cox 0 run sweep.yaml
 verdict $? "and a sweep" "$(said)"
-"$bin/cox" run tiny.yaml --set metadata.name=long --set spec.coxswain.training.steps=1000000 >long.log 2>&1 &
-runner=$!
-until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json"
+long_start tiny.yaml
 verdict $? "the record of a run that goes on has its step" "$(cat long.log "$folder/default-long/run.json")"
 cox 0 runs && printed '^NAME  *KIND  *STATE ' '^tiny  *Job  *Succeeded  *30/30  .*[0-9] % .* ago  .*B$' '^rates  *Sweep  *Succeeded  *2/2  .*validationLoss' \
     '^long  *Job  *Running  *[0-9]*/1000000 .* now '
 verdict $? "all are listed" "$(said)"
 cox 1 runs delete long --yes && grep -q 'long stays: it is in use' err && [[ -d $folder/default-long ]]
 verdict $? "a run that goes on is not deleted" "$(said)"
-kill -KILL "$runner"
-wait "$runner" 2>/dev/null
-runner=
+long_kill
 interrupted() {
     cox 0 runs && printed '^long  *Job  *Interrupted '
 }

@@ -8,32 +8,18 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/cox.sh"
-cox_command=("$bin/cox")
-runner=
-
-finish_also() {
-    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
-}
-
-export HOME=$work
-unset XDG_STATE_HOME KUBECONFIG
-folder=$work/.local/state/coxswain
+. "$root/tests/integration/runs.sh"
+. "$root/tests/integration/arrays.sh"
 
 # Points in a plane, of two classes: the sign of the first number. What is asked later is in new.npy, and arrays that do not fit.
 mkdir data
-perl -e '
-    sub npy {
-        my ($name, $type, $shape, $values) = @_;
-        my $header = "{\x27descr\x27: \x27$type\x27, \x27fortran_order\x27: False, \x27shape\x27: ($shape), }";
-        $header .= " " x (63 - (10 + length $header) % 64) . "\n";
-        open my $f, ">", $name or die; binmode $f; print $f "\x93NUMPY\1\0", pack("v", length $header), $header, $values;
-    }
-    srand(1); my (@points, @labels);
-    for (1 .. 200) { my ($x, $y) = (rand(2) - 1, rand(2) - 1); push @points, $x, $y; push @labels, $x > 0 ? 1 : 0; }
-    npy("data/points.npy", "<f4", "200, 2", pack("f<*", @points)); npy("data/labels.npy", "<i4", "200,", pack("l<*", @labels));
-    npy("new.npy", "<f4", "3, 2", pack("f<*", 0.9, 0.1, -0.9, 0.5, 0.8, -0.3));
-    npy("half.npy", "<f2", "3, 2", pack("S<*", 1 .. 6)); npy("wide.npy", "<f4", "2, 3", pack("f<*", 1 .. 6));
-    npy("one.npy", "<f4", "2,", pack("f<*", 1, 1));'
+perl -e 'srand(1); for (1 .. 200) { print rand(2) - 1, " ", rand(2) - 1, "\n" }' >rows
+array data/points.npy '<f4' '200, 2' 'f<*' <rows
+awk '{ print ($1 > 0) }' rows | array data/labels.npy '<i4' '200,' 'l<*'
+echo 0.9 0.1 -0.9 0.5 0.8 -0.3 | array new.npy '<f4' '3, 2' 'f<*'
+echo {1..6} | array half.npy '<f2' '3, 2' 'S<*'
+echo {1..6} | array wide.npy '<f4' '2, 3' 'f<*'
+echo 1 1 | array one.npy '<f4' '2,' 'f<*'
 
 cat >points.yaml <<'YAML'
 apiVersion: coxswain.dev/v1beta1
@@ -114,21 +100,17 @@ verdict $? "cox logs, which ends though -f was said" "$(said)"
 cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is no state directory of cox run' err &&
     cox 2 suspend points --state points && cox 0 logs --help && printed '^  --state RUN'
 verdict $? "wrong usage" "$(said)"
-"$bin/cox" run points.yaml --volume points=data --set metadata.name=long --set spec.coxswain.training.steps=1000000 >long.log 2>&1 &
-runner=$!
 running() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Running '
 }
-until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json" && until_true 30 running && cox 1 predict nothing
+long_start points.yaml --volume points=data && until_true 30 running && cox 1 predict nothing
 verdict $? "and one that goes on" "$(said; cat long.log)"
 used() {
     "$bin/cox" predict long --data new.npy >out 2>err
 }
 until_true 20 used
 verdict $? "which can be used, too" "$(said)"
-kill -KILL "$runner"
-wait "$runner" 2>/dev/null
-runner=
+long_kill
 stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
