@@ -414,6 +414,10 @@ def search(page):
     check("in words too", "20 trials" in label and "best: search-" in label, label)
     marks = page.execute_script("return [...document.querySelectorAll('#parallel text.mark')].map((mark) => mark.textContent)")
     check("the axis of logUniform is logarithmic", {"0.01", "0.1"} <= set(marks), marks)
+    cut = page.execute_script("""
+        const box = document.querySelector("#parallel svg").getBoundingClientRect();
+        return [...document.querySelectorAll("#parallel text")].filter((one) => one.getBoundingClientRect().right > box.right).map((one) => one.textContent);""")
+    check("names and marks lie within the picture", cut == [], cut)
     check("the best so far is a line", page.find_elements(By.CSS_SELECTOR, "#objective .second path.curve"))
     shares = text(page, "#shares")
     check("the learning rate explains most", shares.splitlines()[1].startswith("learningRate"), shares)
@@ -443,6 +447,11 @@ def search(page):
         parallel(figure, {title: "gap", lines: [{name: "t-0", values: [1, null, 2, 3], rank: 0}], axes: ["a", "b", "c", "d"].map((name, i) => ({name, values: [[1], [null], [2], [3]][i]}))});
         return figure.querySelector("path.rank-0").getAttribute("d").replace(/[^ML]/g, "");""")
     check("a trial without a value of a parameter has a gap there", gap == "MML", gap)
+    close = page.execute_script("""
+        const figure = document.getElementById("parallel");
+        parallel(figure, {title: "close", lines: [{name: "t-0", values: [1, 2], rank: 0}], axes: ["a", "b"].map((name) => ({name, values: [1, 1.001, 5]}))});
+        return [...figure.querySelectorAll("text.mark")].map((mark) => mark.textContent);""")
+    check("marks that would overlap are left out", close == ["1", "5", "1", "5"], close)
     rate, units, kind, noise = large["shares"]
     check("what explains the objective is found, and what does not is not", rate > 0.7 and 0.01 < kind < 0.3 and units < 0.02 and noise < 0.02 and large["words"] is None, large)
     check("1,000 trials are a few elements, drawn in a fraction of a second", large["elements"] < 80 and large["took"] < 500, large)

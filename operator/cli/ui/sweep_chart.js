@@ -8,7 +8,7 @@
 //   explainedShare(values, objectives)             how much of the objective one parameter explains, 0 to 1; null: too few trials to tell
 "use strict";
 
-const AXIS_TOP = 34, AXIS_BOTTOM = 12, AXIS_HEIGHT = 300, COLOURS = 5;
+const AXIS_TOP = 34, AXIS_BOTTOM = 12, AXIS_HEIGHT = 300, MARK_HEIGHT = 13, COLOURS = 5;
 
 const isNumeric = (values) => values.length > 0 && values.every((value) => value !== "" && value !== null && typeof value !== "boolean" && isFinite(Number(value)));
 const spansPowers = (values) => values.every((value) => value > 0) && Math.max(...values) > 50 * Math.min(...values);
@@ -57,8 +57,12 @@ function parallel(figure, options) {
         const name = svg("text", {class: "name", x: i === 0 ? 2 : i === last ? width - 2 : placeX(i), y: 14, "text-anchor": anchor}, picture);
         name.textContent = axis.name.length > room ? axis.name.slice(0, room - 1) + "…" : axis.name;
         svg("title", {}, name).textContent = axis.name;
-        for (const [at, text] of scales[i].marks)
-            svg("text", {class: "mark", x: placeX(i) + (i === last ? 6 : -6), y: placeY(at) + 4, "text-anchor": i === last ? "start" : "end"}, picture).textContent = text;
+        let previous = Infinity;
+        for (const [at, text] of scales[i].marks.sort((a, b) => a[0] - b[0])) {
+            if (previous - placeY(at) < MARK_HEIGHT) continue;
+            previous = placeY(at);
+            svg("text", {class: "mark", x: placeX(i) + (i === last ? 6 : -6), y: previous + 4, "text-anchor": i === last ? "start" : "end"}, picture).textContent = text;
+        }
     });
     picture.addEventListener("pointermove", (event) => {
         const box = picture.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
