@@ -245,7 +245,12 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors_file 
     return NULL;
 }
 
+const struct json *safetensors_all_metadata(const struct safetensors_file *file)
+{
+    return json_member(file->header, METADATA);
+}
+
 const char *safetensors_metadata(const struct safetensors_file *file, const char *key)
 {
-    return json_string(json_member(json_member(file->header, METADATA), key), NULL);
+    return json_string(json_member(safetensors_all_metadata(file), key), NULL);
 }

@@ -67,6 +67,8 @@ void safetensors_close(struct safetensors_file *file);
 
 /* Returns the tensor of that name, or NULL. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors_file *file, const char *name);
+/* Returns __metadata__, an object of strings, or NULL. */
+const struct json *safetensors_all_metadata(const struct safetensors_file *file);
 /* Returns the string in __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors_file *file, const char *key);
 

@@ -95,7 +95,7 @@ static int augment(struct dataset *dataset, const struct augmentation_spec *spec
 
 static void describe_standardization(struct dataset *dataset)
 {
-    const struct standardization *of = &dataset->standardization;
+    const struct standardization *of = &dataset->facts.standardization;
     size_t length = strlen(dataset->description), left = sizeof dataset->description - length;
     if (of->targets == 1)
         snprintf(dataset->description + length, left, ", standardized, labels from mean %.4g and deviation %.4g",
@@ -119,6 +119,11 @@ static int measure(const struct dataset *training, struct standardization *stand
     return 0;
 }
 
+static int64_t standardized_targets(const struct example_format *format)
+{
+    return format->target_type == ELEMENT_FLOAT32 ? format->target_elements : 0;
+}
+
 /* Measures the training examples, which are opened for that unless they are those of `dataset`. */
 static int measure_training(struct dataset *dataset, const struct dataset_source *source, enum dataset_split split,
                             struct error *error)
@@ -129,11 +134,17 @@ static int measure_training(struct dataset *dataset, const struct dataset_source
     plain.standardize = false;
     if (split == SPLIT_VALIDATION && dataset_open(&plain, source->storage, SPLIT_TRAIN, format, &training, error) < 0)
         return -1;
-    standardization_init(&dataset->standardization, format->input_elements,
-                         format->target_type == ELEMENT_FLOAT32 ? format->target_elements : 0);
-    int result = measure(training ? training : dataset, &dataset->standardization, error);
+    standardization_init(&dataset->facts.standardization, format->input_elements, standardized_targets(format));
+    int result = measure(training ? training : dataset, &dataset->facts.standardization, error);
     dataset_free(training);
     return result;
+}
+
+static bool knows_moments(const struct dataset_source *source)
+{
+    const struct training_facts *known = source->known;
+    return known && known->standardization.inputs == source->format->input_elements &&
+           known->standardization.targets == standardized_targets(source->format);
 }
 
 static int standardize(struct dataset *dataset, const struct dataset_source *source, enum dataset_split split,
@@ -149,12 +160,18 @@ static int standardize(struct dataset *dataset, const struct dataset_source *sou
             error, ERROR_INVALID,
             "data.standardize: a program has a loss of its own, which takes labels that are numbers as they "
             "are; leave data.standardize out, and store standardized values or compute them in the program");
-    if (source->training)
-        standardization_copy(&dataset->standardization, &source->training->standardization);
+    if (knows_moments(source))
+        standardization_copy(&dataset->facts.standardization, &source->known->standardization);
     else if (measure_training(dataset, source, split, error) < 0)
         return -1;
     describe_standardization(dataset);
     return 0;
+}
+
+static void take_names(struct dataset *dataset, const struct training_facts *known)
+{
+    dataset->facts.columns = known ? json_copy(known->columns) : NULL;
+    dataset->facts.classes = known ? json_copy(known->classes) : NULL;
 }
 
 /* Only arrays by name give a program several inputs. */
@@ -215,17 +232,27 @@ int dataset_open_validation(const struct data_spec *spec, const struct storage_m
                             const struct dataset *training, struct dataset **ret_dataset, struct error *error)
 {
     const struct dataset_source source = {
-        .spec = spec, .storage = storage, .format = &training->format, .training = training};
+        .spec = spec, .storage = storage, .format = &training->format, .known = &training->facts};
+    return open_split(source, SPLIT_VALIDATION, ret_dataset, error);
+}
+
+int dataset_open_held_out(const struct data_spec *spec, const struct storage_map *storage,
+                          const struct example_format *format, const struct training_facts *known,
+                          struct dataset **ret_dataset, struct error *error)
+{
+    const struct dataset_source source = {
+        .spec = spec, .storage = storage, .format = format, .known = names_files(&spec->validation) ? known : NULL};
     return open_split(source, SPLIT_VALIDATION, ret_dataset, error);
 }
 
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
-                        const struct example_format *format, struct dataset **ret_dataset, struct error *error)
+                        const struct example_format *format, const struct training_facts *known,
+                        struct dataset **ret_dataset, struct error *error)
 {
     struct dataset *dataset = NULL;
     const struct data_files files = {.images = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
     const struct dataset_source source = {
-        .spec = spec, .files = &files, .storage = storage, .format = format, .unlabelled = true};
+        .spec = spec, .files = &files, .storage = storage, .format = format, .known = known, .unlabelled = true};
     if (format->input_count > 1)
         return error_set(error, ERROR_INVALID, "the model takes %u inputs, such as %s; one array cannot give them",
                          format->input_count, format->inputs[0].name);
@@ -233,6 +260,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
         return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
     if (dataset_npy.open(&source, &dataset, error) < 0)
         return -1;
+    take_names(dataset, known);
     if (standardize(dataset, &source, SPLIT_VALIDATION, error) < 0) {
         dataset_free(dataset);
         return error_wrap(error, "data.standardize: training data");
@@ -243,16 +271,21 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
 
 void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count)
 {
-    const struct standardization *standardization = &dataset->standardization;
+    const struct standardization *standardization = &dataset->facts.standardization;
     for (int64_t i = 0; standardization->targets > 0 && i < count; i++)
         standardization_restore(standardization, values + i * standardization->targets);
+}
+
+const struct training_facts *dataset_facts(const struct dataset *dataset)
+{
+    return &dataset->facts;
 }
 
 struct dataset_digests dataset_digests(const struct dataset *dataset)
 {
     struct dataset_digests digests = {"", ""};
-    if (dataset->standardization.inputs > 0)
-        snprintf(digests.standardized, sizeof digests.standardized, "%08x", dataset->standardization.digest);
+    if (dataset->facts.standardization.inputs > 0)
+        snprintf(digests.standardized, sizeof digests.standardized, "%08x", dataset->facts.standardization.digest);
     if (dataset->has_labels)
         snprintf(digests.classes, sizeof digests.classes, "%08x", dataset->labels_digest);
     return digests;
@@ -262,7 +295,7 @@ void dataset_free(struct dataset *dataset)
 {
     if (!dataset)
         return;
-    standardization_release(&dataset->standardization);
+    training_facts_release(&dataset->facts);
     if (dataset->kind)
         dataset->kind->free(dataset);
     free(dataset);
@@ -293,8 +326,8 @@ static int read_example(const struct dataset *dataset, const struct dataset_epoc
                          (long long)dataset->count);
     if (dataset->kind->read(dataset, source_index(dataset, index), scratch ? scratch : input, target, error) < 0)
         return -1;
-    if (dataset->standardization.inputs > 0)
-        standardization_apply(&dataset->standardization, scratch ? scratch : input, target);
+    if (dataset->facts.standardization.inputs > 0)
+        standardization_apply(&dataset->facts.standardization, scratch ? scratch : input, target);
     if (scratch) {
         struct augmentation_draw draw = augmentation_draw(augmentation, epoch->seed, epoch->number, index);
         augmentation_apply(augmentation, &draw, scratch, input);

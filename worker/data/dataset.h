@@ -39,6 +39,7 @@
 #include "common/error.h"
 #include "common/job/job_document.h"
 #include "worker/data/storage_map.h"
+#include "worker/data/training_facts.h"
 #include "worker/model/graph.h"
 
 struct dataset;
@@ -49,15 +50,24 @@ enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
  * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
-/* Opens the other split beside the training split of the same `spec`: what data.standardize has measured there is taken from it. */
+/* Opens the other split beside the training split of the same `spec`, whose facts are taken from it. */
 int dataset_open_validation(const struct data_spec *spec, const struct storage_map *storage,
                             const struct dataset *training, struct dataset **ret_dataset, struct error *error);
+/* Opens the validation split for weights that were trained earlier. Files of its own mean what `known`, which is kept with the weights,
+ * says; examples that are held out from the training files can only be had from these. */
+int dataset_open_held_out(const struct data_spec *spec, const struct storage_map *storage,
+                          const struct example_format *format, const struct training_facts *known,
+                          struct dataset **ret_dataset, struct error *error);
 /* Opens an NPY file of inputs without labels, at a path of the caller; the targets that dataset_read gives mean nothing. With
- * data.standardize in `spec` the inputs are changed by the moments of its training examples, which are read for that. ERROR_INVALID if
- * the model does not take what it holds, also one that takes tokens or several inputs, or if training data that is still there was
- * divided by 255 and the file would not be, or the other way round. */
+ * data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the training examples, which are
+ * read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or several inputs, or if
+ * training data that is still there was divided by 255 and the file would not be, or the other way round. */
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
-                        const struct example_format *format, struct dataset **ret_dataset, struct error *error);
+                        const struct example_format *format, const struct training_facts *known,
+                        struct dataset **ret_dataset, struct error *error);
+
+/* What the training files have told: the split's own, or what it was opened with. */
+const struct training_facts *dataset_facts(const struct dataset *dataset);
 
 /* Gives the targets of `count` examples, or what a model predicts for them, in the units that the files have. Without data.standardize
  * they have these already. */

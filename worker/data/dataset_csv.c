@@ -8,6 +8,7 @@
 #include "common/data/csv.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "common/terminal_text.h"
 #include "worker/data/file_set.h"
 
 /* As float32 they take 1 GiB. */
@@ -33,6 +34,17 @@ static void csv_free(struct dataset *base)
     free(dataset->labels.bytes);
 }
 
+/* Copies the beginning of a field, without what could steer a terminal. */
+static const char *show(const struct csv_field *field, size_t most, char shown[TEXT_SHOWN + 1])
+{
+    size_t length = field->length < most ? field->length : most;
+    struct terminal_text state = {0};
+    for (size_t i = 0; i < length; i++)
+        shown[i] = (char)terminal_text_next(&state, (unsigned char)field->text[i]);
+    shown[length] = '\0';
+    return shown;
+}
+
 /* ---------------------------------------------------------------- the table */
 
 /* What is known of the files of a table; the texts of labels are those of the open files. */
@@ -42,11 +54,13 @@ struct table {
     unsigned label;   /* the label's column */
     int64_t rows;
     struct csv_labels labels;
+    struct json *names; /* of the columns without the label; NULL: no line has them */
 };
 
 static void table_release(struct table *table)
 {
     csv_labels_release(&table->labels);
+    json_free(table->names);
     file_set_release(&table->set);
 }
 
@@ -59,6 +73,13 @@ static int find_label(const struct csv *row, bool header, const char *wanted, un
                      wanted, row->count, header ? "" : ", which has no line with names");
 }
 
+static void take_names(struct table *table, const struct csv *row)
+{
+    for (unsigned i = 0; i < row->count; i++)
+        if (i != table->label && !training_facts_append(&table->names, row->fields[i].text, row->fields[i].length))
+            return;
+}
+
 /* Checks a row's number of columns; the first one of the table decides. */
 static int check_row(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
 {
@@ -67,7 +88,11 @@ static int check_row(struct table *table, const struct csv *row, bool header, co
             return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
                              (long long)row->line);
         table->columns = row->count;
-        return find_label(row, header, label, &table->label, error);
+        if (find_label(row, header, label, &table->label, error) < 0)
+            return -1;
+        if (header)
+            take_names(table, row);
+        return 0;
     }
     if (row->count != table->columns)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
@@ -149,6 +174,7 @@ struct filling {
 static int take_number(const struct csv *row, unsigned column, float *ret_value, struct error *error)
 {
     const struct csv_field *field = &row->fields[column];
+    char shown[TEXT_SHOWN + 1];
     double number;
     if (csv_number(field, &number)) {
         *ret_value = (float)number;
@@ -162,8 +188,8 @@ static int take_number(const struct csv *row, unsigned column, float *ret_value,
         return error_set(error, ERROR_INVALID,
                          "line %lld, column %u: the value is missing; fill it, or leave the line out",
                          (long long)row->line, column + 1);
-    return error_set(error, ERROR_INVALID, "line %lld, column %u: \"%.*s\" is not a number", (long long)row->line,
-                     column + 1, field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length, field->text);
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: \"%s\" is not a number", (long long)row->line,
+                     column + 1, show(field, TEXT_SHOWN, shown));
 }
 
 static int take_target(const struct filling *filling, const struct csv *row, struct error *error)
@@ -171,15 +197,15 @@ static int take_target(const struct filling *filling, const struct csv *row, str
     struct csv_dataset *dataset = filling->dataset;
     unsigned column = filling->table->label;
     const struct csv_field *field = &row->fields[column];
+    char shown[TEXT_SHOWN + 1];
     if (dataset->base.format.target_type == ELEMENT_FLOAT32)
         return take_number(row, column, &dataset->labels.numbers[filling->row], error);
     int class = csv_labels_find(filling->labels, field);
     dataset->labels.classes[filling->row] = class;
     if (class >= 0)
         return 0;
-    return error_set(error, ERROR_INVALID, "line %lld, column %u: no training example has the label \"%.*s\"",
-                     (long long)row->line, column + 1, field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length,
-                     field->text);
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: no training example has the label \"%s\"",
+                     (long long)row->line, column + 1, show(field, TEXT_SHOWN, shown));
 }
 
 static int take_row(void *context, const struct csv *row, struct error *error)
@@ -223,20 +249,23 @@ static int check_table(const struct table *table, const struct csv_labels *label
 static void describe(struct csv_dataset *dataset, const struct table *table, const struct csv_labels *labels,
                      const char *pattern)
 {
-    char files[120];
+    char files[120], shown[TEXT_SHOWN + 1];
     char *text = dataset->base.description;
     size_t size = sizeof dataset->base.description;
     file_set_describe(&table->set, pattern, files, sizeof files);
     size_t length = (size_t)snprintf(text, size, "rows of %lld values from %s", (long long)dataset->columns, files);
     for (unsigned i = 0; i < labels->count && length + TEXT_SHOWN < size; i++)
-        length +=
-            (size_t)snprintf(text + length, size - length, "%s%.*s", i == 0 ? ", classes " : ", ",
-                             labels->list[i].length > TEXT_SHOWN / 2 ? TEXT_SHOWN / 2 : (int)labels->list[i].length,
-                             labels->list[i].text);
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i == 0 ? ", classes " : ", ",
+                                   show(&labels->list[i], TEXT_SHOWN / 2, shown));
 }
 
-static void take_digest(struct dataset *dataset, const struct csv_labels *labels)
+static void take_labels(struct dataset *dataset, const struct csv_labels *labels)
 {
+    struct json **names = &dataset->facts.classes;
+    for (unsigned i = 0; i < labels->count; i++)
+        if (!training_facts_append(names, labels->list[i].text, labels->list[i].length))
+            break;
+
     dataset->has_labels = labels->count > 0;
     for (unsigned i = 0; i < labels->count; i++) {
         dataset->labels_digest = crc32c(dataset->labels_digest, labels->list[i].text, labels->list[i].length);
@@ -261,11 +290,32 @@ static int fill(struct csv_dataset *dataset, const struct dataset_source *source
             return -1;
     dataset->base.count = filling.row;
     describe(dataset, table, labels, source->files->files);
-    take_digest(&dataset->base, labels);
+    take_labels(&dataset->base, labels);
     return 0;
 }
 
 /* ---------------------------------------------------------------- the door */
+
+static int labels_of_names(const struct json *names, struct csv_labels *labels, struct error *error)
+{
+    for (const struct json *name = json_first(names); name; name = json_next(name)) {
+        const char *text = json_string(name, "");
+        if (csv_labels_add(labels, &(struct csv_field){text, strlen(text)}, error) < 0)
+            return -1;
+    }
+    csv_labels_sort(labels);
+    return 0;
+}
+
+/* Takes the classes and the names of columns that are known, else reads the training files. */
+static int open_training(const struct dataset_source *source, struct table *ret_table, struct error *error)
+{
+    const struct training_facts *known = source->known;
+    if (source->files == &source->spec->train || !known || !known->classes)
+        return open_table(source, &source->spec->train, ret_table, error);
+    ret_table->names = json_copy(known->columns);
+    return labels_of_names(known->classes, &ret_table->labels, error);
+}
 
 /* The classes are those of the training files, also for files to test with. */
 static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
@@ -278,9 +328,9 @@ static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_so
         return error_set(
             error, ERROR_INVALID,
             "data.format CSV gives rows of numbers with one label each, but the model takes other examples");
-    if (open_table(source, &source->spec->train, &training, error) < 0 ||
-        (!same && open_table(source, source->files, &own, error) < 0))
+    if (open_training(source, &training, error) < 0 || (!same && open_table(source, source->files, &own, error) < 0))
         return -1;
+    dataset->base.facts.columns = json_copy(training.names);
     return fill(dataset, source, same ? &training : &own, &training.labels, error);
 }
 

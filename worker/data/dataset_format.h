@@ -10,7 +10,6 @@
 #include "worker/data/augmentation.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
-#include "worker/data/standardization.h"
 
 struct dataset {
     const struct dataset_kind *kind;
@@ -20,7 +19,7 @@ struct dataset {
     struct sampler order;             /* `count` above 0: the order of the source's examples, before the split */
     int64_t order_first;              /* the example of the source at which the order begins */
     struct augmentation augmentation; /* for training; else inactive */
-    struct standardization standardization;
+    struct training_facts facts;
     bool has_labels;        /* CSV: words or integers stand for the classes */
     uint32_t labels_digest; /* of them, in the order of the classes */
     char description[256];
@@ -32,7 +31,7 @@ struct dataset_source {
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
-    const struct dataset *training;      /* the training split, if it is open and this is the other one */
+    const struct training_facts *known;  /* of the training files, which need not be read for that; NULL: nothing */
     bool unlabelled;                     /* NPY: the files are of inputs alone, and their paths those of the caller */
 };
 

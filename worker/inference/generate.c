@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/inference/terminal_text.h"
+#include "common/terminal_text.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
 

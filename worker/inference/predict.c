@@ -11,6 +11,7 @@
 #include "common/data/npy.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "common/terminal_text.h"
 #include "worker/inference/picture.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
@@ -66,6 +67,17 @@ static int print(const struct buffer *text, struct error *error)
     return write_out(text->data, text->length, error);
 }
 
+/* Appends the name that the training files have for a class, else its number. */
+static void append_class(const struct trainer *trainer, int64_t class, struct buffer *text)
+{
+    const struct json *name = json_element(dataset_facts(trainer->validation)->classes, (size_t) class);
+    const char *word = json_string(name, NULL);
+    if (word)
+        terminal_text_append(text, word, strlen(word));
+    else
+        buffer_format(text, "%lld", (long long)class);
+}
+
 static int describe(const struct trainer *trainer, const float *pixels, int32_t class, int64_t number,
                     struct error *error)
 {
@@ -78,12 +90,17 @@ static int describe(const struct trainer *trainer, const float *pixels, int32_t 
     buffer_init(&text, TEXT_MAX);
     if (format->image[0] > 0)
         picture_print(pixels, format->image, &text);
-    for (unsigned i = 0; i < count; i++)
-        buffer_format(&text, "class %lld: %.1f %%\n", (long long)ranked[i].class, 100 * ranked[i].probability);
-    if (!is_new)
-        buffer_format(&text, "example %lld of %lld is of class %d: %s\n", (long long)number,
-                      (long long)dataset_count(trainer->validation), class,
-                      ranked[0].class == class ? "right" : "wrong");
+    for (unsigned i = 0; i < count; i++) {
+        buffer_append_string(&text, "class ", NULL);
+        append_class(trainer, ranked[i].class, &text);
+        buffer_format(&text, ": %.1f %%\n", 100 * ranked[i].probability);
+    }
+    if (!is_new) {
+        buffer_format(&text, "example %lld of %lld is of class ", (long long)number,
+                      (long long)dataset_count(trainer->validation));
+        append_class(trainer, class, &text);
+        buffer_format(&text, ": %s\n", ranked[0].class == class ? "right" : "wrong");
+    }
     return print(&text, error);
 }
 
@@ -157,13 +174,16 @@ static float *batch_outputs(const struct trainer *trainer)
                            (size_t)graph_output_format(trainer->graph).elements * sizeof(float));
 }
 
-static void list_classes(const float *scores, int64_t classes, enum output_meaning meaning, struct buffer *text)
+static void list_classes(const struct trainer *trainer, const float *scores, struct buffer *text)
 {
     struct prediction ranked[CLASSES_SHOWN];
-    unsigned count = predict_rank(scores, classes, meaning, ranked, CLASSES_SHOWN);
-    for (unsigned i = 0; i < count; i++)
-        buffer_format(text, "%s class %lld %.1f %%", i > 0 ? "," : "", (long long)ranked[i].class,
-                      100 * ranked[i].probability);
+    unsigned count = predict_rank(scores, graph_example_format(trainer->graph)->classes,
+                                  graph_output_format(trainer->graph).meaning, ranked, CLASSES_SHOWN);
+    for (unsigned i = 0; i < count; i++) {
+        buffer_append_string(text, i > 0 ? ", class " : " class ", NULL);
+        append_class(trainer, ranked[i].class, text);
+        buffer_format(text, " %.1f %%", 100 * ranked[i].probability);
+    }
 }
 
 static void list_values(const float *values, int64_t count, struct buffer *text)
@@ -235,7 +255,7 @@ static int predict_each(const struct trainer *trainer, struct error *error)
             int64_t number = at + i;
             buffer_format(&text, "example %lld:", (long long)number);
             if (has_classes)
-                list_classes(outputs + i * format.elements, classes, format.meaning, &text);
+                list_classes(trainer, outputs + i * format.elements, &text);
             else
                 list_values(outputs + i * format.elements, format.elements, &text);
             buffer_append_byte(&text, '\n', NULL);
@@ -271,20 +291,30 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
 
 /* ---------------------------------------------------------------- which */
 
-static int open_examples(struct trainer *trainer, struct error *error)
+static int open_new(struct trainer *trainer, const char *path, struct error *error)
 {
-    const char *data = trainer->arguments->inference.data;
-    if (data && dataset_open_inputs(data, &trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
-                                    &trainer->validation, error) < 0)
-        return error_wrap(error, "--data %s", data);
-    if (data)
-        return trained_on_check(&trainer->trained_on, trainer->validation, error);
-    if (dataset_open(&trainer->job->data, trainer->storage, SPLIT_VALIDATION, graph_example_format(trainer->graph),
-                     &trainer->validation, error) < 0)
+    return dataset_open_inputs(path, &trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
+                               &trainer->trained_on.facts, &trainer->validation, error) < 0
+               ? error_wrap(error, "--data %s", path)
+               : 0;
+}
+
+static int open_held_out(struct trainer *trainer, struct error *error)
+{
+    if (dataset_open_held_out(&trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
+                              &trainer->trained_on.facts, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
     if (dataset_count(trainer->validation) == 0)
         return error_set(error, ERROR_INVALID,
                          "predicting needs held-out examples; add data.validation, such as {last: 1000}");
+    return 0;
+}
+
+static int open_examples(struct trainer *trainer, struct error *error)
+{
+    const char *data = trainer->arguments->inference.data;
+    if ((data ? open_new(trainer, data, error) : open_held_out(trainer, error)) < 0)
+        return -1;
     return trained_on_check(&trainer->trained_on, trainer->validation, error);
 }
 

@@ -13,33 +13,39 @@
 #include "worker/data/finite_values.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/state_tensors.h"
-#include "worker/train/trained_on.h"
 
-static int load_file(struct training_state *state, const char *path, struct dataset_digests *ret_trained_on,
+static int load_file(struct training_state *state, const char *path, struct trained_on *ret_trained_on,
                      struct buffer *told, struct error *error)
 {
     struct safetensors_file file;
     if (safetensors_open(path, &file, error) < 0)
         return -1;
     int result = initial_weights_load(state, &state->layout, &file, error);
-    *ret_trained_on = trained_on_read_file(&file);
+    if (result == 0)
+        trained_on_read(ret_trained_on, safetensors_all_metadata(&file));
     safetensors_close(&file);
     buffer_format(told, "the file %s", path);
     return result < 0 ? error_wrap(error, "%s", path) : 0;
 }
 
+static int take_image(struct training_state *state, const struct checkpoint_image *image, struct error *error)
+{
+    if (state_tensors_restore(state, image, error) < 0)
+        return error_wrap(error, "does not fit the job's model");
+    return finite_values_check(state->host.parameters, 0, state->layout.elements, error);
+}
+
 static int load_checkpoint(struct training_state *state, const char *path, const struct checkpoint_name *name,
-                           struct dataset_digests *ret_trained_on, struct buffer *told, struct error *error)
+                           struct trained_on *ret_trained_on, struct buffer *told, struct error *error)
 {
     struct checkpoint_image image;
     if (checkpoint_image_open(path, name, &image, error) < 0)
         return error_wrap(error, "checkpoint %s", path);
-    int result = state_tensors_restore(state, &image, error);
-    *ret_trained_on = trained_on_read(image.manifest.model);
+    int result = take_image(state, &image, error);
+    if (result == 0)
+        trained_on_read(ret_trained_on, image.manifest.model);
     checkpoint_image_release(&image);
     if (result < 0)
-        return error_wrap(error, "checkpoint %s does not fit the job's model", path);
-    if (finite_values_check(state->host.parameters, 0, state->layout.elements, error) < 0)
         return error_wrap(error, "checkpoint %s", path);
     buffer_format(told, "the checkpoint of step %lld in %s", (long long)name->step, path);
     return 0;
@@ -47,7 +53,7 @@ static int load_checkpoint(struct training_state *state, const char *path, const
 
 /* Loads the newest checkpoint that is whole. If it is not the newest of all, appends what is wrong with that one; if none is whole, that
  * is the error. */
-static int load_newest(struct training_state *state, const char *directory, struct dataset_digests *ret_trained_on,
+static int load_newest(struct training_state *state, const char *directory, struct trained_on *ret_trained_on,
                        struct buffer *told, struct error *error)
 {
     struct lineage lineage;
@@ -81,7 +87,7 @@ static bool is_checkpoint(const char *path, struct checkpoint_name *ret_name)
     return checkpoint_name_parse(slash ? slash + 1 : whole, ret_name) == 0;
 }
 
-int trained_weights_load(struct training_state *state, const char *path, struct dataset_digests *ret_trained_on,
+int trained_weights_load(struct training_state *state, const char *path, struct trained_on *ret_trained_on,
                          struct buffer *told, struct error *error)
 {
     struct stat status;

@@ -9,12 +9,12 @@
 
 #include "common/buffer.h"
 #include "common/error.h"
-#include "worker/data/dataset.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/train/trained_on.h"
 
 /* Fills the parameters of a state without slots. Appends a description to `told`: "the checkpoint
  * of step 300 in runs/digits". *ret_trained_on is what the weights tell of their training data (trained_on.h). Errors name the path and what does not fit the model. */
-int trained_weights_load(struct training_state *state, const char *path, struct dataset_digests *ret_trained_on,
+int trained_weights_load(struct training_state *state, const char *path, struct trained_on *ret_trained_on,
                          struct buffer *told, struct error *error);
 
 #endif

@@ -95,7 +95,8 @@ static void compare_batch(const struct trainer *trainer, const struct manifest *
 /* Whether what is left of the training can follow on these steps. */
 static int check_data(const struct trainer *trainer, const struct manifest *manifest, struct error *error)
 {
-    const struct dataset_digests then = trained_on_read(manifest->model);
+    SCOPED(trained_on_release) struct trained_on then = {0};
+    trained_on_read(&then, manifest->model);
     if (trained_on_check(&then, trainer->training, error) < 0)
         return error_wrap(error, "checkpoint of step %lld", (long long)manifest->step);
     return resumed_order_check(manifest, &trainer->sampler, error);

@@ -2,6 +2,7 @@
 #include "worker/train/trained_on.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STANDARDIZED "standardizedBy"
@@ -16,24 +17,21 @@ void trained_on_describe(struct json *object, const struct dataset *training)
         json_set_string(object, STANDARDIZED, digests.standardized);
     if (digests.classes[0] != '\0')
         json_set_string(object, CLASSES, digests.classes);
+    training_facts_write(dataset_facts(training), object);
 }
 
-static struct dataset_digests of_texts(const char *standardized, const char *classes)
+void trained_on_read(struct trained_on *ret_trained_on, const struct json *object)
 {
-    struct dataset_digests digests;
-    snprintf(digests.standardized, sizeof digests.standardized, "%s", standardized ? standardized : "");
-    snprintf(digests.classes, sizeof digests.classes, "%s", classes ? classes : "");
-    return digests;
+    struct dataset_digests *digests = &ret_trained_on->digests;
+    snprintf(digests->standardized, sizeof digests->standardized, "%s", json_string_at(object, STANDARDIZED, ""));
+    snprintf(digests->classes, sizeof digests->classes, "%s", json_string_at(object, CLASSES, ""));
+    training_facts_read(&ret_trained_on->facts, object);
+    ret_trained_on->facts.standardization.digest = (uint32_t)strtoul(digests->standardized, NULL, 16);
 }
 
-struct dataset_digests trained_on_read(const struct json *object)
+void trained_on_release(struct trained_on *trained_on)
 {
-    return of_texts(json_string_at(object, STANDARDIZED, NULL), json_string_at(object, CLASSES, NULL));
-}
-
-struct dataset_digests trained_on_read_file(const struct safetensors_file *file)
-{
-    return of_texts(safetensors_metadata(file, STANDARDIZED), safetensors_metadata(file, CLASSES));
+    training_facts_release(&trained_on->facts);
 }
 
 static int compare(const char *then, const char *now, const char *what, struct error *error)
@@ -46,12 +44,12 @@ static int compare(const char *then, const char *now, const char *what, struct e
                      what);
 }
 
-int trained_on_check(const struct dataset_digests *then, const struct dataset *dataset, struct error *error)
+int trained_on_check(const struct trained_on *then, const struct dataset *dataset, struct error *error)
 {
     if (dataset == NULL)
         return 0;
-    const struct dataset_digests now = dataset_digests(dataset);
-    if (compare(then->classes, now.classes, "its labels are others, and so the classes have other numbers", error) < 0)
+    const struct dataset_digests *old = &then->digests, now = dataset_digests(dataset);
+    if (compare(old->classes, now.classes, "its labels are others, and so the classes have other numbers", error) < 0)
         return -1;
-    return compare(then->standardized, now.standardized, "data.standardize would give other values", error);
+    return compare(old->standardized, now.standardized, "data.standardize would give other values", error);
 }

@@ -58,6 +58,7 @@ void trainer_release(struct trainer *trainer)
     training_state_release(&trainer->state);
     dataset_free(trainer->validation);
     dataset_free(trainer->training);
+    trained_on_release(&trainer->trained_on);
     for (unsigned i = 0; i < trainer->device_count; i++)
         graph_free(trainer->devices[i].graph);
     program_free(trainer->program);

@@ -31,6 +31,7 @@
 #include "worker/report/report.h"
 #include "worker/strategy/strategy.h"
 #include "worker/train/step_plan.h"
+#include "worker/train/trained_on.h"
 
 struct abandonment;
 struct best;
@@ -61,7 +62,7 @@ struct trainer {
     struct graph *graph;                                              /* of the first device */
     struct program *program;                                          /* NULL: the model is a preset or layers */
     struct dataset *training, *validation;
-    struct dataset_digests trained_on; /* of the weights that inference has loaded */
+    struct trained_on trained_on; /* of the weights that inference has loaded */
     struct sampler sampler;
     struct training_state state;
     struct endpoint *endpoint; /* for crews of more than one */

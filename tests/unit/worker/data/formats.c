@@ -452,7 +452,7 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
     refused(&spec, &program, ERROR_INVALID, "a program has a loss of its own");
 
     put_array("new.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", (const float[]){8, 1}, 8);
-    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &prices, &dataset, NULL), 0);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &prices, NULL, &dataset, NULL), 0);
     cr_assert_eq(dataset_read(dataset, &first, 1, input, &price, NULL), 0);
     cr_expect_float_eq(input[0], 4.5 / sqrt(5.25), 1e-6);
     price = 1.5f;
@@ -500,7 +500,7 @@ static void refused_new(const struct data_spec *spec, const char *words)
 {
     struct dataset *dataset = NULL;
     struct error error = ERROR_INIT;
-    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), spec, NULL, &rows, &dataset, &error), -1);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), spec, NULL, &rows, NULL, &dataset, &error), -1);
     cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
 }
 
@@ -529,7 +529,7 @@ Test(formats, npy_files_are_scaled_like_the_training_file, .init = make_place, .
     refused_new(&spec, "which those of the training table are not; save it as float32");
     spec.format = DATA_FORMAT_NPY;
     spec.train.images = path_of("gone.npy");
-    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &rows, &dataset, NULL), 0);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &rows, NULL, &dataset, NULL), 0);
     dataset_free(dataset);
 }
 
@@ -537,7 +537,7 @@ static void refused_inputs(const char *name, const struct example_format *format
 {
     struct dataset *dataset = NULL;
     struct error error = ERROR_INIT;
-    cr_assert_eq(dataset_open_inputs(path_of(name), &plain, NULL, format, &dataset, &error), -1);
+    cr_assert_eq(dataset_open_inputs(path_of(name), &plain, NULL, format, NULL, &dataset, &error), -1);
     cr_assert(error.kind == ERROR_INVALID && strstr(error.message, words), "%s", error.message);
 }
 
@@ -549,7 +549,7 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     float input[4];
     int32_t target = 5;
     put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", numbers, 32);
-    cr_assert_eq(dataset_open_inputs(path_of("x.npy"), &plain, NULL, &images, &dataset, NULL), 0);
+    cr_assert_eq(dataset_open_inputs(path_of("x.npy"), &plain, NULL, &images, NULL, &dataset, NULL), 0);
     cr_assert_eq(dataset_count(dataset), 2);
     cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
     cr_assert(input[3] == -7.0f && target == 0);
@@ -565,6 +565,19 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
 static void put_text(const char *name, const char *words)
 {
     put_file(name, words, strlen(words));
+}
+
+/* An escape in a word would reach the terminal by the log. */
+Test(formats, control_characters_of_csv_labels_are_not_shown, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    put_text("train.csv", "3,4,green\n1,2,\x1b[31mred\n5,6,green\n");
+    put_text("test.csv", "7,8,\x1b[5mblue\n");
+    struct dataset *dataset = opened(&spec, &rows);
+    cr_expect(strstr(dataset_description(dataset), "classes ?[31mred, green"), "%s", dataset_description(dataset));
+    dataset_free(dataset);
+    spec.validation.files = path_of("test.csv");
+    refused_split(&spec, "has the label \"?[5mblue\"");
 }
 
 /* The label in the second column, a word; the classes of the file to test with are those of the training file. */

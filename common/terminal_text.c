@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/inference/terminal_text.h"
+#include "common/terminal_text.h"
 
 #include <stdbool.h>
 
@@ -46,4 +46,11 @@ unsigned char terminal_text_next(struct terminal_text *text, unsigned char byte)
     text->due = continues(text, shown) ? text->due - 1 : count_following(shown);
     text->last = shown;
     return shown;
+}
+
+void terminal_text_append(struct buffer *out, const char *text, size_t length)
+{
+    struct terminal_text state = {0};
+    for (size_t i = 0; i < length; i++)
+        buffer_append_byte(out, (char)terminal_text_next(&state, (unsigned char)text[i]), NULL);
 }

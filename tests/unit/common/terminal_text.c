@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/inference/terminal_text.h"
+#include "common/terminal_text.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
