@@ -28,6 +28,11 @@ int dataset_path(const struct dataset_source *source, const char *path, char **r
     return storage_map_resolve(source->storage, source->spec->storage, below, ret_path, error);
 }
 
+const char *dataset_section(const struct dataset_source *source)
+{
+    return source->files == &source->spec->validation ? "data.validation" : "data.train";
+}
+
 static bool names_files(const struct data_files *files)
 {
     return files->images || files->labels || files->text || files->files || files->input_count > 0;

@@ -16,16 +16,17 @@ static void bytes_free(struct dataset *base)
     file_bytes_release(&((struct bytes_dataset *)base)->file);
 }
 
-static int check(const struct example_format *format, const struct file_bytes *file, struct error *error)
+static int check(const struct dataset_source *source, const struct file_bytes *file, struct error *error)
 {
+    const struct example_format *format = source->format;
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
         format->classes < 256)
         return error_set(error, ERROR_INVALID,
                          "data.format Bytes gives windows of bytes, but the model takes other examples "
                          "(lenet and mlp take format IDX)");
     if (file->length <= (size_t)format->input_elements)
-        return error_set(error, ERROR_INVALID, "data.train.text holds %zu bytes; a context of %lld needs more",
-                         file->length, (long long)format->input_elements);
+        return error_set(error, ERROR_INVALID, "%s.text holds %zu bytes; a context of %lld needs more",
+                         dataset_section(source), file->length, (long long)format->input_elements);
     return 0;
 }
 
@@ -34,10 +35,10 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
     SCOPED_FREE char *path = NULL;
     const char *text = source->files->text;
     if (!text)
-        return error_set(error, ERROR_INVALID, "data.train: format Bytes needs text");
+        return error_set(error, ERROR_INVALID, "%s: format Bytes needs text", dataset_section(source));
     if (dataset_path(source, text, &path, error) < 0 || file_bytes_open(path, &dataset->file, error) < 0)
         return -1;
-    if (check(source->format, &dataset->file, error) < 0)
+    if (check(source, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);
     dataset->base.count = ((int64_t)dataset->file.length - 1) / source->format->input_elements;
     snprintf(dataset->base.description, sizeof dataset->base.description, "windows of %lld bytes from %s (%s)",

@@ -35,7 +35,9 @@ struct dataset_source {
     bool unlabelled;                     /* NPY: the files are of inputs alone, and their paths those of the caller */
 };
 
-/* Where a file of the source lies: below the data's folder in its storage. free() the result. */
+/* Returns the field that names the source's files, for messages: data.train or data.validation. */
+const char *dataset_section(const struct dataset_source *source);
+/* Returns where a file of the source lies: below the data's folder in its storage. free() the result. */
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error);
 
 struct dataset_kind {

@@ -21,7 +21,7 @@ static int open_idx(const struct dataset_source *source, const char *path, unsig
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "data.train: format IDX needs images and labels");
+        return error_set(error, ERROR_INVALID, "%s: format IDX needs images and labels", dataset_section(source));
     if (dataset_path(source, path, &full, error) < 0)
         return -1;
     if (file_bytes_open(full, file, error) < 0)
@@ -42,13 +42,15 @@ static int check_order(const struct idx *images, const struct example_format *fo
     return value_order_check("images", &shape, &format->input_shape, error);
 }
 
-static int check_pair(const struct idx *images, const struct idx *labels, const char *labels_path,
-                      const struct example_format *format, struct error *error)
+static int check_pair(const struct dataset_source *source, const struct idx *images, const struct idx *labels,
+                      struct error *error)
 {
+    const struct example_format *format = source->format;
     if (images->dims[0] != labels->dims[0])
-        return error_set(error, ERROR_INVALID, "data.train: %u images but %u labels", images->dims[0], labels->dims[0]);
+        return error_set(error, ERROR_INVALID, "%s: %u images but %u labels", dataset_section(source), images->dims[0],
+                         labels->dims[0]);
     if (images->dims[0] == 0)
-        return error_set(error, ERROR_INVALID, "data.train: the files hold no examples");
+        return error_set(error, ERROR_INVALID, "%s: the files hold no examples", dataset_section(source));
     size_t pixels = images->element_count / images->dims[0];
     if (format->input_type != ELEMENT_FLOAT32 || format->target_type != ELEMENT_INT32 || format->target_elements != 1)
         return error_set(error, ERROR_INVALID,
@@ -64,7 +66,7 @@ static int check_pair(const struct idx *images, const struct idx *labels, const 
     for (size_t i = 0; i < labels->element_count; i++)
         if (labels->elements[i] >= format->classes)
             return error_set(error, ERROR_INVALID, "%s: label %zu is %u, but the model has %lld classes (0..%lld)",
-                             labels_path, i, labels->elements[i], (long long)format->classes,
+                             source->files->labels, i, labels->elements[i], (long long)format->classes,
                              (long long)format->classes - 1);
     return 0;
 }
@@ -90,7 +92,7 @@ static int fill(struct idx_dataset *dataset, const struct dataset_source *source
     struct idx images, labels;
     if (open_idx(source, source->files->images, 2, &dataset->image_file, &images, error) < 0 ||
         open_idx(source, source->files->labels, 1, &dataset->label_file, &labels, error) < 0 ||
-        check_pair(&images, &labels, source->files->labels, source->format, error) < 0)
+        check_pair(source, &images, &labels, error) < 0)
         return -1;
     dataset->base.count = images.dims[0];
     dataset->pixels = images.elements;

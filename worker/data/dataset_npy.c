@@ -41,17 +41,13 @@ static void npy_free(struct dataset *base)
 
 /* ---------------------------------------------------------------- opening */
 
-static const char *section_of(const struct dataset_source *source)
-{
-    return source->files == &source->spec->validation ? "data.validation" : "data.train";
-}
-
 static int open_column(const struct dataset_source *source, const char *path, struct column *column,
                        struct error *error)
 {
     SCOPED_FREE char *full = NULL;
     if (!path)
-        return error_set(error, ERROR_INVALID, "%s: format NPY needs labels, and images or inputs", section_of(source));
+        return error_set(error, ERROR_INVALID, "%s: format NPY needs labels, and images or inputs",
+                         dataset_section(source));
     column->path = memory_copy_string(path);
     if (source->unlabelled)
         full = memory_copy_string(path);
@@ -174,16 +170,16 @@ static int check_names(const struct dataset_source *source, struct error *error)
     if (format->input_count == 0)
         return error_set(error, ERROR_INVALID,
                          "%s.inputs is for programs, but the model is one of layers; name its file by images",
-                         section_of(source));
+                         dataset_section(source));
     for (unsigned i = 0; i < files->input_count; i++)
         if (!has_input(format, files->inputs[i].name))
             return error_set(error, ERROR_INVALID, "%s.inputs: the model has no input %s; it takes %s",
-                             section_of(source), files->inputs[i].name, names);
+                             dataset_section(source), files->inputs[i].name, names);
     for (unsigned i = 0; i < format->input_count; i++)
         if (file_of(files, format->inputs[i].name) == NULL)
             return error_set(error, ERROR_INVALID,
                              "%s.inputs: there is no file for the input %s of the model; it takes %s",
-                             section_of(source), format->inputs[i].name, names);
+                             dataset_section(source), format->inputs[i].name, names);
     return 0;
 }
 
@@ -204,7 +200,7 @@ static int open_only_input(struct npy_dataset *dataset, const struct dataset_sou
     list_names(format, names, sizeof names);
     if (format->input_count > 1)
         return error_set(error, ERROR_INVALID, "the model takes %s; name a file for each of them in %s.inputs", names,
-                         section_of(source));
+                         dataset_section(source));
     dataset->input_count = 1;
     if (open_column(source, source->files->images, &dataset->inputs[0], error) < 0 ||
         check_is_many(source, &dataset->inputs[0].array, error) < 0)
@@ -322,8 +318,8 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
         const struct column *other = i < dataset->input_count ? &dataset->inputs[i] : labels;
         if (other->array.shape[0] != first->array.shape[0])
             return error_set(error, ERROR_INVALID,
-                             "%s: %s has %lld examples, but %s has %lld; an example is one of each", section_of(source),
-                             first->path, (long long)first->array.shape[0], other->path,
+                             "%s: %s has %lld examples, but %s has %lld; an example is one of each",
+                             dataset_section(source), first->path, (long long)first->array.shape[0], other->path,
                              (long long)other->array.shape[0]);
     }
     describe(dataset);

@@ -43,7 +43,7 @@ static int add_offset(struct tfrecord_dataset *dataset, size_t offset, struct er
     return 0;
 }
 
-static int find_records(struct tfrecord_dataset *dataset, struct error *error)
+static int find_records(struct tfrecord_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     for (unsigned i = 0; i < dataset->set.count; i++) {
         struct file_set_entry *entry = &dataset->set.entries[i];
@@ -55,7 +55,7 @@ static int find_records(struct tfrecord_dataset *dataset, struct error *error)
         entry->end = dataset->count;
     }
     if (dataset->count == 0)
-        return error_set(error, ERROR_INVALID, "data.train.files hold no record");
+        return error_set(error, ERROR_INVALID, "%s.files hold no record", dataset_section(source));
     return 0;
 }
 
@@ -65,7 +65,8 @@ static int fill(struct tfrecord_dataset *dataset, const struct dataset_source *s
     dataset->image = memory_copy_string(spec->image_feature ? spec->image_feature : "image");
     dataset->label = memory_copy_string(spec->label_feature ? spec->label_feature : "label");
     if (pixels_check_wanted(source->format, "TFRecord", error) < 0 ||
-        file_set_open(source, source->files->files, &dataset->set, error) < 0 || find_records(dataset, error) < 0)
+        file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
+        find_records(dataset, source, error) < 0)
         return -1;
     char files[160];
     file_set_describe(&dataset->set, source->files->files, files, sizeof files);

@@ -19,8 +19,9 @@ static void tokens_free(struct dataset *base)
 }
 
 /* A window needs one token more than it has positions: the last target. */
-static int count_windows(struct tokens_dataset *dataset, int64_t context, struct error *error)
+static int count_windows(struct tokens_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
+    int64_t context = source->format->input_elements;
     int64_t total = 0;
     dataset->files = memory_allocate(dataset->set.count, sizeof *dataset->files);
     for (unsigned i = 0; i < dataset->set.count; i++) {
@@ -32,11 +33,10 @@ static int count_windows(struct tokens_dataset *dataset, int64_t context, struct
         entry->end = total;
     }
     if (total == 0)
-        return error_set(
-            error, ERROR_INVALID,
-            "data.train.files: every file is too short: an example takes %lld tokens (the model's context and "
-            "the token after it); take longer files or a shorter context",
-            (long long)context + 1);
+        return error_set(error, ERROR_INVALID,
+                         "%s.files: every file is too short: an example takes %lld tokens (the model's context and "
+                         "the token after it); take longer files or a shorter context",
+                         dataset_section(source), (long long)context + 1);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static int fill(struct tokens_dataset *dataset, const struct dataset_source *sou
         return error_set(error, ERROR_INVALID,
                          "data.format Tokens gives windows of tokens, but the model takes other examples");
     if (file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
-        count_windows(dataset, format->input_elements, error) < 0)
+        count_windows(dataset, source, error) < 0)
         return -1;
     char files[160];
     file_set_describe(&dataset->set, source->files->files, files, sizeof files);

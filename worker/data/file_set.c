@@ -87,7 +87,7 @@ int file_set_open(const struct dataset_source *source, const char *pattern, stru
 {
     SCOPED_FREE char *path = NULL;
     if (!pattern)
-        return error_set(error, ERROR_INVALID, "data.train: this format needs files");
+        return error_set(error, ERROR_INVALID, "%s: this format needs files", dataset_section(source));
     if (dataset_path(source, pattern, &path, error) < 0)
         return -1;
     struct file_set set = {0};

@@ -876,3 +876,58 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     put_file("b.tfrecord", "not a file of records", 21);
     refused(&spec, &images, ERROR_CORRUPT, "is it a TFRecord file?");
 }
+
+static void validation_refused(const struct data_spec *spec, const struct example_format *format, const char *words)
+{
+    struct error error = ERROR_INIT;
+    struct dataset *dataset = NULL;
+    cr_expect_eq(dataset_open(spec, NULL, SPLIT_VALIDATION, format, &dataset, &error), -1);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+}
+
+Test(formats, refusals_of_validation_files_name_data_validation, .init = make_place, .fini = remove_place)
+{
+    static const struct example_format bytes = {.input_type = ELEMENT_INT32,
+                                                .input_elements = 3,
+                                                .target_type = ELEMENT_INT32,
+                                                .target_elements = 3,
+                                                .classes = 256};
+    static const uint8_t two_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8};
+    static const uint8_t no_images[] = {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2};
+    static const uint8_t one_label[] = {0, 0, 8, 1, 0, 0, 0, 1, 3}, no_labels[] = {0, 0, 8, 1, 0, 0, 0, 0};
+    struct data_spec spec = spec_of(DATA_FORMAT_IDX, NULL);
+    put_file("two", two_images, sizeof two_images);
+    put_file("none", no_images, sizeof no_images);
+    put_file("one.labels", one_label, sizeof one_label);
+    put_file("none.labels", no_labels, sizeof no_labels);
+    put_file("empty", "", 0);
+    spec.validation.images = path_of("two");
+    validation_refused(&spec, &images, "data.validation: format IDX needs images and labels");
+    spec.validation.labels = path_of("one.labels");
+    validation_refused(&spec, &images, "data.validation: 2 images but 1 labels");
+    spec.validation.images = path_of("none");
+    spec.validation.labels = path_of("none.labels");
+    validation_refused(&spec, &images, "data.validation: the files hold no examples");
+
+    spec = spec_of(DATA_FORMAT_BYTES, NULL);
+    spec.validation.text = path_of("one.labels");
+    struct example_format long_context = bytes;
+    long_context.input_elements = long_context.target_elements = 9;
+    validation_refused(&spec, &long_context, "data.validation.text holds 9 bytes");
+    spec.validation.text = NULL;
+    spec.validation.files = path_of("two");
+    validation_refused(&spec, &bytes, "data.validation: format Bytes needs text");
+
+    static uint8_t tokens[1024];
+    put_file("no.tokens", tokens, put_tokens(tokens, 20240520, 1, 0, 2));
+    spec = spec_of(DATA_FORMAT_TOKENS, NULL);
+    spec.validation.files = path_of("no.tokens");
+    validation_refused(&spec, &text, "data.validation.files: every file is too short");
+    spec.validation.files = NULL;
+    spec.validation.text = path_of("two");
+    validation_refused(&spec, &text, "data.validation: this format needs files");
+
+    spec = spec_of(DATA_FORMAT_TFRECORD, NULL);
+    spec.validation.files = path_of("empty");
+    validation_refused(&spec, &images, "data.validation.files hold no record");
+}
