@@ -1520,6 +1520,12 @@ const struct rule rules[] = {
      .holds = sweep_rule_recorded_grid,
      .message = "the grid has more than 1000 points, which is too many with earlyStopping; give fewer values, or "
                 "maxTrials to try only its first ones"},
+    {.name = "SweepRound",
+     .about = &training_sweep_spec_type,
+     .field = "earlyStopping.brackets",
+     .holds = sweep_rule_round,
+     .message = "there are fewer trials than one round of the brackets has, so that the last of them would get none; "
+                "raise maxTrials, or give fewer brackets or a lower reductionFactor (docs/sweeps.md has the numbers)"},
     {.name = NULL},
 };
 

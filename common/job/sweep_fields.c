@@ -181,7 +181,8 @@ static const struct field early_stopping_fields[] = {
      .words = early_stopping_type_words,
      .description = "Median: a trial is stopped when its best value so far is worse than the median of what the other "
                     "trials had at the same step. ASHA: a trial that reaches a rung goes on only among the best of "
-                    "those that have reached it."},
+                    "those that have reached it. Hyperband: as ASHA in each of several brackets of trials, which are "
+                    "judged from different rungs on."},
     {.name = "minSteps",
      .kind = FIELD_INTEGER,
      MEMBER(sweep_early_stopping, min_steps),
@@ -189,7 +190,7 @@ static const struct field early_stopping_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(1, 1000000000000),
      .description = "Steps of the first rung: no trial is judged before. Each further rung has twice the steps of the "
-                    "one before it, with ASHA reductionFactor times as many."},
+                    "one before it, with ASHA and Hyperband reductionFactor times as many."},
     {.name = "startupTrials",
      .kind = FIELD_INTEGER,
      MEMBER(sweep_early_stopping, startup_trials),
@@ -204,16 +205,27 @@ static const struct field early_stopping_fields[] = {
      LONE,
      RANGE(2, 100),
      .fallback = "4",
-     ONLY_FOR("ASHA"),
+     ONLY_FOR("ASHA", "Hyperband"),
      .description = "Of the trials that have reached a rung, one in so many goes on, rounded down. While fewer have "
                     "reached it, all go on, or with action Pause none."},
+    {.name = "brackets",
+     .kind = FIELD_INTEGER,
+     MEMBER(sweep_early_stopping, brackets),
+     LONE,
+     RANGE(2, SWEEP_BRACKETS_MAX),
+     .fallback = "3",
+     ONLY_FOR("Hyperband"),
+     .description =
+         "How many brackets the trials are divided among. Those of the first are judged at every rung, those "
+         "of each further one from the next rung on, and only against others of their bracket. The first "
+         "bracket has most trials, each further one about reductionFactor times fewer."},
     {.name = "action",
      .kind = FIELD_ENUM,
      MEMBER(sweep_early_stopping, action),
      LONE,
      .words = early_stopping_action_words,
      .fallback = "Stop",
-     ONLY_FOR("ASHA"),
+     ONLY_FOR("ASHA", "Hyperband"),
      .description =
          "What becomes of a trial that is not among the best at a rung. Stop: it is stopped for good. Pause: "
          "its job is suspended, and goes on from its checkpoint once the trial is among the best of those "

@@ -5,6 +5,7 @@
 
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
+#include "common/job/sweep_bracket.h"
 #include "common/job/training_sweep.h"
 
 /* A number, or one in quotes. */
@@ -171,4 +172,23 @@ bool sweep_rule_recorded_grid(const struct json *self, const struct json *old)
     (void)old;
     return !is_grid(self) || !is_recorded(self) || rule_has(self, "maxTrials") ||
            sweep_grid_size(self) <= SWEEP_RECORDED_TRIALS_MAX;
+}
+
+/* How many trials a spec asks for; 0: a Grid that another rule refuses. */
+static int64_t trials_of(const struct json *self)
+{
+    int64_t most = json_integer_at(self, "maxTrials", SWEEP_TRIALS_MAX + 1);
+    int64_t points = is_grid(self) ? sweep_grid_size(self) : most;
+    return points < most ? points : most;
+}
+
+bool sweep_rule_round(const struct json *self, const struct json *old)
+{
+    (void)old;
+    if (!rule_is(self, "earlyStopping.type", "Hyperband"))
+        return true;
+    int64_t brackets = json_integer_at(self, "earlyStopping.brackets", 0);
+    int64_t factor = json_integer_at(self, "earlyStopping.reductionFactor", 0), trials = trials_of(self);
+    bool sound = brackets > 0 && brackets <= SWEEP_BRACKETS_MAX && factor > 0 && factor <= SWEEP_TRIALS_MAX;
+    return !sound || trials == 0 || trials >= sweep_round_size(brackets, factor);
 }

@@ -17,7 +17,8 @@
     X(TRIAL_FAILED, "Failed")                                                                                          \
     X(TRIAL_STOPPED, "Stopped") /* early, since others were better */                                                  \
     X(TRIAL_PAUSED, "Paused")   /* since others were better so far; it may go on later */
-#define EARLY_STOPPING_TYPES(X) X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA")
+#define EARLY_STOPPING_TYPES(X)                                                                                        \
+    X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA") X(EARLY_STOPPING_HYPERBAND, "Hyperband")
 #define EARLY_STOPPING_ACTIONS(X) X(EARLY_STOPPING_STOP, "Stop") X(EARLY_STOPPING_PAUSE, "Pause")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
@@ -43,6 +44,7 @@ enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #define SWEEP_NAME_MESSAGE                                                                                             \
     "the name must be at most 35 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \
     "digit; its trials' names are longer"
+#define SWEEP_BRACKETS_MAX 8
 #define SWEEP_PARAMETERS_MAX 32
 #define SWEEP_VALUES_MAX 256
 
@@ -82,8 +84,9 @@ struct sweep_early_stopping {
     enum early_stopping_type type;
     int64_t min_steps;
     int64_t startup_trials;            /* Median */
-    int64_t reduction_factor;          /* ASHA */
-    enum early_stopping_action action; /* ASHA */
+    int64_t reduction_factor;          /* ASHA, Hyperband */
+    int64_t brackets;                  /* Hyperband (sweep_bracket.h) */
+    enum early_stopping_action action; /* ASHA, Hyperband */
 };
 
 /* What the trials may take in all. */

@@ -187,7 +187,7 @@ static struct outcome measure(const char *name, const struct sweep_early_stoppin
         hits += outcome.excess <= 0;
     }
     struct outcome middle = {quantile(share, seeds, 0.5), quantile(excess, seeds, 0.5), quantile(fraction, seeds, 0.5)};
-    printf("%-15s  %4.1f %% of the steps; the best trial of all in %.0f %% of the sweeps, in nine of ten its loss + "
+    printf("%-17s  %4.1f %% of the steps; the best trial of all in %.0f %% of the sweeps, in nine of ten its loss + "
            "%.3f or "
            "less; without, %.2f times the steps for the same loss\n",
            name, 100 * middle.share, 100.0 * (double)hits / (double)seeds, quantile(excess, seeds, 0.9),
@@ -210,6 +210,12 @@ int main(int count, char **words)
         {.type = EARLY_STOPPING_ASHA, .min_steps = 50, .reduction_factor = 4},
         {.type = EARLY_STOPPING_ASHA, .min_steps = 10, .reduction_factor = 4, .action = EARLY_STOPPING_PAUSE},
         {.type = EARLY_STOPPING_ASHA, .min_steps = 50, .reduction_factor = 4, .action = EARLY_STOPPING_PAUSE},
+        {.type = EARLY_STOPPING_HYPERBAND, .min_steps = 10, .reduction_factor = 4, .brackets = 4},
+        {.type = EARLY_STOPPING_HYPERBAND,
+         .min_steps = 10,
+         .reduction_factor = 4,
+         .brackets = 4,
+         .action = EARLY_STOPPING_PAUSE},
     };
     measure("Median from 10", &wanted[0], seeds);
     measure("Median from 50", &wanted[1], seeds);
@@ -217,5 +223,7 @@ int main(int count, char **words)
     struct outcome asha = measure("ASHA from 50", &wanted[3], seeds);
     measure("Pauses from 10", &wanted[4], seeds);
     struct outcome pauses = measure("Pauses from 50", &wanted[5], seeds);
+    measure("Hyperband from 10", &wanted[6], seeds);
+    measure("and with pauses", &wanted[7], seeds);
     return asha.share <= 0.25 && asha.fraction >= 2 && pauses.share <= 0.25 && pauses.fraction >= 2 ? 0 : 1;
 }

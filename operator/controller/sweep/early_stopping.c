@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/job/sweep_bracket.h"
 #include "common/memory.h"
 
 #define RUNGS_MAX 24
@@ -106,6 +107,14 @@ int early_stopping_record(const struct training_sweep *sweep, int64_t steps, con
 
 /* ---------------------------------------------------------------- decisions */
 
+int early_stopping_bracket(const struct training_sweep *sweep, int64_t trial)
+{
+    const struct sweep_early_stopping *rule = &sweep->early_stopping;
+    if (!sweep->has_early_stopping || rule->type != EARLY_STOPPING_HYPERBAND)
+        return 0;
+    return (int)sweep_bracket_of(rule->brackets, rule->reduction_factor, trial);
+}
+
 static int by_size(const void *one, const void *other)
 {
     double a = *(const double *)one, b = *(const double *)other;
@@ -153,13 +162,29 @@ static const char *judge_by_median(const struct training_sweep *sweep, const str
     return arena_copy_string(arena, reason);
 }
 
+const char *early_stopping_reason(const struct training_sweep *sweep, int64_t trial, int64_t better, int64_t reached,
+                                  int64_t places, struct arena *arena)
+{
+    char reason[REASON_MAX], bracket[REASON_MAX] = "";
+    if (sweep->early_stopping.type == EARLY_STOPPING_HYPERBAND)
+        snprintf(bracket, sizeof bracket, " of bracket %d", early_stopping_bracket(sweep, trial));
+    snprintf(reason, sizeof reason,
+             "%" PRId64 " of the %" PRId64 " trials%.40s that have come so far are better, and %" PRId64 " go on",
+             better, reached, bracket, places);
+    return arena_copy_string(arena, reason);
+}
+
 static const char *judge_by_rank(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                                  int64_t trial, int rung, struct arena *arena)
 {
-    char reason[REASON_MAX];
     double loss = early_stopping_loss(sweep, &results[trial], rung);
     int64_t reached = 0, better = 0;
+    int bracket = early_stopping_bracket(sweep, trial);
+    if (rung < bracket)
+        return NULL;
     for (int64_t i = 0; i < count; i++) {
+        if (early_stopping_bracket(sweep, i) != bracket)
+            continue;
         double other = early_stopping_loss(sweep, &results[i], rung);
         reached += !isnan(other);
         better += other < loss;
@@ -167,10 +192,7 @@ static const char *judge_by_rank(const struct training_sweep *sweep, const struc
     int64_t places = reached / sweep->early_stopping.reduction_factor;
     if (places == 0 || better < places)
         return NULL;
-    snprintf(reason, sizeof reason,
-             "%" PRId64 " of the %" PRId64 " trials that have come so far are better, and %" PRId64 " go on", better,
-             reached, places);
-    return arena_copy_string(arena, reason);
+    return early_stopping_reason(sweep, trial, better, reached, places, arena);
 }
 
 const char *early_stopping_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,

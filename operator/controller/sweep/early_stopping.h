@@ -12,6 +12,8 @@
  *           stops instead of promoting: of n trials that have reached the rung the best
  *           n / reductionFactor go on, rounded down; while that is 0, all go on. With action Pause the
  *           form that promotes them, which promotion.h decides.
+ *   Hyperband  ASHA in each bracket of trials (sweep_bracket.h): a trial of bracket b is judged from rung b on, against the trials
+ *           of its bracket alone.
  *
  * All functions are pure: a decision follows from the spec and the results in the status.
  */
@@ -28,10 +30,16 @@ double early_stopping_value(const struct trial_record *result, int rung);
 double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung);
 /* Returns the highest rung that a trial has a value for; -1: none. */
 int early_stopping_top_rung(const struct trial_record *result);
+/* Returns the bracket of a trial; 0 where there are none. */
+int early_stopping_bracket(const struct training_sweep *sweep, int64_t trial);
 /* Records a value that a trial reports. Returns the rung that it now has a value for; -1: none, or it had one. The new text lies
  * in the arena. */
 int early_stopping_record(const struct training_sweep *sweep, int64_t steps, const char *value,
                           struct trial_record *result, struct arena *arena);
+/* Returns the reason for which a trial does not go on when `better` of the `reached` trials that it was compared with are better, and
+ * only `places` go on; in the arena. */
+const char *early_stopping_reason(const struct training_sweep *sweep, int64_t trial, int64_t better, int64_t reached,
+                                  int64_t places, struct arena *arena);
 /* Returns why a trial has to be stopped that has just got its value for the rung, in the arena; NULL: it goes on. */
 const char *early_stopping_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                                  int64_t trial, int rung, struct arena *arena);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/sweep/promotion.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/memory.h"
 #include "operator/controller/sweep/early_stopping.h"
 #include "operator/controller/sweep/ranked_trial.h"
 
-#define REASON_MAX 256
+#define ALL_BRACKETS (-1)
 
-/* The trials that have come to one rung, the best one first. */
+/* The trials of one bracket, or of all, that have come to one rung, the best one first. */
 struct ranking {
     struct ranked_trial *trials;
     int64_t count;
@@ -29,11 +27,12 @@ static double loss_from(const struct training_sweep *sweep, const struct trial_r
 
 /* Free its trials with free(). */
 static struct ranking rank_trials(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
-                                  int rung)
+                                  int bracket, int rung)
 {
     struct ranking ranking = {.trials = memory_allocate((size_t)count + 1, sizeof *ranking.trials)};
     for (int64_t i = 0; i < count; i++) {
-        double loss = loss_from(sweep, &results[i], rung);
+        bool is_in = bracket == ALL_BRACKETS || early_stopping_bracket(sweep, i) == bracket;
+        double loss = is_in ? loss_from(sweep, &results[i], rung) : NAN;
         if (!isnan(loss))
             ranking.trials[ranking.count++] = (struct ranked_trial){loss, i};
     }
@@ -48,25 +47,24 @@ static int64_t places_of(const struct training_sweep *sweep, const struct rankin
 
 bool promotion_is_used(const struct training_sweep *sweep)
 {
-    return sweep->has_early_stopping && sweep->early_stopping.type == EARLY_STOPPING_ASHA &&
+    return sweep->has_early_stopping && sweep->early_stopping.type != EARLY_STOPPING_MEDIAN &&
            sweep->early_stopping.action == EARLY_STOPPING_PAUSE;
 }
 
 const char *promotion_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                             int64_t trial, int rung, struct arena *arena)
 {
-    char reason[REASON_MAX];
-    struct ranking ranking = rank_trials(sweep, results, count, rung);
+    int bracket = early_stopping_bracket(sweep, trial);
+    if (rung < bracket)
+        return NULL;
+    struct ranking ranking = rank_trials(sweep, results, count, bracket, rung);
     int64_t places = places_of(sweep, &ranking), better = 0;
     while (better < ranking.count && ranking.trials[better].trial != trial)
         better++;
     free(ranking.trials);
     if (better < places)
         return NULL;
-    snprintf(reason, sizeof reason,
-             "%" PRId64 " of the %" PRId64 " trials that have come so far are better, and %" PRId64 " go on", better,
-             ranking.count, places);
-    return arena_copy_string(arena, reason);
+    return early_stopping_reason(sweep, trial, better, ranking.count, places, arena);
 }
 
 /* -1: none of the first `places` in the ranking waits at this rung. */
@@ -78,6 +76,11 @@ static int64_t first_paused(const struct ranking *ranking, int64_t places, const
             return trial;
     }
     return -1;
+}
+
+static int bracket_count(const struct training_sweep *sweep)
+{
+    return sweep->early_stopping.type == EARLY_STOPPING_HYPERBAND ? (int)sweep->early_stopping.brackets : 1;
 }
 
 static int highest_rung(const struct trial_record *results, int64_t count)
@@ -93,11 +96,12 @@ static int highest_rung(const struct trial_record *results, int64_t count)
 int64_t promotion_next(const struct training_sweep *sweep, const struct trial_record *results, int64_t count)
 {
     int64_t trial = -1;
-    for (int rung = highest_rung(results, count); rung >= 0 && trial < 0; rung--) {
-        struct ranking ranking = rank_trials(sweep, results, count, rung);
-        trial = first_paused(&ranking, places_of(sweep, &ranking), results, rung);
-        free(ranking.trials);
-    }
+    for (int rung = highest_rung(results, count); rung >= 0 && trial < 0; rung--)
+        for (int bracket = 0; bracket < bracket_count(sweep) && trial < 0; bracket++) {
+            struct ranking ranking = rank_trials(sweep, results, count, bracket, rung);
+            trial = first_paused(&ranking, places_of(sweep, &ranking), results, rung);
+            free(ranking.trials);
+        }
     return trial;
 }
 
@@ -106,7 +110,7 @@ int64_t promotion_last(const struct training_sweep *sweep, const struct trial_re
     int rung = highest_rung(results, count);
     if (rung < 0)
         return -1;
-    struct ranking ranking = rank_trials(sweep, results, count, rung);
+    struct ranking ranking = rank_trials(sweep, results, count, ALL_BRACKETS, rung);
     int64_t trial = first_paused(&ranking, ranking.count, results, rung);
     free(ranking.trials);
     return trial;

@@ -11,6 +11,8 @@
  * rung that they have a value for. A trial that has passed a rung unseen counts there with its next
  * value. As others come to that rung n grows, so that more of those that wait there may go on.
  *
+ * With Hyperband only trials of the same bracket are compared, and a trial does not pause before the first rung of its bracket.
+ *
  * All functions are pure: a decision follows from the spec and the results in the status.
  */
 #ifndef COXSWAIN_CONTROLLER_PROMOTION_H

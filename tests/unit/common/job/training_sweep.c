@@ -68,6 +68,22 @@ Test(training_sweep, what_only_the_operator_refuses)
                      "spec.parameters", "more than 1000 points");
 }
 
+Test(training_sweep, hyperband_has_trials_for_every_bracket)
+{
+    expect_violation(SPEC PARAMETERS "  maxTrials: 24\n  earlyStopping: {type: Hyperband, minSteps: 1}\n",
+                     "spec.earlyStopping.brackets", "fewer trials than one round");
+    expect_violation(SPEC PARAMETERS "  maxTrials: 1000\n  earlyStopping: {type: Hyperband, minSteps: 1, "
+                                     "reductionFactor: 100, brackets: 8}\n",
+                     "spec.earlyStopping.brackets", "fewer trials than one round");
+    expect_violation(SPEC "  algorithm: {type: Grid}\n  parameters: [{path: a, integer: {min: 1, max: 24}}]\n"
+                          "  earlyStopping: {type: Hyperband, minSteps: 1}\n",
+                     "spec.earlyStopping.brackets", "fewer trials than one round");
+    SCOPED_JSON *enough =
+        manifest_value(SPEC PARAMETERS "  maxTrials: 25\n  earlyStopping: {type: Hyperband, minSteps: 1}\n");
+    SCOPED_JSON *violations = training_sweep_violations(enough, NULL);
+    cr_expect_eq(json_count(violations), 0);
+}
+
 #define CHOSEN                                                                                                         \
     SPEC "  maxTrials: 1\n"                                                                                            \
          "  parameters:\n"                                                                                             \

@@ -91,6 +91,26 @@ Test(early_stopping, asha_lets_the_best_third_go_on)
     cr_expect_str_eq(stopped, "...xxxxxx", "%s", stopped);
 }
 
+Test(early_stopping, hyperband_compares_trials_of_a_bracket_from_its_first_rung_on)
+{
+    /* Trials 0 and 1 are in bracket 0, trials 2 and 3 in bracket 1, and so on. */
+    struct training_sweep sweep = sweep_from(
+        SWEEP_HEAD PARAMETERS "  earlyStopping: {type: Hyperband, minSteps: 10, reductionFactor: 2, brackets: 2}\n");
+    struct trial_record results[6] = {{.rungs = "0.5,0.5"}, {.rungs = "0.6,0.6"}, {.rungs = "0.1,0.1"},
+                                      {.rungs = "0.9,0.9"}, {.rungs = "0.4,0.4"}, {.rungs = "0.7,0.7"}};
+    struct arena arena = {0};
+    static const char wanted[2][6] = {{'.', 'x', '.', '.', '.', 'x'}, {'.', 'x', '.', 'x', '.', 'x'}};
+    for (int rung = 0; rung < 2; rung++)
+        for (int64_t trial = 0; trial < 6; trial++) {
+            const char *why = early_stopping_judge(&sweep, results, 6, trial, rung, &arena);
+            cr_expect_eq(why != NULL, wanted[rung][trial] == 'x', "rung %d, trial %d", rung, (int)trial);
+        }
+    cr_expect_str_eq(early_stopping_judge(&sweep, results, 6, 3, 1, &arena),
+                     "1 of the 2 trials of bracket 1 that have come so far are better, and 1 go on");
+    arena_release(&arena);
+    training_sweep_release(&sweep);
+}
+
 Test(early_stopping, median_stops_the_worse_half_once_enough_trials_are_over)
 {
     static const char *const values[] = {"0.5", "0.9", "0.7", "0.71", "0.6"};

@@ -7,6 +7,11 @@
     SWEEP_HEAD "  maxTrials: 20\n  parameters: [{path: a, values: [1]}]\n"                                             \
                "  earlyStopping: {type: ASHA, minSteps: 10, reductionFactor: 2, action: Pause}\n"
 
+/* Trials 0 and 1 are in bracket 0, trials 2 and 3 in bracket 1, and so on. */
+#define BRACKETS                                                                                                       \
+    SWEEP_HEAD "  maxTrials: 20\n  parameters: [{path: a, values: [1]}]\n"                                             \
+               "  earlyStopping: {type: Hyperband, minSteps: 10, reductionFactor: 2, brackets: 2, action: Pause}\n"
+
 /* A trial that is in this state, with the values at its rungs. */
 #define PAUSED(values)                                                                                                 \
     {                                                                                                                  \
@@ -40,6 +45,7 @@ Test(promotion, is_for_asha_with_pauses)
         {SWEEP_HEAD
          "  maxTrials: 20\n  parameters: [{path: a, values: [1]}]\n  earlyStopping: {type: Median, minSteps: 1}\n",
          false},
+        {BRACKETS, true},
         {SWEEP_HEAD "  maxTrials: 20\n  parameters: [{path: a, values: [1]}]\n", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -106,6 +112,28 @@ Test(promotion, judges_who_comes_to_a_rung)
     cr_expect_null(promotion_judge(&sweep, results, 2, 1, 0, &arena));
     cr_expect_not_null(promotion_judge(&sweep, results, 3, 2, 0, &arena));
     cr_expect_null(promotion_judge(&sweep, results, 4, 3, 0, &arena));
+    arena_release(&arena);
+    training_sweep_release(&sweep);
+}
+
+Test(promotion, with_brackets_only_trials_of_the_same_one_are_compared)
+{
+    const struct trial_record results[] = {RUNS("0.3"), PAUSED("0.6"), PAUSED("0.1,0.8"), PAUSED("0.1,0.9")};
+    const struct trial_record worse[] = {PAUSED("0.5"), PAUSED("0.4"), PAUSED("0.1,0.1"), RUNS("0.1,0.05")};
+    expect_next(BRACKETS, results, 2, -1, 1);
+    expect_next(BRACKETS, results, 4, 2, 2);
+    expect_next(BRACKETS, worse, 4, 1, 2);
+}
+
+Test(promotion, no_trial_pauses_before_the_first_rung_of_its_bracket)
+{
+    struct training_sweep sweep = sweep_from(BRACKETS);
+    struct arena arena = {0};
+    const struct trial_record results[] = {RUNS("0.5"), RUNS("0.3"), RUNS("0.9,0.9")};
+    cr_expect_str_eq(promotion_judge(&sweep, results, 3, 0, 0, &arena),
+                     "1 of the 2 trials of bracket 0 that have come so far are better, and 1 go on");
+    cr_expect_null(promotion_judge(&sweep, results, 3, 2, 0, &arena));
+    cr_expect_not_null(promotion_judge(&sweep, results, 3, 2, 1, &arena), "alone in its bracket, it waits for another");
     arena_release(&arena);
     training_sweep_release(&sweep);
 }

@@ -47,6 +47,16 @@
                "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
                "  earlyStopping: {type: ASHA, minSteps: 2, reductionFactor: 2, action: Pause}\n"                       \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+/* Bracket 0 has trials 0, 1, 4 and 5, the other one 2 and 3. */
+#define BRACKETS                                                                                                       \
+    SWEEP_HEAD "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
+               "  earlyStopping: {type: Hyperband, minSteps: 2, reductionFactor: 2, brackets: 2}\n"                    \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+#define PAUSING_BRACKETS                                                                                               \
+    SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
+               "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
+               "  earlyStopping: {type: Hyperband, minSteps: 2, reductionFactor: 2, brackets: 2, action: Pause}\n"     \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
 #define STEPS_OF_A_TRIAL 10
 
 struct model {
@@ -495,8 +505,8 @@ static void run_schedule(uint64_t seed, const char *spec)
                            .late = -1,
                            .sweep = yaml_value(spec),
                            .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0,
-                           .stops = strcmp(spec, ASHA) == 0 || strcmp(spec, MEDIAN) == 0 || strcmp(spec, PAUSING) == 0,
-                           .pauses = strcmp(spec, PAUSING) == 0,
+                           .stops = strstr(spec, "earlyStopping:") != NULL,
+                           .pauses = strstr(spec, "action: Pause") != NULL,
                            .stopped = model.stopped,
                            .promoted = model.promoted};
     set_version();
@@ -546,11 +556,16 @@ Test(sweep_replay, trials_are_stopped_as_the_status_says)
 {
     expect_stops(ASHA);
     expect_stops(MEDIAN);
+    expect_stops(BRACKETS);
 }
 
 Test(sweep_replay, paused_trials_go_on_as_the_status_says)
 {
-    model.promoted = 0;
-    expect_stops(PAUSING);
-    cr_expect_gt(model.promoted, SCHEDULES / 4, "trials went on %d times in %d schedules", model.promoted, SCHEDULES);
+    static const char *const specs[] = {PAUSING, PAUSING_BRACKETS};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        model.promoted = 0;
+        expect_stops(specs[i]);
+        cr_expect_gt(model.promoted, SCHEDULES / 4, "trials went on %d times in %d schedules", model.promoted,
+                     SCHEDULES);
+    }
 }
