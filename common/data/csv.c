@@ -292,3 +292,17 @@ bool csv_find_column(const struct csv *csv, bool header, const char *wanted, uns
     *ret_column = (unsigned)number - 1;
     return true;
 }
+
+/* ---------------------------------------------------------------- writing */
+
+int csv_append_cell(struct buffer *out, const char *text, const char *end, struct error *error)
+{
+    if (!strpbrk(text, "\",\r\n"))
+        return buffer_append_string(out, text, error) < 0 ? -1 : buffer_append_string(out, end, error);
+    if (buffer_append_byte(out, '"', error) < 0)
+        return -1;
+    for (; *text; text++)
+        if ((*text == '"' && buffer_append_byte(out, '"', error) < 0) || buffer_append_byte(out, *text, error) < 0)
+            return -1;
+    return buffer_append_byte(out, '"', error) < 0 ? -1 : buffer_append_string(out, end, error);
+}

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/error.h"
 
 #define CSV_COLUMNS_MAX 65536
@@ -64,5 +65,8 @@ void csv_labels_sort(struct csv_labels *labels); /* after the last one */
 /* Returns its place after sorting; -1: it is none of them. */
 int csv_labels_find(const struct csv_labels *labels, const struct csv_field *label);
 void csv_labels_release(struct csv_labels *labels);
+
+/* Appends a cell of a table to be written, in double quotes if it needs them, and `end` after it, such as ",". */
+int csv_append_cell(struct buffer *out, const char *text, const char *end, struct error *error);
 
 #endif

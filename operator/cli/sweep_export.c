@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/data/csv.h"
 #include "common/job/sweep_parameter.h"
 
 #define SECONDS_MAX 32
@@ -19,24 +20,12 @@ static double seconds_of(const struct trial_line *line)
 
 /* ---------------------------------------------------------------- CSV */
 
-static int put_cell(struct buffer *out, const char *text, const char *end, struct error *error)
-{
-    if (!strpbrk(text, "\",\r\n"))
-        return buffer_append_string(out, text, error) < 0 ? -1 : buffer_append_string(out, end, error);
-    if (buffer_append_byte(out, '"', error) < 0)
-        return -1;
-    for (; *text; text++)
-        if ((*text == '"' && buffer_append_byte(out, '"', error) < 0) || buffer_append_byte(out, *text, error) < 0)
-            return -1;
-    return buffer_append_byte(out, '"', error) < 0 ? -1 : buffer_append_string(out, end, error);
-}
-
 static int put_head(const struct training_sweep *sweep, struct buffer *out, struct error *error)
 {
     if (buffer_append_string(out, "trial,name,state,", error) < 0)
         return -1;
     for (unsigned i = 0; i < sweep->parameter_count; i++)
-        if (put_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
+        if (csv_append_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
             return -1;
     return buffer_append_string(out, "objective,seconds,best\n", error);
 }
@@ -48,15 +37,16 @@ static int put_line(const struct sweep_view *view, const struct trial_line *line
     snprintf(number, sizeof number, "%" PRId64, line->number);
     if (seconds_of(line) >= 0)
         snprintf(seconds, sizeof seconds, "%g", seconds_of(line));
-    if (put_cell(out, number, ",", error) < 0 || put_cell(out, line->name, ",", error) < 0 ||
-        put_cell(out, line->state, ",", error) < 0)
+    if (csv_append_cell(out, number, ",", error) < 0 || csv_append_cell(out, line->name, ",", error) < 0 ||
+        csv_append_cell(out, line->state, ",", error) < 0)
         return -1;
     for (unsigned i = 0; i < line->value_count; i++)
-        if (put_cell(out, line->values[i] ? line->values[i] : "", ",", error) < 0)
+        if (csv_append_cell(out, line->values[i] ? line->values[i] : "", ",", error) < 0)
             return -1;
-    if (put_cell(out, line->objective ? line->objective : "", ",", error) < 0 || put_cell(out, seconds, ",", error) < 0)
+    if (csv_append_cell(out, line->objective ? line->objective : "", ",", error) < 0 ||
+        csv_append_cell(out, seconds, ",", error) < 0)
         return -1;
-    return put_cell(out, sweep_view_is_best(view, line) ? "true" : "false", "\n", error);
+    return csv_append_cell(out, sweep_view_is_best(view, line) ? "true" : "false", "\n", error);
 }
 
 int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error)

@@ -56,6 +56,16 @@ verdict $? "a table of float64, sorted by its labels" "$(tail -n 3 err out)"
 learn words 'flowers.csv: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table as text, whose labels are words" "$(tail -n 3 err out)"
 
+# New rows, whose columns are in another order, without the training data.
+rm -r words/flowers.csv
+printf 'petal length,petal width,sepal length,sepal width\n1.5,0.2,5,3.4\n5.6,2,6.6,3\n' >new.csv
+cox 0 predict words --data new.csv && sed 's/0\.[0-9]*$/P/; s/1\.0*$/P/' out | cmp -s - <(printf 'class,probability\nsetosa,P\nvirginica,P\n') &&
+    cox 0 predict words 1 --data new.csv && grep -q '^class virginica: ' out
+verdict $? "new rows of a table, whose answers have the names of classes" "$(cat err out)"
+printf 'petal length,petal width,sepal length,kind\n1.5,0.2,5,rose\n' >bad.csv
+cox 1 predict words --data bad.csv && grep -qF -- '--data bad.csv: there is no column sepal width, which the model has learned from' err
+verdict $? "a column that is missing is named" "$(cat err out)"
+
 # The price is nearly a sum of the columns, which have other units; the loss is the share that is not explained.
 awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { a = rand(); b = 1000 * rand(); print a, b, 250000 + 40000 * a + 50 * b + 100 * rand() } }' >rows
 cut -d' ' -f1-2 rows | array prices/X_train.npy '<f8' '400, 2' 'd<*'

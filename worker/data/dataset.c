@@ -23,6 +23,10 @@ static const struct dataset_kind *const kinds[] = {
 
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error)
 {
+    if (source->unlabelled) {
+        *ret_path = memory_copy_string(path);
+        return 0;
+    }
     const char *folder = source->spec->path;
     SCOPED_FREE char *below = memory_format("%s%s%s", folder ? folder : "", folder ? "/" : "", path);
     return storage_map_resolve(source->storage, source->spec->storage, below, ret_path, error);
@@ -250,12 +254,23 @@ int dataset_open_held_out(const struct data_spec *spec, const struct storage_map
     return open_split(source, SPLIT_VALIDATION, ret_dataset, error);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static bool is_table(const char *path, const struct data_spec *spec)
+{
+    return spec->format == DATA_FORMAT_CSV && !ends_with(path, ".npy") && !ends_with(path, ".npy.gz");
+}
+
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
                         const struct example_format *format, const struct training_facts *known,
                         struct dataset **ret_dataset, struct error *error)
 {
     struct dataset *dataset = NULL;
-    const struct data_files files = {.images = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
+    const struct data_files files = {.images = path, .files = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
     const struct dataset_source source = {
         .spec = spec, .files = &files, .storage = storage, .format = format, .known = known, .unlabelled = true};
     if (format->input_count > 1)
@@ -263,7 +278,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
                          format->input_count, format->inputs[0].name);
     if (format->input_type != ELEMENT_FLOAT32 && format->input_count == 0)
         return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
-    if (dataset_npy.open(&source, &dataset, error) < 0)
+    if ((is_table(path, spec) ? dataset_csv : dataset_npy).open(&source, &dataset, error) < 0)
         return -1;
     take_names(dataset, known);
     if (standardize(dataset, &source, SPLIT_VALIDATION, error) < 0) {
@@ -279,6 +294,11 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
     const struct standardization *standardization = &dataset->facts.standardization;
     for (int64_t i = 0; standardization->targets > 0 && i < count; i++)
         standardization_restore(standardization, values + i * standardization->targets);
+}
+
+bool dataset_is_table(const struct dataset *dataset)
+{
+    return dataset->kind == &dataset_csv;
 }
 
 const struct training_facts *dataset_facts(const struct dataset *dataset)

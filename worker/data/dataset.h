@@ -58,13 +58,17 @@ int dataset_open_validation(const struct data_spec *spec, const struct storage_m
 int dataset_open_held_out(const struct data_spec *spec, const struct storage_map *storage,
                           const struct example_format *format, const struct training_facts *known,
                           struct dataset **ret_dataset, struct error *error);
-/* Opens an NPY file of inputs without labels, at a path of the caller; the targets that dataset_read gives mean nothing. With
- * data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the training examples, which are
- * read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or several inputs, or if
- * training data that is still there was divided by 255 and the file would not be, or the other way round. */
+/* Opens an NPY file of inputs without labels, or for data of format CSV a table without the column of labels (any name but *.npy and
+ * *.npy.gz), at a path of the caller; the targets that dataset_read gives mean nothing. Columns that have names are found by those in
+ * `known`, in any order. With data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the
+ * training examples, which are read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or
+ * several inputs, or if training data that is still there was divided by 255 and the file would not be, or the other way round. */
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
                         const struct example_format *format, const struct training_facts *known,
                         struct dataset **ret_dataset, struct error *error);
+
+/* Whether the examples are rows of a CSV file. */
+bool dataset_is_table(const struct dataset *dataset);
 
 /* What the training files have told: the split's own, or what it was opened with. */
 const struct training_facts *dataset_facts(const struct dataset *dataset);

@@ -55,12 +55,17 @@ struct table {
     int64_t rows;
     struct csv_labels labels;
     struct json *names; /* of the columns without the label; NULL: no line has them */
+    /* Of new examples, which have no label: */
+    const struct json *wanted; /* the names of the model's inputs; NULL: not known */
+    unsigned *places;          /* of each of the model's inputs among the columns; NULL: the table has labels */
+    int64_t inputs;
 };
 
 static void table_release(struct table *table)
 {
     csv_labels_release(&table->labels);
     json_free(table->names);
+    free(table->places);
     file_set_release(&table->set);
 }
 
@@ -73,6 +78,56 @@ static int find_label(const struct csv *row, bool header, const char *wanted, un
                      wanted, row->count, header ? "" : ", which has no line with names");
 }
 
+/* Finds a column of that name which is not used yet, from `first` on and then from the beginning. */
+static bool find_unused(const struct csv *row, const bool *used, const char *name, unsigned first, unsigned *ret_place)
+{
+    for (unsigned i = 0; i < row->count; i++) {
+        unsigned place = (first + i) % row->count;
+        const struct csv_field *field = &row->fields[place];
+        if (!used[place] && field->length == strlen(name) && memcmp(field->text, name, field->length) == 0) {
+            *ret_place = place;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Finds each of the model's inputs by its name. */
+static int place_by_names(struct table *table, const struct csv *row, struct error *error)
+{
+    char shown[TEXT_SHOWN + 1];
+    unsigned input = 0, next = 0;
+    SCOPED_FREE bool *used = memory_allocate(row->count, sizeof *used);
+    for (const struct json *item = json_first(table->wanted); item; item = json_next(item), input++) {
+        const char *name = json_string(item, "");
+        unsigned *place = &table->places[input];
+        if (!find_unused(row, used, name, next, place))
+            return error_set(error, ERROR_INVALID, "there is no column %s, which the model has learned from",
+                             show(&(struct csv_field){name, strlen(name)}, TEXT_SHOWN, shown));
+        used[*place] = true;
+        next = *place + 1;
+    }
+    for (unsigned i = 0; i < row->count; i++)
+        if (!used[i])
+            return error_set(error, ERROR_INVALID, "the model has not learned from the column %s; leave it out",
+                             show(&row->fields[i], TEXT_SHOWN, shown));
+    return 0;
+}
+
+static int place_inputs(struct table *table, const struct csv *row, bool header, struct error *error)
+{
+    if (header && table->wanted)
+        return place_by_names(table, row, error);
+    if (row->count != table->inputs)
+        return error_set(error, ERROR_INVALID,
+                         "line %lld has %u columns, but the model takes %lld; give those that it has learned from, "
+                         "without the label",
+                         (long long)row->line, row->count, (long long)table->inputs);
+    for (unsigned i = 0; i < row->count; i++)
+        table->places[i] = i;
+    return 0;
+}
+
 static void take_names(struct table *table, const struct csv *row)
 {
     for (unsigned i = 0; i < row->count; i++)
@@ -80,20 +135,28 @@ static void take_names(struct table *table, const struct csv *row)
             return;
 }
 
+/* Finds where values and label are, by the first row of the table. */
+static int look_at_first(struct table *table, const struct csv *row, bool header, const char *label,
+                         struct error *error)
+{
+    table->columns = row->count;
+    if (table->places)
+        return place_inputs(table, row, header, error);
+    if (row->count < 2)
+        return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
+                         (long long)row->line);
+    if (find_label(row, header, label, &table->label, error) < 0)
+        return -1;
+    if (header)
+        take_names(table, row);
+    return 0;
+}
+
 /* Checks a row's number of columns; the first one of the table decides. */
 static int check_row(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
 {
-    if (table->columns == 0) {
-        if (row->count < 2)
-            return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
-                             (long long)row->line);
-        table->columns = row->count;
-        if (find_label(row, header, label, &table->label, error) < 0)
-            return -1;
-        if (header)
-            take_names(table, row);
-        return 0;
-    }
+    if (table->columns == 0)
+        return look_at_first(table, row, header, label, error);
     if (row->count != table->columns)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
                          (long long)row->line, row->count, table->columns);
@@ -105,6 +168,26 @@ struct row_taker {
     void *context;
 };
 
+static bool names_an_input(const struct json *names, const struct csv_field *field)
+{
+    for (const struct json *item = json_first(names); item; item = json_next(item))
+        if (strlen(json_string(item, "")) == field->length &&
+            memcmp(json_string(item, ""), field->text, field->length) == 0)
+            return true;
+    return false;
+}
+
+/* Names that are numbers are told from values by those of the training table. */
+static bool is_header(const struct table *table, const struct csv *row)
+{
+    if (csv_is_header(row))
+        return true;
+    for (unsigned i = 0; i < row->count; i++)
+        if (!names_an_input(table->wanted, &row->fields[i]))
+            return false;
+    return true;
+}
+
 /* Gives each row with values to the taker. */
 static int walk(struct table *table, const char *label, const struct row_taker *taker, struct error *error)
 {
@@ -114,7 +197,7 @@ static int walk(struct table *table, const char *label, const struct row_taker *
         int result;
         csv_init(&csv, entry->file.bytes, entry->file.length);
         for (bool first = true; (result = csv_next(&csv, error)) > 0; first = false) {
-            bool header = first && csv_is_header(&csv);
+            bool header = first && is_header(table, &csv);
             if (check_row(table, &csv, header, label, error) < 0 ||
                 (!header && taker->take(taker->context, &csv, error) < 0)) {
                 result = -1;
@@ -123,7 +206,8 @@ static int walk(struct table *table, const char *label, const struct row_taker *
         }
         csv_release(&csv);
         if (result < 0)
-            return error_wrap(error, "%s", entry->path);
+            return table->places ? -1
+                                 : error_wrap(error, "%s", entry->path); /* new examples: the caller names the file */
     }
     return 0;
 }
@@ -168,7 +252,7 @@ struct filling {
     struct csv_dataset *dataset;
     const struct table *table;
     const struct csv_labels *labels;
-    int64_t row;
+    int64_t row; /* the number of rows that were taken */
 };
 
 static int take_number(const struct csv *row, unsigned column, float *ret_value, struct error *error)
@@ -199,13 +283,21 @@ static int take_target(const struct filling *filling, const struct csv *row, str
     const struct csv_field *field = &row->fields[column];
     char shown[TEXT_SHOWN + 1];
     if (dataset->base.format.target_type == ELEMENT_FLOAT32)
-        return take_number(row, column, &dataset->labels.numbers[filling->row], error);
+        return take_number(row, column, &dataset->labels.numbers[filling->row - 1], error);
     int class = csv_labels_find(filling->labels, field);
-    dataset->labels.classes[filling->row] = class;
+    dataset->labels.classes[filling->row - 1] = class;
     if (class >= 0)
         return 0;
     return error_set(error, ERROR_INVALID, "line %lld, column %u: no training example has the label \"%s\"",
                      (long long)row->line, column + 1, show(field, TEXT_SHOWN, shown));
+}
+
+static int take_inputs(const struct table *table, const struct csv *row, float *values, struct error *error)
+{
+    for (int64_t i = 0; i < table->inputs; i++)
+        if (take_number(row, table->places[i], &values[i], error) < 0)
+            return -1;
+    return 0;
 }
 
 static int take_row(void *context, const struct csv *row, struct error *error)
@@ -214,12 +306,24 @@ static int take_row(void *context, const struct csv *row, struct error *error)
     float *values = filling->dataset->values + filling->row * filling->dataset->columns;
     if (filling->row == filling->table->rows) /* a file has grown */
         return error_set(error, ERROR_INVALID, "the file has changed while it was read");
+    filling->row++;
+    if (filling->table->places)
+        return take_inputs(filling->table, row, values, error);
     for (unsigned i = 0; i < row->count; i++)
         if (i != filling->table->label && take_number(row, i, values++, error) < 0)
             return -1;
-    if (take_target(filling, row, error) < 0)
-        return -1;
-    filling->row++;
+    return take_target(filling, row, error);
+}
+
+static int check_size(const struct table *table, int64_t columns, struct error *error)
+{
+    if (table->rows == 0)
+        return error_set(error, ERROR_INVALID, "the files hold no examples");
+    if (table->rows > VALUES_MAX / columns)
+        return error_set(error, ERROR_TOO_LARGE,
+                         "the table has %lld rows of %lld values, %lld values are the most; save it as NumPy arrays "
+                         "(format NPY), which are not read into memory",
+                         (long long)table->rows, (long long)columns, (long long)VALUES_MAX);
     return 0;
 }
 
@@ -227,18 +331,13 @@ static int check_table(const struct table *table, const struct csv_labels *label
                        struct error *error)
 {
     long long columns = (long long)table->columns - 1;
-    if (table->rows == 0)
-        return error_set(error, ERROR_INVALID, "the files hold no examples");
+    if (check_size(table, columns, error) < 0)
+        return -1;
     if (columns != format->input_elements)
         return error_set(error, ERROR_INVALID,
                          "the table has %lld columns besides the label, the model's input has %lld values; make "
                          "model.inputShape [%lld]",
                          columns, (long long)format->input_elements, columns);
-    if (table->rows > VALUES_MAX / columns)
-        return error_set(error, ERROR_TOO_LARGE,
-                         "the table has %lld rows of %lld values, %lld values are the most; save it as NumPy arrays "
-                         "(format NPY), which are not read into memory",
-                         (long long)table->rows, columns, (long long)VALUES_MAX);
     if (format->target_type == ELEMENT_INT32 && (int64_t)labels->count > format->classes)
         return error_set(error, ERROR_INVALID,
                          "the labels have %u different values, but the model has %lld classes; make model.classes %u",
@@ -273,24 +372,49 @@ static void take_labels(struct dataset *dataset, const struct csv_labels *labels
     }
 }
 
-static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
-                const struct csv_labels *labels, struct error *error)
+static int take_values(struct csv_dataset *dataset, const struct dataset_source *source, struct filling *filling,
+                       struct table *table, struct error *error)
 {
-    struct filling filling = {dataset, table, labels, 0};
-    const struct row_taker taker = {take_row, &filling};
-    if (check_table(table, labels, source->format, error) < 0)
-        return -1;
-    dataset->columns = (int64_t)table->columns - 1;
+    const struct row_taker taker = {take_row, filling};
     dataset->values = memory_allocate((size_t)(table->rows * dataset->columns), sizeof *dataset->values);
-    dataset->labels.bytes = memory_allocate((size_t)table->rows, sizeof *dataset->labels.classes);
     if (walk(table, source->spec->label_column, &taker, error) < 0)
         return -1;
     for (unsigned i = 0; i < table->set.count; i++)
         if (file_bytes_check(&table->set.entries[i].file, mapped_file_round(), error) < 0)
             return -1;
-    dataset->base.count = filling.row;
+    dataset->base.count = filling->row;
+    return 0;
+}
+
+static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
+                const struct csv_labels *labels, struct error *error)
+{
+    struct filling filling = {dataset, table, labels, 0};
+    if (check_table(table, labels, source->format, error) < 0)
+        return -1;
+    dataset->columns = (int64_t)table->columns - 1;
+    dataset->labels.bytes = memory_allocate((size_t)table->rows, sizeof *dataset->labels.classes);
+    if (take_values(dataset, source, &filling, table, error) < 0)
+        return -1;
     describe(dataset, table, labels, source->files->files);
     take_labels(&dataset->base, labels);
+    return 0;
+}
+
+/* Without labels. The names of the columns tell their order, if they are known. */
+static int fill_new(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    SCOPED(table_release) struct table table = {.inputs = source->format->input_elements};
+    const struct json *names = source->known ? source->known->columns : NULL;
+    const struct row_taker counter = {take_count, &table};
+    struct filling filling = {dataset, &table, &table.labels, 0};
+    table.wanted = (int64_t)json_count(names) == table.inputs ? names : NULL;
+    table.places = memory_allocate((size_t)table.inputs, sizeof *table.places);
+    dataset->columns = table.inputs;
+    if (file_set_open(source, source->files->files, &table.set, error) < 0 || walk(&table, NULL, &counter, error) < 0 ||
+        check_size(&table, table.inputs, error) < 0 || take_values(dataset, source, &filling, &table, error) < 0)
+        return -1;
+    describe(dataset, &table, &table.labels, source->files->files);
     return 0;
 }
 
@@ -339,7 +463,7 @@ static int csv_open(const struct dataset_source *source, struct dataset **ret_da
     struct csv_dataset *dataset = memory_allocate(1, sizeof *dataset);
     dataset->base.kind = &dataset_csv;
     dataset->base.format = *source->format;
-    if (fill_with_labels(dataset, source, error) < 0) {
+    if ((source->unlabelled ? fill_new : fill_with_labels)(dataset, source, error) < 0) {
         dataset_free(&dataset->base);
         return -1;
     }
@@ -352,7 +476,10 @@ static int csv_read(const struct dataset *base, int64_t index, void *input, void
     (void)error;
     const struct csv_dataset *dataset = (const struct csv_dataset *)base;
     memcpy(input, dataset->values + index * dataset->columns, (size_t)dataset->columns * sizeof *dataset->values);
-    memcpy(target, dataset->labels.classes + index, sizeof *dataset->labels.classes);
+    if (dataset->labels.bytes)
+        memcpy(target, dataset->labels.classes + index, sizeof *dataset->labels.classes);
+    else
+        memset(target, 0, example_target_bytes(&base->format));
     return 0;
 }
 

@@ -32,7 +32,7 @@ struct dataset_source {
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
     const struct training_facts *known;  /* of the training files, which need not be read for that; NULL: nothing */
-    bool unlabelled;                     /* NPY: the files are of inputs alone, and their paths those of the caller */
+    bool unlabelled; /* NPY, CSV: the files are of inputs alone, and their paths those of the caller */
 };
 
 /* Returns the field that names the source's files, for messages: data.train or data.validation. */

@@ -49,9 +49,7 @@ static int open_column(const struct dataset_source *source, const char *path, st
         return error_set(error, ERROR_INVALID, "%s: format NPY needs labels, and images or inputs",
                          dataset_section(source));
     column->path = memory_copy_string(path);
-    if (source->unlabelled)
-        full = memory_copy_string(path);
-    else if (dataset_path(source, path, &full, error) < 0)
+    if (dataset_path(source, path, &full, error) < 0)
         return -1;
     if (file_bytes_open(full, &column->file, error) < 0)
         return -1;

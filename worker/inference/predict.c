@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/data/csv.h"
 #include "common/data/npy.h"
 #include "common/memory.h"
 #include "common/scope.h"
@@ -236,32 +237,76 @@ static int predict_values(const struct trainer *trainer, int64_t number, struct 
     return print(&text, error);
 }
 
-/* A line for each. */
-static int predict_each(const struct trainer *trainer, struct error *error)
+/* Whether there is a score for each class, and not a value. */
+static bool gives_scores(const struct trainer *trainer)
 {
     const struct output_format format = graph_output_format(trainer->graph);
+    return format.meaning != OUTPUT_VALUES && format.elements == graph_example_format(trainer->graph)->classes;
+}
+
+static void append_line(const struct trainer *trainer, int64_t number, const float *outputs, struct buffer *text)
+{
+    buffer_format(text, "example %lld:", (long long)number);
+    if (gives_scores(trainer))
+        list_classes(trainer, outputs, text);
+    else
+        list_values(outputs, graph_output_format(trainer->graph).elements, text);
+    buffer_append_byte(text, '\n', NULL);
+}
+
+/* ---------------------------------------------------------------- a table of answers */
+
+static void append_head(const struct trainer *trainer, struct buffer *text)
+{
+    int64_t elements = graph_output_format(trainer->graph).elements;
+    if (gives_scores(trainer))
+        buffer_append_string(text, "class,probability\n", NULL);
+    else if (elements == 1)
+        buffer_append_string(text, "value\n", NULL);
+    for (int64_t i = 0; !gives_scores(trainer) && elements > 1 && i < elements; i++)
+        buffer_format(text, "value%lld%c", (long long)i + 1, i + 1 < elements ? ',' : '\n');
+}
+
+static void append_row(const struct trainer *trainer, const float *outputs, struct buffer *text)
+{
+    const struct output_format format = graph_output_format(trainer->graph);
+    struct prediction best;
+    SCOPED_BUFFER name;
+    buffer_init(&name, TEXT_MAX);
+    if (gives_scores(trainer)) {
+        predict_rank(outputs, format.elements, format.meaning, &best, 1);
+        append_class(trainer, best.class, &name);
+        csv_append_cell(text, buffer_text(&name), ",", NULL);
+        buffer_format(text, "%.6f\n", best.probability);
+        return;
+    }
+    for (int64_t i = 0; i < format.elements; i++)
+        buffer_format(text, "%.9g%c", (double)outputs[i], i + 1 < format.elements ? ',' : '\n');
+}
+
+/* A line for each; of a table a table. */
+static int predict_each(const struct trainer *trainer, struct error *error)
+{
+    int64_t elements = graph_output_format(trainer->graph).elements;
     int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
-    int64_t classes = graph_example_format(trainer->graph)->classes;
-    bool has_classes = format.meaning != OUTPUT_VALUES && format.elements == classes;
+    bool is_table = dataset_is_table(trainer->validation);
     SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
+    if (is_table)
+        append_head(trainer, &text);
     for (int64_t at = 0; at < count; at += batch) {
         int64_t examples = count - at < batch ? count - at : batch;
         if (outputs_of(trainer, at, examples, outputs, error) < 0)
             return -1;
-        buffer_clear(&text);
-        for (int64_t i = 0; i < examples; i++) {
-            int64_t number = at + i;
-            buffer_format(&text, "example %lld:", (long long)number);
-            if (has_classes)
-                list_classes(trainer, outputs + i * format.elements, &text);
+        for (int64_t i = 0; i < examples; i++)
+            if (is_table)
+                append_row(trainer, outputs + i * elements, &text);
             else
-                list_values(outputs + i * format.elements, format.elements, &text);
-            buffer_append_byte(&text, '\n', NULL);
-        }
+                append_line(trainer, at + i, outputs + i * elements, &text);
         if (print(&text, error) < 0)
             return -1;
+        buffer_clear(&text);
     }
     return 0;
 }

@@ -580,6 +580,58 @@ Test(formats, control_characters_of_csv_labels_are_not_shown, .init = make_place
     refused_split(&spec, "has the label \"?[5mblue\"");
 }
 
+/* The columns of new rows are told by their names, also if those are numbers. */
+Test(formats, new_csv_rows, .init = make_place, .fini = remove_place)
+{
+    const struct data_spec spec = {.format = DATA_FORMAT_CSV};
+    struct training_facts known = {.columns = json_new_array()};
+    struct dataset *dataset = NULL;
+    const int64_t index = 1;
+    float inputs[2];
+    int32_t target = 7;
+    json_append_string(known.columns, "2019");
+    json_append_string(known.columns, "2020");
+    put_text("new.csv", "2020,2019\n1,2\n3,4\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &rows, &known, &dataset, NULL), 0);
+    cr_expect(dataset_count(dataset) == 2 && dataset_is_table(dataset));
+    cr_assert_eq(dataset_read(dataset, &index, 1, inputs, &target, NULL), 0);
+    cr_expect(inputs[0] == 4 && inputs[1] == 3 && target == 0);
+    dataset_free(dataset);
+    put_text("new.csv", "1;2\n3;4\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &rows, &known, &dataset, NULL), 0);
+    cr_assert_eq(dataset_read(dataset, &index, 1, inputs, &target, NULL), 0);
+    cr_expect(inputs[0] == 3 && inputs[1] == 4);
+    dataset_free(dataset);
+    training_facts_release(&known);
+}
+
+static void refused_table(const char *words, const struct training_facts *known, const char *message)
+{
+    const struct data_spec spec = {.format = DATA_FORMAT_CSV};
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    put_text("new.csv", words);
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &rows, known, &dataset, &error), -1);
+    cr_expect(error.kind == ERROR_INVALID && strstr(error.message, message), "%s", error.message);
+}
+
+Test(formats, new_csv_rows_that_do_not_fit_are_refused, .init = make_place, .fini = remove_place)
+{
+    struct training_facts known = {.columns = json_new_array()};
+    json_append_string(known.columns, "width");
+    json_append_string(known.columns, "height");
+    refused_table("height,\x1b[2Jkind,width\n1,2,3\n", &known,
+                  "has not learned from the column ?[2Jkind; leave it out");
+    refused_table("width,length\n1,2\n", &known, "there is no column height, which the model has learned from");
+    refused_table("width,width\n1,2\n", &known, "there is no column height");
+    refused_table("1,2,3\n", &known, "line 1 has 3 columns, but the model takes 2; give those");
+    refused_table("a,b,c\n1,2,3\n", NULL, "line 1 has 3 columns, but the model takes 2");
+    refused_table("1,2\n3\n", NULL, "line 2 has 1 columns, those before it have 2");
+    refused_table("1,2\n3,x\n", NULL, "line 2, column 2: \"x\" is not a number");
+    refused_table("width,height\n", &known, "hold no examples");
+    training_facts_release(&known);
+}
+
 /* The label in the second column, a word; the classes of the file to test with are those of the training file. */
 Test(formats, csv_tables, .init = make_place, .fini = remove_place)
 {
