@@ -65,6 +65,11 @@ static bool has_pixels(const struct npy *array)
     return array->kind == 'u' && array->item_bytes == 1;
 }
 
+static int scale_of(const struct npy *array)
+{
+    return has_pixels(array) ? 255 : 1;
+}
+
 static bool has_floats(const struct npy *array)
 {
     return array->kind == 'f' && npy_has_numbers(array);
@@ -225,18 +230,27 @@ static int open_inputs(struct npy_dataset *dataset, const struct dataset_source 
 
 /* ---------------------------------------------------------------- against the training files */
 
-/* Where the values of an input are pixels in one file and in the other not, only one of them is divided by 255. Training files
- * that cannot be read any more cannot be compared. */
-static int compare_scale(const struct dataset_source *source, const struct column *column, const char *training_path,
-                         struct error *error)
+/* Returns 255 if the values of the training file are divided by it, else 1; 0: neither is it known, nor can the file be read. */
+static int training_scale(const struct dataset_source *source, const char *training_path)
 {
     struct column training = {0};
     struct dataset_source of_training = *source;
+    if (source->known && source->known->input_scale > 0)
+        return source->known->input_scale;
     of_training.unlabelled = false;
-    bool known = open_column(&of_training, training_path, &training, NULL) == 0;
-    bool pixels = known && has_pixels(&training.array);
+    bool is_read = open_column(&of_training, training_path, &training, NULL) == 0;
+    int scale = is_read ? scale_of(&training.array) : 0;
     column_release(&training);
-    if (!known || pixels == has_pixels(&column->array))
+    return scale;
+}
+
+/* Where the values of an input are pixels in one file and in the other not, only one of them is divided by 255. */
+static int compare_scale(const struct dataset_source *source, const struct column *column, const char *training_path,
+                         struct error *error)
+{
+    int scale = training_scale(source, training_path);
+    bool pixels = scale == 255;
+    if (scale == 0 || scale == scale_of(&column->array))
         return 0;
     return error_set(error, ERROR_INVALID,
                      "%s is of type %c%u, but the training file %s is %suint8, whose values alone are divided by 255; "
@@ -305,6 +319,8 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
     if (open_inputs(dataset, source, error) < 0 || compare_with_training(dataset, source, error) < 0)
         return -1;
     dataset->base.count = first->array.shape[0];
+    if (dataset->input_count == 1)
+        dataset->base.facts.input_scale = scale_of(&first->array);
     if (source->unlabelled) {
         describe(dataset);
         return 0;

@@ -10,6 +10,7 @@
 #define NUMBER_LENGTH_MAX 26 /* with its comma */
 #define NUMBERS_TEXT_MAX ((size_t)TRAINING_FACTS_NUMBERS_MAX * NUMBER_LENGTH_MAX + 3)
 
+#define INPUT_SCALE "inputScale"
 #define INPUT_MEANS "inputMeans"
 #define INPUT_DEVIATIONS "inputDeviations"
 #define LABEL_MEANS "labelMeans"
@@ -19,7 +20,8 @@
 
 void training_facts_copy(struct training_facts *facts, const struct training_facts *from)
 {
-    *facts = (struct training_facts){.columns = json_copy(from->columns), .classes = json_copy(from->classes)};
+    *facts = (struct training_facts){
+        .input_scale = from->input_scale, .columns = json_copy(from->columns), .classes = json_copy(from->classes)};
     if (from->standardization.inputs > 0)
         standardization_copy(&facts->standardization, &from->standardization);
 }
@@ -92,6 +94,8 @@ static void write_list(struct json *object, const char *key, const struct json *
 void training_facts_write(const struct training_facts *facts, struct json *object)
 {
     const struct standardization *of = &facts->standardization;
+    if (facts->input_scale > 0)
+        json_set_string(object, INPUT_SCALE, facts->input_scale == 255 ? "255" : "1");
     write_list(object, COLUMNS, facts->columns);
     write_list(object, CLASSES, facts->classes);
     if (of->inputs == 0 || of->inputs + of->targets > TRAINING_FACTS_NUMBERS_MAX)
@@ -116,6 +120,12 @@ static struct json *read_list(const struct json *object, const char *key, enum j
     if (!fits)
         json_free(list);
     return fits ? list : NULL;
+}
+
+static int read_scale(const struct json *object)
+{
+    const char *text = json_string(json_member(object, INPUT_SCALE), "");
+    return strcmp(text, "255") == 0 ? 255 : strcmp(text, "1") == 0 ? 1 : 0;
 }
 
 /* Takes as many means as deviations; false: a deviation is none. */
@@ -150,7 +160,8 @@ static void read_standardization(struct standardization *ret_standardization, co
 
 void training_facts_read(struct training_facts *ret_facts, const struct json *object)
 {
-    *ret_facts = (struct training_facts){.columns = read_list(object, COLUMNS, JSON_STRING),
+    *ret_facts = (struct training_facts){.input_scale = read_scale(object),
+                                         .columns = read_list(object, COLUMNS, JSON_STRING),
                                          .classes = read_list(object, CLASSES, JSON_STRING)};
     read_standardization(&ret_facts->standardization, object);
 }

@@ -17,6 +17,7 @@
 /* Zero-initialised; what is not known is zero. */
 struct training_facts {
     struct standardization standardization;
+    int input_scale;      /* NPY: 255 if the values are divided by it, else 1; 0: not known */
     struct json *columns; /* CSV with a line of names: those of the model's inputs, in their order */
     struct json *classes; /* CSV: the labels, in the order of the classes */
 };

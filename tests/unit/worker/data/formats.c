@@ -533,6 +533,25 @@ Test(formats, npy_files_are_scaled_like_the_training_file, .init = make_place, .
     dataset_free(dataset);
 }
 
+/* Also without the training file, by what is kept with the weights. */
+Test(formats, new_npy_files_are_scaled_as_the_training_file_was, .init = make_place, .fini = remove_place)
+{
+    const struct training_facts of_bytes = {.input_scale = 255}, of_numbers = {.input_scale = 1};
+    struct data_spec spec;
+    struct dataset *dataset = NULL;
+    struct error error = ERROR_INIT;
+    put_rows(&spec);
+    dataset = opened(&spec, &rows);
+    cr_expect_eq(dataset_facts(dataset)->input_scale, 1);
+    dataset_free(dataset);
+    cr_assert_eq(unlink(spec.train.images), 0);
+    put_array("new.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }", (const uint8_t[4]){0}, 4);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &rows, &of_bytes, &dataset, NULL), 0);
+    dataset_free(dataset);
+    cr_assert_eq(dataset_open_inputs(path_of("new.npy"), &spec, NULL, &rows, &of_numbers, &dataset, &error), -1);
+    cr_expect(strstr(error.message, "is not uint8, whose values alone are divided by 255"), "%s", error.message);
+}
+
 static void refused_inputs(const char *name, const struct example_format *format, const char *words)
 {
     struct dataset *dataset = NULL;

@@ -143,9 +143,11 @@ Test(trained_on, moments_are_read_as_they_were_written, .init = make_place, .fin
     cr_expect(is->moments[0].mean == was->moments[0].mean && is->moments[0].deviation == was->moments[0].deviation);
     cr_expect_eq(is->digest, was->digest);
     json_set_string(model, "inputDeviations", "[0]");
+    json_set_string(model, "inputScale", "255");
     json_set_string(model, "classNames", "[\"a\",7]");
     trained_on_read(&damaged, model);
     cr_expect(damaged.facts.standardization.inputs == 0 && damaged.facts.classes == NULL);
+    cr_expect(then.facts.input_scale == 0 && damaged.facts.input_scale == 255);
     dataset_free(training);
 }
 
