@@ -70,6 +70,17 @@ int checkpoint_image_open(const char *directory, const struct checkpoint_name *n
     return 0;
 }
 
+bool checkpoint_image_is_at(const char *directory, struct checkpoint_name *ret_name)
+{
+    const char *slash = strrchr(directory, '/');
+    return checkpoint_name_parse(slash ? slash + 1 : directory, ret_name) == 0;
+}
+
+int checkpoint_image_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
+{
+    return read_manifest(directory, ret_manifest, error);
+}
+
 int checkpoint_newest_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
 {
     struct lineage lineage;

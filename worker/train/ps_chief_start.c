@@ -60,14 +60,13 @@ int ps_chief_read_tickets(const struct ps_chief *chief, const struct manifest *m
     return 0;
 }
 
-static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint_image *image,
+/* `directory` is the checkpoint's own. */
+static int read_checkpoint(const struct ps_chief *chief, const char *directory, const struct checkpoint_image *image,
                            struct recovery_source *source, struct error *error)
 {
     const struct manifest *manifest = &image->manifest;
-    char name[CHECKPOINT_NAME_MAX];
-    checkpoint_name_format(&image->name, name);
     free(source->path);
-    source->path = file_path_join(chief->trainer->checkpoint_directory, name);
+    source->path = memory_copy_string(directory);
     source->step = manifest->step;
     source->data_epoch = manifest->data_epoch;
     source->consumed = manifest->examples_consumed;
@@ -83,9 +82,15 @@ static int find_source(const struct ps_chief *chief, struct recovery_source *sou
     *source = (struct recovery_source){.path = memory_copy_string("")};
     if (restoring_open_checkpoint(trainer, &found, &image, error) < 0)
         return -1;
+    bool is_own = found;
+    if (!found && restoring_open_init(trainer, &found, &image, error) < 0)
+        return -1;
     if (!found)
         return 0;
-    int result = read_checkpoint(chief, &image, source, error);
+    char name[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&image.name, name);
+    SCOPED_FREE char *own = is_own ? file_path_join(trainer->checkpoint_directory, name) : NULL;
+    int result = read_checkpoint(chief, is_own ? own : trainer->init_path, &image, source, error);
     checkpoint_image_release(&image);
     return result;
 }

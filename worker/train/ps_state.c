@@ -83,10 +83,9 @@ int ps_state_load(void *context, const char *checkpoint, struct variables *varia
     struct trainer *trainer = context;
     if (checkpoint[0] == '\0')
         return start_afresh(trainer, variables, error);
-    const char *slash = strrchr(checkpoint, '/');
     struct checkpoint_name name;
     struct checkpoint_image image;
-    if (checkpoint_name_parse(slash ? slash + 1 : checkpoint, &name) < 0)
+    if (!checkpoint_image_is_at(checkpoint, &name))
         return error_set(error, ERROR_INVALID, "%s is not a checkpoint", checkpoint);
     if (checkpoint_image_open(checkpoint, &name, &image, error) < 0)
         return error_wrap(error, "read %s", checkpoint);

@@ -44,15 +44,22 @@ static void count_in_batches(struct trainer *trainer, const struct manifest *man
                                    trainer->plan.global_batch;
 }
 
-static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+static int take_state(struct trainer *trainer, const struct checkpoint_image *image, const char *instead,
+                      struct error *error)
 {
     if (state_tensors_restore(&trainer->state, image, error) < 0)
-        return error_wrap(error,
-                          "checkpoint of step %lld " CHECKPOINT_MISFIT " (use another checkpoint.path to start anew)",
-                          (long long)image->manifest.step);
+        return error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT " (%s)", (long long)image->manifest.step,
+                          instead);
     finished_examples_read(image->manifest.model, trainer->restored_finished);
-    report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     count_in_batches(trainer, &image->manifest);
+    return 0;
+}
+
+static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+{
+    if (take_state(trainer, image, "use another checkpoint.path to start anew", error) < 0)
+        return -1;
+    report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     if (trainer->state.progress.step != image->manifest.step)
         checkpoint_store_forget_step(trainer->store);
     return 0;
@@ -102,6 +109,14 @@ static int check_data(const struct trainer *trainer, const struct manifest *mani
     return resumed_order_check(manifest, &trainer->sampler, error);
 }
 
+/* Says so where the steps to come do not continue those of the checkpoint exactly. */
+static int compare(struct trainer *trainer, const struct manifest *manifest, struct error *error)
+{
+    compare_arithmetic(trainer, manifest);
+    compare_batch(trainer, manifest);
+    return check_data(trainer, manifest, error);
+}
+
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error)
 {
@@ -110,9 +125,7 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     if (trainer->store == NULL)
         return 0;
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
-        compare_arithmetic(trainer, &ret_image->manifest);
-        compare_batch(trainer, &ret_image->manifest);
-        *ret_found = check_data(trainer, &ret_image->manifest, error) == 0;
+        *ret_found = compare(trainer, &ret_image->manifest, error) == 0;
         if (!*ret_found)
             checkpoint_image_release(ret_image);
         return *ret_found ? 0 : -1;
@@ -120,6 +133,39 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
         return 0;
     return error_set(error, cause.kind, "%s", cause.message);
+}
+
+int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
+                        struct error *error)
+{
+    struct checkpoint_name name;
+    *ret_found = false;
+    if (!trainer->init_path || !checkpoint_image_is_at(trainer->init_path, &name))
+        return 0;
+    if (checkpoint_image_open(trainer->init_path, &name, ret_image, error) < 0)
+        return error_wrap(error, "init.path %s", trainer->init_path);
+    *ret_found = compare(trainer, &ret_image->manifest, error) == 0;
+    if (*ret_found)
+        return 0;
+    checkpoint_image_release(ret_image);
+    return error_wrap(error, "init.path %s", trainer->init_path);
+}
+
+/* If the job has no checkpoint of its own. */
+static int start_from_init(struct trainer *trainer, struct error *error)
+{
+    struct checkpoint_image image = {0};
+    bool found;
+    if (restoring_open_init(trainer, &found, &image, error) < 0)
+        return -1;
+    if (!found)
+        return trainer->init_path ? start_from_file(trainer, error) : 0;
+    int result = take_state(trainer, &image, "a job can go on only from one of the same model and optimizer", error);
+    if (result == 0)
+        report_say(trainer->report, "goes on from step %lld of another job, the checkpoint %s",
+                   (long long)image.manifest.step, trainer->init_path);
+    checkpoint_image_release(&image);
+    return result < 0 ? error_wrap(error, "init.path %s", trainer->init_path) : 0;
 }
 
 /* `ret_name`: of the checkpoint that was found; may be NULL. */
@@ -147,9 +193,7 @@ int restoring_state(void *context, struct error *error)
     report_phase(trainer->report, STATUS_RESTORING, NULL);
     if (try_checkpoint(trainer, &found, NULL, error) < 0)
         return -1;
-    if (!found && trainer->init_path)
-        return start_from_file(trainer, error);
-    return 0;
+    return found ? 0 : start_from_init(trainer, error);
 }
 
 /* ---- the state of a crew that shares it out */
@@ -212,6 +256,8 @@ int restoring_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], st
     trainer->restored_by_us = chooses;
     if ((chooses ? choose_base(trainer, base, error) : take_base(trainer, base, error)) < 0)
         return -1;
+    if (base[0] == '\0' && start_from_init(trainer, error) < 0)
+        return -1;
     tell_lost_steps(trainer);
-    return base[0] == '\0' && trainer->init_path ? start_from_file(trainer, error) : 0;
+    return 0;
 }

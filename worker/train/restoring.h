@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restores the state from which training starts, if no running worker holds it: from the newest
- * complete checkpoint, else from the weights of the spec field init.path, else the fresh parameters
- * stay. The strategies call it while the crew forms; the chief of parameter servers uses
- * restoring_open_checkpoint alone.
+ * Restores the state from which training starts, if no running worker holds it: from the job's newest
+ * complete checkpoint, else from what the spec field init.path names, else the fresh parameters stay.
+ * init.path is a file with weights, or one checkpoint of another job, of which the whole state is taken:
+ * parameters, optimizer slots, step and position in the data. The strategies call it while the crew
+ * forms; the chief of parameter servers uses restoring_open_checkpoint and restoring_open_init alone.
  *
  * A damaged checkpoint is moved aside and an older one is taken. A checkpoint that does not fit the
  * model or the data is an error.
@@ -19,6 +20,10 @@ int restoring_state(void *trainer, struct error *error);
  * that is an error if the job requires one. The caller releases the image if one is found. */
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error);
+/* Opens the checkpoint that init.path names; *ret_found is false if it names none. The other job's directory is only read: a
+ * checkpoint that is damaged, or does not fit the data, is an error. The caller releases the image if one is found. */
+int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
+                        struct error *error);
 /* Fills the part of the state that this rank holds. The rank that `chooses` selects the checkpoint
  * and stores its name, or "", in `base`; the others read the one that `base` names. For
  * strategy_options.restore_part. */

@@ -18,13 +18,15 @@ static void read_stages(struct trainer *trainer, const char *text)
     }
 }
 
-/* The shards of the checkpoint that this run may go on from: every rank reads them from the shared directory, because the
+/* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the shared directory, because the
  * plan must be the same for all. 0: there is none. */
 static int64_t recorded_shards(struct trainer *trainer)
 {
     struct manifest manifest;
-    if (trainer->checkpoint_directory == NULL ||
-        checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+    struct checkpoint_name name;
+    const char *own = trainer->checkpoint_directory, *init = trainer->init_path;
+    if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) &&
+        (!init || !checkpoint_image_is_at(init, &name) || checkpoint_image_manifest(init, &manifest, NULL) < 0))
         return 0;
     int64_t shards = manifest.logical_shards;
     read_stages(trainer, json_string_at(manifest.model, "stages", ""));
