@@ -19,6 +19,7 @@
 #include "common/buffer.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "tests/unit/sanitized.h"
 #include "worker/data/dataset.h"
 #include "worker/data/dataset_format.h"
 #include "worker/data/sampler.h"
@@ -47,6 +48,13 @@
 #else
 #define SKIP_WHERE_IT_TAKES_TOO_LONG() ((void)0)
 #endif
+
+/* Tells whether a cell of the matrix runs here. Under the address sanitizer every pair of batches, count and optimizer does, but not every
+ * combination of the three. */
+static bool runs_here(unsigned batching, unsigned count, unsigned optimizer)
+{
+    return !IS_SANITIZED || (batching + count + optimizer) % 2 == 0;
+}
 
 #define COUNT_STAGES 99
 
@@ -778,8 +786,9 @@ static void expect_bits_of_one_device(const struct arrangement *arrangement)
             uint32_t reference = run_cell(cell, NULL);
             cell.arrangement = arrangement;
             for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
-                cr_expect_eq(run_cell(cell, NULL), reference, "%s of %u, %s batches, optimizer %s", arrangement->name,
-                             cell.count, batchings[b].name, optimizers[o]);
+                if (runs_here(b, cell.count, o))
+                    cr_expect_eq(run_cell(cell, NULL), reference, "%s of %u, %s batches, optimizer %s",
+                                 arrangement->name, cell.count, batchings[b].name, optimizers[o]);
         }
     }
 }
@@ -1070,8 +1079,9 @@ static void expect_bits_of_servers(const struct arrangement *arrangement, unsign
         uint32_t reference = run_cell(cell, NULL);
         cell.arrangement = arrangement;
         for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
-            cr_expect_eq(run_servers(cell, servers), reference, "%s, %u workers, %u servers, %s batches, %s",
-                         arrangement->name, cell.count, servers, batching->name, optimizers[o]);
+            if (runs_here((unsigned)(batching - batchings), cell.count, o))
+                cr_expect_eq(run_servers(cell, servers), reference, "%s, %u workers, %u servers, %s batches, %s",
+                             arrangement->name, cell.count, servers, batching->name, optimizers[o]);
     }
 }
 
@@ -1267,7 +1277,8 @@ static void expect_rings_to_stay_near(const struct ring_bound *bound, unsigned b
             for (unsigned r = 0; r < RINGS; r++)
                 for (cell.count = 2; cell.count <= COUNT_MAX; cell.count++) {
                     cell.arrangement = &rings[r];
-                    expect_to_stay_near(cell, bound, &reference);
+                    if (runs_here(b, cell.count, o))
+                        expect_to_stay_near(cell, bound, &reference);
                 }
             free(reference.state.bytes);
             free(reference.first_step.bytes);
@@ -1285,15 +1296,23 @@ Test(synchronous, a_ring_stays_near_for_10_steps_and_repeats_itself, .timeout = 
     expect_rings_to_stay_near(&(struct ring_bound){10, 1e-5, 1e-5}, 0, BATCHINGS);
 }
 
+/* A sanitizer sees nothing in a hundred steps that it has not seen in the ten of the case above. */
+static void expect_rings_to_stay_near_for_100_steps(unsigned batching)
+{
+    if (IS_SANITIZED)
+        cr_skip_test("ten steps show a sanitizer all that a hundred do");
+    expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, batching, batching + 1);
+}
+
 /* Two cases, since each takes its time. */
 Test(synchronous, a_ring_stays_near_for_100_steps_of_even_batches, .timeout = 600)
 {
-    expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 0, 1);
+    expect_rings_to_stay_near_for_100_steps(0);
 }
 
 Test(synchronous, a_ring_stays_near_for_100_steps_of_uneven_batches, .timeout = 600)
 {
-    expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 1, 2);
+    expect_rings_to_stay_near_for_100_steps(1);
 }
 
 /* Twelve shards that exchange values compute the same as one shard; twelve that do not compute something else. */

@@ -17,13 +17,14 @@
 #include "operator/controller/plan/index_set.h"
 #include "operator/controller/plan/restart_delay.h"
 #include "tests/unit/operator/controller/plan/scene.h"
+#include "tests/unit/sanitized.h"
 
-#define SCHEDULES 5000
+#define SCHEDULES (IS_SANITIZED ? 500 : 5000)
 #define STEPS 160
 #define CALM_STEPS 400
 #define WORKERS 3
 #define JUMP_MS 1800000
-#define DELETIONS 10000
+#define DELETIONS (IS_SANITIZED ? 10000 / 10 : 10000)
 #define PODS_MAX SCENE_PODS_MAX
 #define LET_OFF 139 /* an exit code, by a rule of failurePolicy */
 

@@ -21,8 +21,9 @@
 #include "operator/controller/sweep/sweep_plan.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "sweep_scene.h"
+#include "tests/unit/sanitized.h"
 
-#define SCHEDULES 300
+#define SCHEDULES (IS_SANITIZED ? 40 : 300)
 #define STEPS 120
 #define CALM_STEPS 200
 #define TRIALS 6
