@@ -80,8 +80,8 @@ forks servers 'type: ParameterServer, mode: Synchronous' 2 2
 # A fork of which the first save is still to come begins again where it began; later it goes on from its own.
 job killed 'type: OneDevice' 0.0005 40 "$at"
 echo 100 >killed.delay
-lone killed &
-until_true 30 grep -q '^step *2[2-8]/40' killed.log
+lone killed 2>/dev/null &
+until_true 30 grep -qs '^step *2[2-8]/40' killed.log
 pkill -KILL -P $!
 wait $! 2>/dev/null
 [[ ! $(checkpoint killed 30) ]] && rm -f killed.delay && lone killed && same_weights killed one-fork
